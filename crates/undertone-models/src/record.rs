@@ -1,0 +1,174 @@
+//! One record of a private stream: a feature vector and its label.
+
+use std::fmt;
+
+/// A feature vector, stored densely or by its non-zero entries.
+#[derive(Clone, PartialEq)]
+pub enum Features {
+    /// Every coordinate.
+    Dense(Box<[f64]>),
+    /// The non-zero coordinates only, by increasing index.
+    Sparse {
+        /// Dimension of the whole vector.
+        dimension: u32,
+        /// Increasing indices below `dimension`.
+        indices: Box<[u32]>,
+        /// One value for each index.
+        values: Box<[f64]>,
+    },
+}
+
+impl Features {
+    /// The dimension of the vector.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        match self {
+            Features::Dense(values) => values.len(),
+            Features::Sparse { dimension, .. } => *dimension as usize,
+        }
+    }
+
+    /// The inner product with a dense vector of the same dimension.
+    #[must_use]
+    #[inline]
+    pub fn dot(&self, theta: &[f64]) -> f64 {
+        debug_assert_eq!(self.dimension(), theta.len());
+        match self {
+            Features::Dense(values) => dot(values, theta),
+            Features::Sparse { indices, values, .. } => indices
+                .iter()
+                .zip(values.iter())
+                .map(|(&index, &value)| value * theta[index as usize])
+                .sum(),
+        }
+    }
+
+    /// Adds `factor` times this vector to `out`.
+    #[inline]
+    pub fn add_scaled_to(&self, factor: f64, out: &mut [f64]) {
+        debug_assert_eq!(self.dimension(), out.len());
+        match self {
+            Features::Dense(values) => {
+                for (slot, &value) in out.iter_mut().zip(values.iter()) {
+                    *slot += factor * value;
+                }
+            }
+            Features::Sparse { indices, values, .. } => {
+                for (&index, &value) in indices.iter().zip(values.iter()) {
+                    out[index as usize] += factor * value;
+                }
+            }
+        }
+    }
+
+    /// The non-zero (or all stored) entries, by increasing index.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let (indices, values): (Option<&[u32]>, &[f64]) = match self {
+            Features::Dense(values) => (None, values),
+            Features::Sparse { indices, values, .. } => (Some(indices), values),
+        };
+        values.iter().enumerate().map(move |(position, &value)| {
+            (indices.map_or(position, |indices| indices[position] as usize), value)
+        })
+    }
+
+    /// The Euclidean norm.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        self.stored().iter().map(|value| value * value).sum::<f64>().sqrt()
+    }
+
+    /// Whether every stored value is finite.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.stored().iter().all(|value| value.is_finite())
+    }
+
+    /// Multiplies every coordinate by `factor`.
+    pub fn scale(&mut self, factor: f64) {
+        let values = match self {
+            Features::Dense(values) | Features::Sparse { values, .. } => values,
+        };
+        for value in values.iter_mut() {
+            *value *= factor;
+        }
+    }
+
+    fn stored(&self) -> &[f64] {
+        match self {
+            Features::Dense(values) | Features::Sparse { values, .. } => values,
+        }
+    }
+}
+
+/// Prints the shape only: features are private.
+impl fmt::Debug for Features {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Features(dim={}, <redacted>)", self.dimension())
+    }
+}
+
+/// A feature vector with its label.
+///
+/// The label of a classification record is its class, 0.0, 1.0, 2.0 …; that of a regression record
+/// is the target itself.
+#[derive(Clone, PartialEq)]
+pub struct Record {
+    /// What is known when predicting.
+    pub features: Features,
+    /// What is revealed afterwards.
+    pub label: f64,
+}
+
+/// Prints the shape only: records are private.
+impl fmt::Debug for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Record(dim={}, <redacted>)", self.features.dimension())
+    }
+}
+
+/// The inner product of two dense vectors, in four interleaved sums.
+///
+/// The order of summation is fixed, so the result is the same whatever the machine's vector width.
+#[must_use]
+#[inline]
+pub fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left_blocks, right_blocks) = (left.chunks_exact(4), right.chunks_exact(4));
+    let tail: f64 =
+        left_blocks.remainder().iter().zip(right_blocks.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in left_blocks.zip(right_blocks) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sparse() -> Features {
+        Features::Sparse { dimension: 4, indices: [1, 3].into(), values: [2.0, -1.0].into() }
+    }
+
+    #[test]
+    fn sparse_and_dense_forms_agree() {
+        let dense = Features::Dense([0.0, 2.0, 0.0, -1.0].into());
+        let theta = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(sparse().dot(&theta).to_bits(), dense.dot(&theta).to_bits());
+        assert_eq!(sparse().norm().to_bits(), dense.norm().to_bits());
+        let (mut left, mut right) = ([0.5; 4], [0.5; 4]);
+        sparse().add_scaled_to(3.0, &mut left);
+        dense.add_scaled_to(3.0, &mut right);
+        assert_eq!(left, right);
+    }
+
+    #[test]
+    fn debug_output_never_shows_values() {
+        let record = Record { features: sparse(), label: 7.25 };
+        let text = format!("{record:?} {:?}", record.features);
+        assert!(!text.contains("7.25") && !text.contains("-1"), "{text}");
+    }
+}
