@@ -1,0 +1,180 @@
+//! What the accountant must know of a loss: its smoothness L, strong convexity μ and spread C.
+//!
+//! Only these public constants live here, next to the privacy analysis that uses them. Values and
+//! gradients are computed in the crate `undertone-models`.
+
+use serde::{Deserialize, Serialize};
+
+/// Public bounds on the data and the parameters. Budgets follow from them without touching a record.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataBounds {
+    /// Every feature vector has at most this Euclidean norm.
+    pub feature_norm: f64,
+    /// Every regression target has at most this absolute value. Unused by classification losses.
+    pub label: f64,
+    /// Every θ in Θ has at most this Euclidean norm.
+    pub radius: f64,
+}
+
+/// The loss of one record as a function of the prediction a·θ (or of one score for each class).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// ½(a·θ − b)².
+    Squared,
+    /// (a·θ − b)^q / q for an even degree q.
+    Power {
+        /// The even degree q.
+        degree: u32,
+    },
+    /// Quadratic for residuals up to the threshold, linear beyond.
+    Huber {
+        /// The residual at which the loss turns linear.
+        threshold: f64,
+    },
+    /// ln(1 + exp(−y a·θ)), y = ±1.
+    Logistic,
+    /// −ln softmax(Θa)_b, one row of parameters for each class.
+    Softmax {
+        /// How many classes.
+        classes: u32,
+    },
+}
+
+/// A loss with its features and penalties: all that decides the number of parameters and L, μ, C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelSpec {
+    /// The loss of one record.
+    pub loss: Loss,
+    /// The dimension of a record's features.
+    pub features: usize,
+    /// Features are expanded into all monomials up to this degree; 1 leaves them as they are.
+    pub degree: u32,
+    /// The weight r of (r/2)‖θ‖².
+    pub ridge: f64,
+    /// The weight of ‖θ‖₁, applied as a proximal step.
+    pub lasso: f64,
+}
+
+/// The constants of Assumptions 1, 3 and 5 for one loss under given bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossConstants {
+    /// L: record gradients are L-Lipschitz in θ.
+    pub smoothness: f64,
+    /// μ ≥ 0: record losses are μ-strongly convex; −L for a loss that is not convex.
+    pub strong_convexity: f64,
+    /// C: two records' gradients at one θ differ by at most this norm.
+    pub gradient_spread: f64,
+    /// G: a record's gradient, without the ridge term, has at most this norm.
+    pub gradient_norm: f64,
+}
+
+impl ModelSpec {
+    /// The number of features after expansion into monomials.
+    #[must_use]
+    pub fn expanded_features(&self) -> usize {
+        if self.degree <= 1 {
+            return self.features;
+        }
+        // The number of monomials of at most degree q in d variables is (d+q choose q).
+        let mut count: u128 = 1;
+        for k in 1..=u128::from(self.degree) {
+            count = count.saturating_mul(self.features as u128 + k) / k;
+        }
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
+    /// The number n of parameters.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match self.loss {
+            Loss::Softmax { classes } => self.expanded_features().saturating_mul(classes as usize),
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic => {
+                self.expanded_features()
+            }
+        }
+    }
+
+    /// A bound on the norm of the expanded features.
+    ///
+    /// The squares of all monomials of degree k in x sum to at most ‖x‖^2k, so the expanded norm is
+    /// at most the root of 1 + R² + R⁴ + … + R^2q.
+    #[must_use]
+    pub fn expanded_feature_norm(&self, bounds: &DataBounds) -> f64 {
+        if self.degree <= 1 {
+            return bounds.feature_norm;
+        }
+        let square = bounds.feature_norm * bounds.feature_norm;
+        let mut power = 1.0;
+        let mut sum = 1.0;
+        for _ in 0..self.degree {
+            power *= square;
+            sum += power;
+        }
+        sum.sqrt()
+    }
+
+    /// L, μ and C under the given bounds.
+    ///
+    /// # Guarantee
+    /// Upper bounds on L and C and a lower bound on μ for every θ in Θ and every pair of records
+    /// within the bounds. A ridge r adds r to L and to μ and nothing to C.
+    #[must_use]
+    pub fn constants(&self, bounds: &DataBounds) -> LossConstants {
+        let norm = self.expanded_feature_norm(bounds);
+        let residual = norm * bounds.radius + bounds.label;
+        let (curvature, gradient_norm) = match self.loss {
+            Loss::Squared => (norm * norm, residual * norm),
+            Loss::Power { degree } => {
+                let inner = residual.powf(f64::from(degree) - 2.0);
+                (f64::from(degree - 1) * inner * norm * norm, inner * residual * norm)
+            }
+            Loss::Huber { threshold } => (norm * norm, threshold.min(residual) * norm),
+            // The logistic function has slope at most 1/4 and values in (0, 1).
+            Loss::Logistic => (norm * norm / 4.0, norm),
+            // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
+            Loss::Softmax { .. } => (norm * norm / 2.0, std::f64::consts::SQRT_2 * norm),
+        };
+        LossConstants {
+            smoothness: curvature + self.ridge,
+            strong_convexity: self.ridge,
+            gradient_spread: 2.0 * gradient_norm,
+            gradient_norm,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(loss: Loss, degree: u32) -> ModelSpec {
+        ModelSpec { loss, features: 3, degree, ridge: 0.5, lasso: 0.0 }
+    }
+
+    #[test]
+    fn logistic_constants_are_those_of_method_md() {
+        let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
+        let constants = ModelSpec { ridge: 0.0, ..spec(Loss::Logistic, 1) }.constants(&bounds);
+        assert!((constants.smoothness - 0.25).abs() < 1e-15);
+        assert!((constants.gradient_spread - 2.0).abs() < 1e-15);
+        assert!(constants.strong_convexity.abs() < 1e-15);
+    }
+
+    #[test]
+    fn ridge_adds_to_smoothness_and_convexity_and_nothing_to_the_spread() {
+        let bounds = DataBounds { feature_norm: 2.0, label: 1.0, radius: 3.0 };
+        let with = spec(Loss::Squared, 1).constants(&bounds);
+        let without = ModelSpec { ridge: 0.0, ..spec(Loss::Squared, 1) }.constants(&bounds);
+        assert!((with.smoothness - without.smoothness - 0.5).abs() < 1e-12);
+        assert!((with.strong_convexity - 0.5).abs() < 1e-12);
+        assert!((with.gradient_spread - without.gradient_spread).abs() < 1e-12);
+        assert!((with.gradient_spread - 2.0 * 2.0 * 7.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn monomials_are_counted() {
+        // 1, x, y, z, and six of degree two.
+        assert_eq!(spec(Loss::Squared, 2).expanded_features(), 10);
+        assert_eq!(spec(Loss::Softmax { classes: 4 }, 1).parameters(), 12);
+    }
+}

@@ -1,0 +1,88 @@
+//! What a learner asks of its gradient memory. Implementations live in `undertone-models`.
+
+use crate::{PowerLaw, Round};
+use thiserror::Error;
+
+/// The history of one learner's stream, able to give the average gradient over all of it.
+///
+/// # Guarantee
+/// `gradient` is within `error_bound().at(round)` of the exact average of record gradients in
+/// Euclidean norm, whatever the data and θ inside the bounds. The accountant charges twice that.
+pub trait Memory {
+    /// One record of the stream.
+    type Record;
+
+    /// Scores each record with θ as it arrives, then remembers it.
+    ///
+    /// # Errors
+    /// A record outside the declared bounds or of the wrong shape is refused, and then nothing of
+    /// the batch is remembered.
+    fn observe(&mut self, theta: &[f64], batch: &[Self::Record]) -> Result<Score, RecordError>;
+
+    /// Writes the history gradient at θ, ridge term included, into `out`. Zero without records.
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]);
+
+    /// How many records the history holds.
+    fn records(&self) -> u64;
+
+    /// The proven bound on the error of `gradient`, round by round.
+    fn error_bound(&self) -> PowerLaw;
+}
+
+/// How well θ did on a batch before it saw the labels.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Score {
+    /// How many records were scored.
+    pub records: u64,
+    /// The sum of their losses.
+    pub loss_sum: f64,
+    /// How many were classified rightly; always 0 for regression.
+    pub correct: u64,
+}
+
+/// Why a record cannot join the history. Says where and which bound, never the value.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum RecordError {
+    /// The features have another dimension than the model.
+    #[error("record {position}: {found} features, the model has {expected}")]
+    Dimension {
+        /// Place in the batch, from 0.
+        position: usize,
+        /// Dimension of the record.
+        found: usize,
+        /// Dimension of the model.
+        expected: usize,
+    },
+    /// A feature or the label is NaN or infinite.
+    #[error("record {position}: a feature or the label is not finite")]
+    NotFinite {
+        /// Place in the batch, from 0.
+        position: usize,
+    },
+    /// The feature norm passes the declared bound.
+    #[error("record {position}: feature norm above the declared bound {bound}")]
+    FeatureNorm {
+        /// Place in the batch, from 0.
+        position: usize,
+        /// The bound from the config.
+        bound: f64,
+    },
+    /// The label is not a class, or passes the declared bound.
+    #[error(
+        "record {position}: label outside the declared range (classes 0 to {bound}, or |label| ≤ {bound})"
+    )]
+    Label {
+        /// Place in the batch, from 0.
+        position: usize,
+        /// The largest class, or the bound on a regression label.
+        bound: f64,
+    },
+    /// The memory holds only for records with at most one non-zero feature.
+    #[error(
+        "record {position}: the recursive memory needs one parameter, or records with one non-zero feature; use moments, anchored or exact"
+    )]
+    NotSeparable {
+        /// Place in the batch, from 0.
+        position: usize,
+    },
+}

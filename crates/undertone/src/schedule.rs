@@ -1,0 +1,62 @@
+//! Power-law schedules: steps, coupling, noise scales and memory tolerances.
+
+use crate::Round;
+use serde::{Deserialize, Serialize};
+
+/// A sequence `initial · (t+1)^exponent`.
+///
+/// The exponent carries its sign: steps and coupling decay (negative), noise grows (positive).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PowerLaw {
+    /// The value at t = 0.
+    pub initial: f64,
+    /// The exponent of t + 1.
+    pub exponent: f64,
+}
+
+impl PowerLaw {
+    /// A sequence that is zero in every round.
+    pub const ZERO: PowerLaw = PowerLaw { initial: 0.0, exponent: 0.0 };
+
+    /// A sequence with value `initial` at t = 0 that shrinks as (t+1)^−rate.
+    #[must_use]
+    pub fn decaying(initial: f64, rate: f64) -> PowerLaw {
+        PowerLaw { initial, exponent: -rate }
+    }
+
+    /// A sequence with value `initial` at t = 0 that grows as (t+1)^rate.
+    #[must_use]
+    pub fn growing(initial: f64, rate: f64) -> PowerLaw {
+        PowerLaw { initial, exponent: rate }
+    }
+
+    /// The value in a round.
+    #[must_use]
+    pub fn at(&self, round: Round) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+        let base = (round.0 + 1) as f64;
+        self.initial * base.powf(self.exponent)
+    }
+}
+
+/// Step and coupling of Algorithm 1: λ_t = λ0 (t+1)^−v and γ_t = γ0 (t+1)^−u.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// λ_t, the step along the history gradient.
+    pub step: PowerLaw,
+    /// γ_t, the weight of what the neighbours say.
+    pub coupling: PowerLaw,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_follow_the_power_law() {
+        let step = PowerLaw::decaying(2.0, 0.5);
+        assert!((step.at(Round(0)) - 2.0).abs() < 1e-15);
+        assert!((step.at(Round(3)) - 1.0).abs() < 1e-15);
+        assert!((PowerLaw::growing(1.0, 2.0).at(Round(2)) - 9.0).abs() < 1e-12);
+    }
+}
