@@ -1,0 +1,133 @@
+//! Who talks to whom, and with what weight.
+
+mod spectrum;
+mod topology;
+mod weights;
+
+pub use spectrum::Spectrum;
+pub use topology::{Edge, Topology, TopologyError};
+pub use weights::{WeightError, Weights};
+
+use crate::LearnerId;
+use thiserror::Error;
+
+/// A connected, symmetric, weighted graph of learners.
+///
+/// The matrix W of the paper has w_ij > 0 for neighbours and w_ii = −Σ_j w_ij; only the neighbour
+/// weights are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// For each learner its neighbours by increasing id, with their weights.
+    neighbours: Vec<Vec<(LearnerId, f64)>>,
+}
+
+/// Why a graph cannot be used.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum GraphError {
+    /// The topology cannot be built.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The weights do not fit the edges.
+    #[error(transparent)]
+    Weights(#[from] WeightError),
+    /// Some learners cannot reach others.
+    #[error(
+        "the graph is not connected: learner {unreached} cannot be reached from learner 0 ({reached} of {learners} can)"
+    )]
+    Disconnected {
+        /// The first learner that is cut off.
+        unreached: LearnerId,
+        /// How many can be reached.
+        reached: usize,
+        /// How many there are.
+        learners: usize,
+    },
+}
+
+impl Graph {
+    /// Builds the graph of a topology with weights.
+    ///
+    /// # Errors
+    /// When the topology is impossible, the weights do not fit, or the graph is not connected.
+    pub fn new(
+        learners: usize,
+        topology: &Topology,
+        weights: &Weights,
+    ) -> Result<Graph, GraphError> {
+        let edges = topology.edges(learners)?;
+        let mut neighbours = vec![Vec::new(); learners];
+        for (edge, weight) in weights.assign(learners, &edges)? {
+            neighbours[edge.from.0 as usize].push((edge.to, weight));
+            neighbours[edge.to.0 as usize].push((edge.from, weight));
+        }
+        for list in &mut neighbours {
+            list.sort_by_key(|&(id, _)| id);
+        }
+        let graph = Graph { neighbours };
+        graph.check_connected()?;
+        Ok(graph)
+    }
+
+    /// How many learners there are.
+    #[must_use]
+    pub fn learners(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    /// How many edges there are.
+    #[must_use]
+    pub fn edges(&self) -> usize {
+        self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
+    }
+
+    /// The neighbours of a learner by increasing id, with their weights w_ij.
+    #[must_use]
+    pub fn neighbours(&self, learner: LearnerId) -> &[(LearnerId, f64)] {
+        &self.neighbours[learner.0 as usize]
+    }
+
+    /// |w_ii|: the sum of a learner's neighbour weights.
+    #[must_use]
+    pub fn weight(&self, learner: LearnerId) -> f64 {
+        self.neighbours(learner).iter().map(|&(_, weight)| weight).sum()
+    }
+
+    /// w̄: the smallest |w_ii|.
+    #[must_use]
+    pub fn weight_min(&self) -> f64 {
+        self.ids().map(|id| self.weight(id)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// All learners in order.
+    pub fn ids(&self) -> impl Iterator<Item = LearnerId> + use<> {
+        (0..u32::try_from(self.learners()).expect("learner counts are checked when building"))
+            .map(LearnerId)
+    }
+
+    /// δ₂ and δ_m of W, where the graph is small enough to solve for them.
+    #[must_use]
+    pub fn spectrum(&self) -> Option<Spectrum> {
+        Spectrum::of(self)
+    }
+
+    fn check_connected(&self) -> Result<(), GraphError> {
+        let mut seen = vec![false; self.learners()];
+        let mut queue = vec![LearnerId(0)];
+        seen[0] = true;
+        let mut reached = 0;
+        while let Some(learner) = queue.pop() {
+            reached += 1;
+            for &(neighbour, _) in self.neighbours(learner) {
+                if !std::mem::replace(&mut seen[neighbour.0 as usize], true) {
+                    queue.push(neighbour);
+                }
+            }
+        }
+        match self.ids().find(|id| !seen[id.0 as usize]) {
+            None => Ok(()),
+            Some(unreached) => {
+                Err(GraphError::Disconnected { unreached, reached, learners: self.learners() })
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The shapes a network can have.
+
+use crate::LearnerId;
+use thiserror::Error;
+
+/// An undirected edge, with `from < to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// The smaller id.
+    pub from: LearnerId,
+    /// The larger id.
+    pub to: LearnerId,
+}
+
+/// Who is connected to whom.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topology {
+    /// A circle.
+    Ring,
+    /// A line.
+    Path,
+    /// Everyone with everyone.
+    Complete,
+    /// Everyone with learner 0.
+    Star,
+    /// A grid of rows whose length is given, closed at its borders.
+    Torus {
+        /// The length of a row.
+        columns: usize,
+    },
+    /// Everyone has the same number of neighbours, chosen at random.
+    RandomRegular {
+        /// How many neighbours.
+        degree: usize,
+        /// Which of the random graphs.
+        seed: u64,
+    },
+    /// Every pair is connected with the same probability; drawn again until connected.
+    ErdosRenyi {
+        /// The probability of an edge.
+        probability: f64,
+        /// Which of the random graphs.
+        seed: u64,
+    },
+    /// A list of edges.
+    Edges(Vec<(u32, u32)>),
+}
+
+/// Why a topology cannot be built.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum TopologyError {
+    /// Fewer than two learners, or more than fit an id.
+    #[error("a network needs 2 to {} learners, not {learners}", u32::MAX)]
+    Learners {
+        /// How many were asked for.
+        learners: usize,
+    },
+    /// The torus does not divide evenly.
+    #[error(
+        "a torus with rows of {columns} needs at least 3 columns and 3 full rows; {learners} learners do not fill it"
+    )]
+    Torus {
+        /// The length of a row.
+        columns: usize,
+        /// How many learners there are.
+        learners: usize,
+    },
+    /// There is no such regular graph.
+    #[error(
+        "no regular graph has degree {degree} on {learners} learners: needs 2 ≤ degree < learners and an even product"
+    )]
+    Regular {
+        /// The degree asked for.
+        degree: usize,
+        /// How many learners there are.
+        learners: usize,
+    },
+    /// Drawing did not give a connected graph.
+    #[error("no connected random graph found in {attempts} draws: raise the probability or degree")]
+    NotConnected {
+        /// How often it was drawn.
+        attempts: u32,
+    },
+    /// The probability is not one.
+    #[error("edge probability {probability} is not in (0, 1]")]
+    Probability {
+        /// What was asked for.
+        probability: f64,
+    },
+    /// An edge names a learner that does not exist, or joins a learner to itself.
+    #[error("edge {from}-{to} is not between two different learners below {learners}")]
+    Edge {
+        /// One end.
+        from: u32,
+        /// The other end.
+        to: u32,
+        /// How many learners there are.
+        learners: usize,
+    },
+    /// An edge stands twice in the list.
+    #[error("edge {from}-{to} is listed twice")]
+    Repeated {
+        /// One end.
+        from: u32,
+        /// The other end.
+        to: u32,
+    },
+}
+
+const ATTEMPTS: u32 = 1000;
+
+impl Topology {
+    /// The edges between the given number of learners, in increasing order, each once.
+    pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, TopologyError> {
+        if learners < 2 || u32::try_from(learners).is_err() {
+            return Err(TopologyError::Learners { learners });
+        }
+        let mut edges = match self {
+            Topology::Ring => (0..learners).map(|i| edge(i, (i + 1) % learners)).collect(),
+            Topology::Path => (1..learners).map(|i| edge(i - 1, i)).collect(),
+            Topology::Star => (1..learners).map(|i| edge(0, i)).collect(),
+            Topology::Complete => pairs(learners).collect(),
+            Topology::Torus { columns } => torus(learners, *columns)?,
+            Topology::RandomRegular { degree, seed } => random_regular(learners, *degree, *seed)?,
+            Topology::ErdosRenyi { probability, seed } => {
+                erdos_renyi(learners, *probability, *seed)?
+            }
+            Topology::Edges(list) => listed(learners, list)?,
+        };
+        edges.sort_unstable();
+        // A ring of two has its one edge twice.
+        edges.dedup();
+        Ok(edges)
+    }
+}
+
+fn edge(left: usize, right: usize) -> Edge {
+    let id = |i: usize| LearnerId(u32::try_from(i).expect("learner counts are checked"));
+    Edge { from: id(left.min(right)), to: id(left.max(right)) }
+}
+
+fn pairs(learners: usize) -> impl Iterator<Item = Edge> {
+    (0..learners).flat_map(move |i| (i + 1..learners).map(move |j| edge(i, j)))
+}
+
+fn torus(learners: usize, columns: usize) -> Result<Vec<Edge>, TopologyError> {
+    if columns < 3 || !learners.is_multiple_of(columns) || learners / columns < 3 {
+        return Err(TopologyError::Torus { columns, learners });
+    }
+    let across = (0..learners).map(|i| edge(i, i - i % columns + (i + 1) % columns));
+    let down = (0..learners).map(|i| edge(i, (i + columns) % learners));
+    Ok(across.chain(down).collect())
+}
+
+fn listed(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, TopologyError> {
+    let mut edges = Vec::with_capacity(list.len());
+    for &(from, to) in list {
+        if from == to || from as usize >= learners || to as usize >= learners {
+            return Err(TopologyError::Edge { from, to, learners });
+        }
+        edges.push(edge(from as usize, to as usize));
+    }
+    let mut sorted = edges.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(TopologyError::Repeated { from: pair[0].from.0, to: pair[0].to.0 });
+    }
+    Ok(edges)
+}
+
+/// Starts from a circulant graph and swaps random pairs of edges, which keeps every degree.
+fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>, TopologyError> {
+    if degree < 2 || degree >= learners || !(learners * degree).is_multiple_of(2) {
+        return Err(TopologyError::Regular { degree, learners });
+    }
+    let mut edges: Vec<Edge> = (1..=degree / 2)
+        .flat_map(|hop| (0..learners).map(move |i| edge(i, (i + hop) % learners)))
+        .collect();
+    if degree % 2 == 1 {
+        edges.extend((0..learners / 2).map(|i| edge(i, i + learners / 2)));
+    }
+    let mut present: std::collections::BTreeSet<Edge> = edges.iter().copied().collect();
+    let mut random = SplitMix(seed);
+    for _ in 0..ATTEMPTS {
+        for _ in 0..10 * edges.len() {
+            swap_ends(&mut edges, &mut present, &mut random);
+        }
+        if connected(learners, &edges) {
+            return Ok(edges);
+        }
+    }
+    Err(TopologyError::NotConnected { attempts: ATTEMPTS })
+}
+
+fn swap_ends(
+    edges: &mut [Edge],
+    present: &mut std::collections::BTreeSet<Edge>,
+    random: &mut SplitMix,
+) {
+    let (first, second) = (random.below(edges.len()), random.below(edges.len()));
+    let (left, right) = (edges[first], edges[second]);
+    let (a, b) = (left.from.0 as usize, left.to.0 as usize);
+    let (mut c, mut d) = (right.from.0 as usize, right.to.0 as usize);
+    if random.next() & 1 == 1 {
+        (c, d) = (d, c);
+    }
+    if a == c || a == d || b == c || b == d {
+        return;
+    }
+    let (one, two) = (edge(a, d), edge(c, b));
+    if present.contains(&one) || present.contains(&two) {
+        return;
+    }
+    present.remove(&left);
+    present.remove(&right);
+    present.extend([one, two]);
+    (edges[first], edges[second]) = (one, two);
+}
+
+fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>, TopologyError> {
+    if !(probability > 0.0 && probability <= 1.0) {
+        return Err(TopologyError::Probability { probability });
+    }
+    let mut random = SplitMix(seed);
+    for _ in 0..ATTEMPTS {
+        let edges: Vec<Edge> = pairs(learners).filter(|_| random.unit() < probability).collect();
+        if connected(learners, &edges) {
+            return Ok(edges);
+        }
+    }
+    Err(TopologyError::NotConnected { attempts: ATTEMPTS })
+}
+
+fn connected(learners: usize, edges: &[Edge]) -> bool {
+    let mut group: Vec<usize> = (0..learners).collect();
+    fn root(group: &mut [usize], mut i: usize) -> usize {
+        while group[i] != i {
+            group[i] = group[group[i]];
+            i = group[i];
+        }
+        i
+    }
+    let mut groups = learners;
+    for edge in edges {
+        let from = root(&mut group, edge.from.0 as usize);
+        let to = root(&mut group, edge.to.0 as usize);
+        if from != to {
+            group[from] = to;
+            groups -= 1;
+        }
+    }
+    groups == 1
+}
+
+/// A small public generator for the shape of a graph. Never used for noise.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

@@ -1,0 +1,99 @@
+//! The weights w_ij on the edges.
+
+use super::topology::Edge;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// How much each neighbour counts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weights {
+    /// The same on every edge.
+    Uniform(f64),
+    /// 1 / (1 + the larger degree of the two ends): keeps all eigenvalues of W above −1 or close.
+    Metropolis,
+    /// One weight for each edge of an edge list, in its order of ends.
+    Explicit(Vec<(u32, u32, f64)>),
+}
+
+/// Why weights do not fit.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum WeightError {
+    /// A weight that is not a positive finite number.
+    #[error("edge {from}-{to} has weight {weight}: must be finite and above 0")]
+    NotPositive {
+        /// One end.
+        from: u32,
+        /// The other end.
+        to: u32,
+        /// The weight.
+        weight: f64,
+    },
+    /// An edge has no weight.
+    #[error("edge {from}-{to} has no weight")]
+    Missing {
+        /// One end.
+        from: u32,
+        /// The other end.
+        to: u32,
+    },
+    /// A weight for an edge that does not exist, or listed twice.
+    #[error("weight for {from}-{to}, which is not an edge or is listed twice")]
+    Surplus {
+        /// One end.
+        from: u32,
+        /// The other end.
+        to: u32,
+    },
+}
+
+impl Weights {
+    pub(super) fn assign(
+        &self,
+        learners: usize,
+        edges: &[Edge],
+    ) -> Result<Vec<(Edge, f64)>, WeightError> {
+        let weighted: Vec<(Edge, f64)> = match self {
+            Weights::Uniform(weight) => edges.iter().map(|&edge| (edge, *weight)).collect(),
+            Weights::Metropolis => metropolis(learners, edges),
+            Weights::Explicit(list) => explicit(edges, list)?,
+        };
+        match weighted.iter().find(|(_, weight)| !(*weight > 0.0 && weight.is_finite())) {
+            Some(&(edge, weight)) => {
+                Err(WeightError::NotPositive { from: edge.from.0, to: edge.to.0, weight })
+            }
+            None => Ok(weighted),
+        }
+    }
+}
+
+fn metropolis(learners: usize, edges: &[Edge]) -> Vec<(Edge, f64)> {
+    let mut degree = vec![0u32; learners];
+    for edge in edges {
+        degree[edge.from.0 as usize] += 1;
+        degree[edge.to.0 as usize] += 1;
+    }
+    let weight = |edge: &Edge| {
+        let larger = degree[edge.from.0 as usize].max(degree[edge.to.0 as usize]);
+        1.0 / (1.0 + f64::from(larger))
+    };
+    edges.iter().map(|edge| (*edge, weight(edge))).collect()
+}
+
+fn explicit(edges: &[Edge], list: &[(u32, u32, f64)]) -> Result<Vec<(Edge, f64)>, WeightError> {
+    let mut given = BTreeMap::new();
+    for &(from, to, weight) in list {
+        if given.insert((from.min(to), from.max(to)), weight).is_some() {
+            return Err(WeightError::Surplus { from, to });
+        }
+    }
+    let mut weighted = Vec::with_capacity(edges.len());
+    for &edge in edges {
+        let (from, to) = (edge.from.0, edge.to.0);
+        let weight = given.remove(&(from, to)).ok_or(WeightError::Missing { from, to })?;
+        weighted.push((edge, weight));
+    }
+    match given.first_key_value() {
+        Some((&(from, to), _)) => Err(WeightError::Surplus { from, to }),
+        None => Ok(weighted),
+    }
+}

@@ -1,0 +1,226 @@
+//! The lifetime certificate: a bound on everything a learner will ever spend.
+//!
+//! It assumes that every neighbour is heard and every planned record arrives. The running account
+//! follows what really happened and is the one that a cap is enforced on.
+
+use super::mechanism::{Cost, Mechanism, ROUNDING, Rule, Total};
+use crate::Round;
+use thiserror::Error;
+
+/// Why no finite lifetime bound can be given.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum NoCertificate {
+    /// The recursion has no 1/h_t, so its sum diverges.
+    #[error("Theorem 5(i) bounds finite horizons only: its sum diverges")]
+    FiniteHorizonRule,
+    /// The loss is not known to be convex and smooth.
+    #[error("the loss is not known to be convex and smooth")]
+    NotConvexAndSmooth,
+    /// No records arrive after round 0, so a record never loses weight.
+    #[error(
+        "no records arrive after the warm-up, so a record's weight in the history never shrinks"
+    )]
+    NoNewRecords,
+    /// The coupling decays too fast, or there are no neighbours, to forget a record.
+    #[error(
+        "the coupling is too weak to contract: needs neighbours and a coupling exponent below 1"
+    )]
+    NoContraction,
+    /// The bound decays too slowly for the sum over all rounds to be finite.
+    #[error(
+        "the sum over all rounds does not converge: the cost of round t shrinks like (t+1)^-{rate:.3}, and a rate above 1 is needed"
+    )]
+    Diverges {
+        /// The decay exponent of the cost.
+        rate: f64,
+    },
+}
+
+/// A proven bound on the total cost over all rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lifetime {
+    /// Pure ε and zCDP over the whole life. Pure ε may be infinite while zCDP is finite.
+    pub total: Cost,
+    /// The round T₁ up to which costs were summed one by one; the rest is the tail bound.
+    pub summed_to: Round,
+    /// The part of `total` that is the tail bound.
+    pub tail: Cost,
+}
+
+/// The last round at which the tail bound may take over.
+const SEARCH_LIMIT: u64 = 1 << 20;
+/// Up to here the sum is always exact, which keeps the tail small.
+const SUM_AT_LEAST: u64 = 1 << 16;
+
+/// One term of the tail bound on sensitivity: `constant · (t+1)^−decay`.
+#[derive(Clone, Copy)]
+struct Term {
+    constant: f64,
+    decay: f64,
+    /// The machine's charge does not decay; it is summed up to [`Round::LIMIT`] only.
+    machine: bool,
+}
+
+/// Bounds everything a learner will ever spend, to T = ∞.
+///
+/// # Guarantee
+/// With full attendance and the planned records, the account's total after any number of rounds
+/// (up to [`Round::LIMIT`]) is at most `total`.
+///
+/// Proof sketch (whole in ADR 0004). From T₁ on the contraction is at most 1 − α(t+1)^−u. If the
+/// drive is at most D(t+1)^−(s+u) and α > s(T₁+1)^(u−1), then Φ_t ≤ K(t+1)^−s is inherited from t to
+/// t+1 for K = max{Φ_T₁(T₁+1)^s, D/(α − s(T₁+1)^(u−1))}, because (t+2)^−s ≥ (t+1)^−s(1 − s/(t+1)).
+/// The recursion is linear, so records and memory error are bounded apart and added.
+///
+/// # Errors
+/// [`NoCertificate`] with the reason when no finite bound is known.
+pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
+    check_applicable(mechanism)?;
+    let mut sensitivity = 0.0;
+    let mut spent = Total::default();
+    let mut best: Option<Lifetime> = None;
+    let mut failure = NoCertificate::NoContraction;
+    for t in 0..=SEARCH_LIMIT {
+        let round = Round(t);
+        // A checkpoint before round t is paid: everything below t is in `spent`.
+        if t.is_power_of_two() {
+            match tail_from(mechanism, round, sensitivity) {
+                Ok(tail) => {
+                    let total = spent.cost().plus(tail);
+                    if best.is_none_or(|best| total.zcdp < best.total.zcdp) {
+                        best = Some(Lifetime { total, summed_to: round, tail });
+                    }
+                }
+                Err(reason) => failure = reason,
+            }
+            if best.is_some() && t >= SUM_AT_LEAST {
+                break;
+            }
+        }
+        spent.add(mechanism.cost(round, sensitivity));
+        sensitivity = mechanism.next_sensitivity(sensitivity, &mechanism.planned_terms(round));
+    }
+    best.ok_or(failure)
+}
+
+fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
+    let constants = &mechanism.constants;
+    if mechanism.rule == Rule::Theorem5i {
+        return Err(NoCertificate::FiniteHorizonRule);
+    }
+    if !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
+        return Err(NoCertificate::NotConvexAndSmooth);
+    }
+    if mechanism.batch == 0 {
+        return Err(NoCertificate::NoNewRecords);
+    }
+    let weight = contraction_weight(mechanism);
+    if !(weight * mechanism.schedule.coupling.initial > 0.0
+        && -mechanism.schedule.coupling.exponent < 1.0)
+    {
+        return Err(NoCertificate::NoContraction);
+    }
+    Ok(())
+}
+
+fn contraction_weight(mechanism: &Mechanism) -> f64 {
+    match mechanism.rule {
+        Rule::Tight => mechanism.weight,
+        Rule::Theorem5i | Rule::Theorem5ii => mechanism.weight_min.min(mechanism.weight),
+    }
+}
+
+/// α with contraction at most 1 − α(t+1)^−u for every t ≥ T₁, if there is one.
+fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
+    let coupling = mechanism.schedule.coupling;
+    let alpha = contraction_weight(mechanism) * coupling.initial;
+    let heard = alpha / coupling.initial * coupling.at(from);
+    let bend = mechanism.schedule.step.at(from) * mechanism.constants.smoothness;
+    // Both must not grow later: coupling and step are non-increasing.
+    if coupling.exponent > 0.0 || mechanism.schedule.step.exponent > 0.0 || !(heard <= 1.0) {
+        return None;
+    }
+    match mechanism.rule {
+        // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
+        Rule::Tight => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
+        // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling.
+        Rule::Theorem5i | Rule::Theorem5ii => {
+            let share = bend / heard;
+            (mechanism.schedule.step.exponent <= coupling.exponent && share < 1.0)
+                .then_some(alpha * (1.0 - share))
+        }
+    }
+}
+
+/// The cost of all rounds from T₁ on, given Φ_T₁.
+fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cost, NoCertificate> {
+    let alpha = contraction_rate(mechanism, from).ok_or(NoCertificate::NoContraction)?;
+    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+    let first = (from.0 + 1) as f64;
+    let u = -mechanism.schedule.coupling.exponent;
+    let v = -mechanism.schedule.step.exponent;
+    let step = mechanism.schedule.step.initial;
+    let inherit = |drive: f64, decay: f64, start: f64| {
+        let room = alpha - decay * first.powf(u - 1.0);
+        (room > 0.0 && decay > 0.0)
+            .then(|| (start * first.powf(decay)).max(drive / room) * ROUNDING)
+    };
+    #[expect(clippy::cast_precision_loss, reason = "batches stay far below 2^53")]
+    let batch = mechanism.batch as f64;
+    // h_t ≥ N(t+1) turns λ_t C / h_t into (λ0 C / N)(t+1)^−(1+v).
+    let decay = 1.0 + v - u;
+    let drive = step * mechanism.constants.gradient_spread / batch;
+    let constant = inherit(drive, decay, sensitivity).ok_or(NoCertificate::NoContraction)?;
+    let mut terms = vec![Term { constant, decay, machine: false }];
+    if mechanism.memory_error.initial > 0.0 {
+        let decay = v - u - mechanism.memory_error.exponent;
+        let drive = 2.0 * step * mechanism.memory_error.initial;
+        let constant = inherit(drive, decay, 0.0).ok_or(NoCertificate::Diverges { rate: decay })?;
+        terms.push(Term { constant, decay, machine: false });
+    }
+    terms.push(Term { constant: mechanism.machine_sensitivity(), decay: 0.0, machine: true });
+    sum_costs(mechanism, first, &terms)
+}
+
+fn sum_costs(mechanism: &Mechanism, first: f64, terms: &[Term]) -> Result<Cost, NoCertificate> {
+    #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
+    let root = (mechanism.dimension as f64).sqrt();
+    let scale = mechanism.noise.scale;
+    let (mut pure, mut zcdp) = (0.0, 0.0);
+    for (place, left) in terms.iter().enumerate() {
+        pure += root * left.constant / scale.initial
+            * power_sum(first, left.decay + scale.exponent, left.machine);
+        for (other, right) in terms.iter().enumerate() {
+            let rate = left.decay + right.decay + 2.0 * scale.exponent;
+            let machine = left.machine || right.machine;
+            let sum = power_sum(first, rate, machine);
+            if !sum.is_finite() && other >= place {
+                return Err(NoCertificate::Diverges { rate });
+            }
+            zcdp += 0.5 * left.constant * right.constant / (scale.initial * scale.initial) * sum;
+        }
+    }
+    // A single release at unit scale decides whether the noise has a pure cost at all.
+    let pure = if mechanism.cost(Round(1), 1.0).pure.is_finite() { pure } else { f64::INFINITY };
+    Ok(Cost { pure: pure * ROUNDING, zcdp: zcdp * ROUNDING })
+}
+
+/// A bound on Σ x^−p over the integers x ≥ `first`, up to the last round only for machine terms.
+///
+/// x^−p is convex for p > 0, so each term is at most the integral over the unit interval around it.
+fn power_sum(first: f64, p: f64, machine: bool) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "2^32 is exact")]
+    let last = Round::LIMIT.0 as f64 + 1.0;
+    let low = first - 0.5;
+    if !machine {
+        return if p > 1.0 { low.powf(1.0 - p) / (p - 1.0) } else { f64::INFINITY };
+    }
+    // Near p = 1 the closed form cancels, so a slightly smaller p stands in for it: x^−p only grows.
+    let p = if (p - 1.0).abs() < 1e-6 { 1.0 - 2e-6 } else { p };
+    if p <= 0.0 {
+        // Non-decreasing terms: at most the largest one times their number.
+        last * last.powf(-p)
+    } else {
+        (last.powf(1.0 - p) - low.powf(1.0 - p)) / (1.0 - p) * (1.0 + 1e-9)
+    }
+}

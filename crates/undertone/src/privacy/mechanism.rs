@@ -1,0 +1,211 @@
+//! All the public facts that decide what one learner's releases cost.
+
+use crate::noise::NoiseKind;
+use crate::{LossConstants, PowerLaw, Round, Schedule};
+use serde::{Deserialize, Serialize};
+
+/// Which recursion bounds the sensitivity of θ_t.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Ours: contraction max(|1 − a_t − λ_t L|, |1 − a_t − λ_t μ|), drive λ_t C / h_t.
+    #[default]
+    Tight,
+    /// The paper's finite-horizon bound: contraction 1 − w̄γ_t + λ_t L, drive λ_t C.
+    Theorem5i,
+    /// The paper's infinite-horizon bound: contraction 1 − w̄γ_t + λ_t L, drive λ_t C / h_t.
+    Theorem5ii,
+}
+
+/// The noise of one learner: its kind, and scale ρ_t (Laplace) or standard deviation s_t (Gaussian).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseLaw {
+    /// The distribution of every coordinate.
+    pub kind: NoiseKind,
+    /// ρ_t = (σ/√2)(t+1)^ς in the paper's letters; `initial` is σ/√2.
+    pub scale: PowerLaw,
+}
+
+/// The public facts about one learner that its privacy cost follows from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mechanism {
+    /// n, the number of coordinates released.
+    pub dimension: usize,
+    /// B, a bound on ‖θ‖₂ over Θ.
+    pub radius: f64,
+    /// L, μ and C of the record losses.
+    pub constants: LossConstants,
+    /// λ_t and γ_t.
+    pub schedule: Schedule,
+    /// |w_ii|: what the weights of all neighbours add up to.
+    pub weight: f64,
+    /// w̄: the smallest |w_ii| in the network, used by the paper's rules only.
+    pub weight_min: f64,
+    /// Records collected before round 0.
+    pub warmup: u64,
+    /// Records that arrive in each round.
+    pub batch: u64,
+    /// A bound on the error of the memory's gradient.
+    pub memory_error: PowerLaw,
+    /// The noise added to every release.
+    pub noise: NoiseLaw,
+    /// How sensitivity is bounded.
+    pub rule: Rule,
+}
+
+/// What happened in one round, as far as sensitivity is concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTerms {
+    /// The round t.
+    pub round: Round,
+    /// The sum of the weights of the neighbours actually heard.
+    pub weight_heard: f64,
+    /// h_t, the number of records behind the gradient of this round.
+    pub records: u64,
+}
+
+impl Mechanism {
+    /// The terms of a round in which everyone is heard and every record arrives on time.
+    #[must_use]
+    pub fn planned_terms(&self, round: Round) -> RoundTerms {
+        let records = self.warmup + self.batch * (round.0 + 1);
+        RoundTerms { round, weight_heard: self.weight, records }
+    }
+
+    /// Φ_{t+1} from Φ_t: how far θ_{t+1} can move when one record of the history is replaced.
+    ///
+    /// # Guarantee
+    /// If ‖θ_t − θ'_t‖ ≤ `sensitivity` for two histories that differ in one record, both learners
+    /// having heard the same releases, then ‖θ_{t+1} − θ'_{t+1}‖ is at most the result (in exact
+    /// arithmetic; machine arithmetic is charged at the release).
+    ///
+    /// # Source
+    /// Tight rule: ADR 0004, with proof. The others: Theorem 5 of the paper. Paper map, rows 10-12.
+    #[must_use]
+    pub fn next_sensitivity(&self, sensitivity: f64, terms: &RoundTerms) -> f64 {
+        let step = self.schedule.step.at(terms.round);
+        let coupling = self.schedule.coupling.at(terms.round);
+        #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+        let records = terms.records.max(1) as f64;
+        let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
+        let heard = coupling * terms.weight_heard;
+        // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The absolute
+        // value agrees with it wherever Theorem 5 applies. With neighbours missing, what was heard
+        // replaces w̄.
+        let paper = || (1.0 - heard.min(coupling * self.weight_min)).abs() + step * smoothness;
+        let (contraction, drive) = match self.rule {
+            Rule::Tight => {
+                let fast = (1.0 - heard - step * smoothness).abs();
+                let slow = (1.0 - heard - step * strong_convexity).abs();
+                (fast.max(slow), step * gradient_spread / records)
+            }
+            Rule::Theorem5i => (paper(), step * gradient_spread),
+            Rule::Theorem5ii => (paper(), step * gradient_spread / records),
+        };
+        let approximation = 2.0 * step * self.memory_error.at(terms.round);
+        (contraction * sensitivity + drive + approximation).next_up()
+    }
+
+    /// The charge for machine arithmetic, added to the sensitivity of every release after the first.
+    ///
+    /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · B (ADR 0006).
+    #[must_use]
+    pub fn machine_sensitivity(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
+        let root = (self.dimension as f64).sqrt();
+        root * self.radius * (-50f64).exp2()
+    }
+
+    /// What the release of one round costs when θ_t has the given sensitivity.
+    ///
+    /// # Guarantee
+    /// Pure: √n Φ / ρ_t for Laplace noise, infinite for Gaussian. zCDP: Φ² / (2ρ_t²) for either, by
+    /// composing over coordinates. Both are rounded up. The release of round 0 depends on no record
+    /// and costs nothing.
+    #[must_use]
+    pub fn cost(&self, round: Round, sensitivity: f64) -> Cost {
+        if round == Round::ZERO {
+            return Cost::default();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
+        let root = (self.dimension as f64).sqrt();
+        let ratio = (sensitivity + self.machine_sensitivity()) / self.noise.scale.at(round);
+        let pure = match self.noise.kind {
+            NoiseKind::Laplace => root * ratio,
+            NoiseKind::Gaussian => f64::INFINITY,
+        };
+        Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }
+    }
+}
+
+/// Covers the rounding of powers, square roots and feature norms behind a cost: 1 + 2⁻⁴⁰.
+pub(crate) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
+
+/// A privacy cost, in both currencies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Pure ε; infinite for Gaussian noise.
+    pub pure: f64,
+    /// ρ of zero-concentrated differential privacy.
+    pub zcdp: f64,
+}
+
+impl Cost {
+    /// The sum, rounded up.
+    #[must_use]
+    pub fn plus(self, other: Cost) -> Cost {
+        let mut total = Total::default();
+        total.add(self);
+        total.add(other);
+        total.cost()
+    }
+}
+
+/// A running total of costs that is rounded up, by next to nothing.
+///
+/// Rounding up every one of 2³² additions would waste a millionth of the budget and could lift the
+/// account above its own certificate; carrying the rounding error along does neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Total {
+    pure: UpwardSum,
+    zcdp: UpwardSum,
+}
+
+impl Total {
+    pub(crate) fn add(&mut self, cost: Cost) {
+        self.pure.add(cost.pure);
+        self.zcdp.add(cost.zcdp);
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        Cost { pure: self.pure.value(), zcdp: self.zcdp.value() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct UpwardSum {
+    high: f64,
+    low: f64,
+}
+
+impl UpwardSum {
+    /// Adds a non-negative term; the error of the sum goes, rounded up, into `low`.
+    fn add(&mut self, term: f64) {
+        let sum = self.high + term;
+        if !sum.is_finite() {
+            *self = UpwardSum { high: f64::INFINITY, low: 0.0 };
+            return;
+        }
+        // Knuth's two-sum: `error` is exactly what the addition lost.
+        let shadow = sum - self.high;
+        let error = (self.high - (sum - shadow)) + (term - shadow);
+        self.high = sum;
+        if error.abs() > 0.0 {
+            self.low = (self.low + error).next_up();
+        }
+    }
+
+    fn value(&self) -> f64 {
+        if self.low.abs() > 0.0 { (self.high + self.low).next_up() } else { self.high }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a learner's releases cost, before, during and for ever.
+//!
+//! Read [`mechanism`](Mechanism) first (sensitivity and cost of one round), then [`Accountant`] (the
+//! running account that a cap is enforced on), then [`lifetime()`] (the certificate) and
+//! [`calibrate_scale`] (its inverse).
+
+mod accountant;
+mod budget;
+mod conversion;
+mod lifetime;
+mod mechanism;
+#[cfg(test)]
+mod tests;
+
+pub use accountant::{Accountant, Cap, Refusal};
+pub use budget::{CalibrationError, Horizon, calibrate_scale, planned_cost, record_cost};
+pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+pub use lifetime::{Lifetime, NoCertificate, lifetime};
+pub use mechanism::{Cost, Mechanism, NoiseLaw, RoundTerms, Rule};

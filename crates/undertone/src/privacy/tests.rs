@@ -1,0 +1,231 @@
+//! The numbers of method.md, and laws that every account must obey.
+
+use super::*;
+use crate::noise::NoiseKind;
+use crate::{LossConstants, PowerLaw, Round, Schedule};
+use proptest::prelude::*;
+
+/// The reference case of method.md §3.
+fn reference(rule: Rule) -> Mechanism {
+    Mechanism {
+        dimension: 112,
+        radius: 1e5,
+        constants: LossConstants {
+            smoothness: 0.25,
+            strong_convexity: 0.0,
+            gradient_spread: 2.0,
+            gradient_norm: 1.0,
+        },
+        schedule: Schedule {
+            step: PowerLaw::decaying(1.0, 0.77),
+            coupling: PowerLaw::decaying(1.0, 0.65),
+        },
+        weight: 0.6,
+        weight_min: 0.6,
+        warmup: 0,
+        batch: 1,
+        memory_error: PowerLaw::ZERO,
+        noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.11) },
+        rule,
+    }
+}
+
+fn assert_four_digits(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 5e-4, "found {found}, expected {expected}");
+}
+
+#[test]
+fn the_numbers_to_hold_are_held() {
+    assert_four_digits(planned_cost(&reference(Rule::Theorem5i), 2000).pure, 20_575.0);
+    assert_four_digits(planned_cost(&reference(Rule::Theorem5ii), 2000).pure, 412.88);
+    let tight = planned_cost(&reference(Rule::Tight), 2000);
+    assert_four_digits(tight.pure, 241.75);
+    assert_four_digits(tight.zcdp, 7.1535);
+    assert_four_digits(epsilon_from_zcdp(tight.zcdp, 1e-6), 25.86);
+}
+
+#[test]
+fn raw_features_make_the_papers_bound_vacuous() {
+    let raw = |rule| {
+        let mut mechanism = reference(rule);
+        mechanism.constants.smoothness = 5.5;
+        mechanism.constants.gradient_spread = 9.38;
+        planned_cost(&mechanism, 2000).pure
+    };
+    assert_four_digits(raw(Rule::Tight), 4650.0);
+    assert!(raw(Rule::Theorem5i).log10() > 37.0 && raw(Rule::Theorem5ii).log10() > 37.0);
+}
+
+#[test]
+fn later_records_pay_less() {
+    let mechanism = reference(Rule::Tight);
+    let unit = 2.0 * 112f64.sqrt();
+    for (arrival, expected) in [(0, 11.42), (1, 7.63), (10, 3.60), (100, 1.36), (1000, 0.193)] {
+        let found = record_cost(&mechanism, Round(arrival), 2000).pure / unit;
+        assert!((found / expected - 1.0).abs() < 3e-3, "{arrival}: {found} {expected}");
+    }
+}
+
+#[test]
+fn strong_coupling_is_not_mistaken_for_contraction() {
+    // method.md: with γ0 = 10 the true sum is 52.6 where 1 − a_t would give 0.76 (per C√n).
+    let mut mechanism = reference(Rule::Tight);
+    mechanism.schedule.coupling.initial = 10.0;
+    let found = planned_cost(&mechanism, 2000).pure / (2.0 * 112f64.sqrt());
+    assert!(found > 40.0, "{found}");
+}
+
+#[test]
+fn the_account_agrees_with_the_plan_when_everyone_is_heard() {
+    let mechanism = reference(Rule::Tight);
+    let mut accountant = Accountant::new(mechanism, None);
+    for t in 0..=500 {
+        accountant.pay().unwrap();
+        accountant.advance(&mechanism.planned_terms(Round(t)));
+    }
+    let plan = planned_cost(&mechanism, 500);
+    assert_eq!(accountant.spent().pure.to_bits(), plan.pure.to_bits());
+    assert_eq!(accountant.spent().zcdp.to_bits(), plan.zcdp.to_bits());
+}
+
+#[test]
+fn a_missing_neighbour_costs_more() {
+    let mechanism = reference(Rule::Tight);
+    let total = |weight_heard: f64| {
+        let mut accountant = Accountant::new(mechanism, None);
+        for t in 0..=200 {
+            accountant.pay().unwrap();
+            accountant.advance(&RoundTerms { weight_heard, ..mechanism.planned_terms(Round(t)) });
+        }
+        accountant.spent().pure
+    };
+    assert!(total(0.3) > 1.2 * total(0.6));
+}
+
+#[test]
+fn a_release_over_the_cap_is_refused_and_costs_nothing() {
+    let mechanism = reference(Rule::Tight);
+    for cap in [Cap::Pure { epsilon: 120.0 }, Cap::Approximate { epsilon: 20.0, delta: 1e-6 }] {
+        let mut accountant = Accountant::new(mechanism, Some(cap));
+        let refusal = loop {
+            match accountant.pay() {
+                Ok(_) => accountant.advance(&mechanism.planned_terms(accountant.round())),
+                Err(refusal) => break refusal,
+            }
+        };
+        assert!(matches!(refusal, Refusal::BudgetExhausted { .. }));
+        let before = accountant.spent();
+        assert!(accountant.would_exceed() && accountant.pay().is_err());
+        assert_eq!(before, accountant.spent());
+        match cap {
+            Cap::Pure { epsilon } => assert!(before.pure <= epsilon && before.pure > 0.5 * epsilon),
+            Cap::Approximate { epsilon, delta } => {
+                let spent = accountant.epsilon(delta);
+                assert!(spent <= epsilon && spent > 0.8 * epsilon, "{spent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gaussian_noise_has_no_pure_budget_and_the_same_zcdp() {
+    let laplace = reference(Rule::Tight);
+    let mut gaussian = laplace;
+    gaussian.noise.kind = NoiseKind::Gaussian;
+    assert!(planned_cost(&gaussian, 10).pure.is_infinite());
+    let (left, right) = (planned_cost(&gaussian, 10).zcdp, planned_cost(&laplace, 10).zcdp);
+    assert_eq!(left.to_bits(), right.to_bits());
+    let bound = lifetime(&gaussian).unwrap().total;
+    assert!(bound.pure.is_infinite() && bound.zcdp.is_finite());
+}
+
+#[test]
+fn the_lifetime_bound_covers_long_runs_and_is_close_to_them() {
+    for rule in [Rule::Tight, Rule::Theorem5ii] {
+        let mechanism = reference(rule);
+        let bound = lifetime(&mechanism).unwrap();
+        let long = planned_cost(&mechanism, 1_000_000);
+        assert!(bound.total.zcdp >= long.zcdp && bound.total.pure >= long.pure);
+        // The zCDP sum converges fast, so the certificate should be nearly tight.
+        assert!(bound.total.zcdp <= 1.01 * long.zcdp, "{} {}", bound.total.zcdp, long.zcdp);
+    }
+}
+
+#[test]
+fn there_is_no_certificate_where_nothing_is_proved() {
+    let check = |change: &dyn Fn(&mut Mechanism)| {
+        let mut mechanism = reference(Rule::Tight);
+        change(&mut mechanism);
+        lifetime(&mechanism)
+    };
+    assert!(check(&|_| ()).is_ok());
+    assert_eq!(check(&|m| m.rule = Rule::Theorem5i), Err(NoCertificate::FiniteHorizonRule));
+    assert_eq!(
+        check(&|m| m.constants.strong_convexity = -0.25),
+        Err(NoCertificate::NotConvexAndSmooth)
+    );
+    assert_eq!(
+        check(&|m| m.constants.smoothness = f64::INFINITY),
+        Err(NoCertificate::NotConvexAndSmooth)
+    );
+    assert_eq!(check(&|m| m.batch = 0), Err(NoCertificate::NoNewRecords));
+    assert_eq!(check(&|m| m.weight = 0.0), Err(NoCertificate::NoContraction));
+    let constant_error = check(&|m| m.memory_error = PowerLaw { initial: 0.01, exponent: 0.0 });
+    assert!(matches!(constant_error, Err(NoCertificate::Diverges { .. })));
+    assert!(check(&|m| m.memory_error = PowerLaw::decaying(0.01, 0.5)).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn certificates_hold_for_random_mechanisms(
+        u in 0.5f64..0.95, gap in 0.0f64..0.4, exponent in 0.0f64..0.4, step in 0.05f64..8.0,
+        coupling in 0.05f64..3.0, smoothness in 0.01f64..6.0, convexity in 0.0f64..0.01,
+        warmup in 0u64..400, batch in 1u64..6, error in 0.0f64..0.01, error_decay in 0.6f64..1.2,
+    ) {
+        let mut mechanism = reference(Rule::Tight);
+        mechanism.schedule.step = PowerLaw::decaying(step, u + gap);
+        mechanism.schedule.coupling = PowerLaw::decaying(coupling, u);
+        mechanism.constants.smoothness = smoothness;
+        mechanism.constants.strong_convexity = convexity.min(smoothness);
+        mechanism.noise.scale.exponent = exponent;
+        mechanism.warmup = warmup;
+        mechanism.batch = batch;
+        mechanism.memory_error = PowerLaw::decaying(error, error_decay);
+        if let Ok(bound) = lifetime(&mechanism) {
+            let run = planned_cost(&mechanism, 300_000);
+            prop_assert!(bound.total.zcdp >= run.zcdp);
+            prop_assert!(bound.total.pure >= run.pure);
+        }
+    }
+
+    #[test]
+    fn calibration_meets_its_target_and_never_passes_it(
+        epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, exponent in 0.0f64..0.3,
+    ) {
+        let mut mechanism = reference(Rule::Tight);
+        mechanism.radius = 10.0;
+        mechanism.noise.scale.exponent = exponent;
+        let delta = log_delta.exp();
+        let target = Cap::Approximate { epsilon, delta };
+        mechanism.noise.scale.initial = calibrate_scale(&mechanism, target, Horizon::Lifetime).unwrap();
+        let found = epsilon_from_zcdp(lifetime(&mechanism).unwrap().total.zcdp, delta);
+        prop_assert!(found <= epsilon && found > epsilon * (1.0 - 1e-6));
+        let target = Cap::Pure { epsilon };
+        mechanism.noise.scale.initial =
+            calibrate_scale(&mechanism, target, Horizon::Rounds(300)).unwrap();
+        let found = planned_cost(&mechanism, 300).pure;
+        prop_assert!(found <= epsilon && found > epsilon * (1.0 - 1e-6));
+    }
+
+    #[test]
+    fn spending_never_shrinks_and_a_smaller_record_share_costs_less(extra in 1u64..1000) {
+        let small = planned_cost(&reference(Rule::Tight), 100);
+        let mut mechanism = reference(Rule::Tight);
+        mechanism.warmup = extra;
+        let with_warmup = planned_cost(&mechanism, 100);
+        prop_assert!(with_warmup.zcdp < small.zcdp);
+        prop_assert!(planned_cost(&reference(Rule::Tight), 100 + extra).pure >= small.pure);
+    }
+}
