@@ -1,16 +1,21 @@
 //! Private decentralised online learning: the round, the noise and the accountant.
 
+pub mod config;
 mod domain;
 pub mod graph;
+mod learner;
 mod loss;
 mod memory;
 pub mod noise;
 pub mod privacy;
+mod release;
 mod schedule;
 mod units;
 
 pub use domain::Domain;
+pub use learner::{Learner, LearnerSetup, ReleaseError, RoundReport};
 pub use loss::{DataBounds, Loss, LossConstants, ModelSpec};
-pub use memory::{Memory, RecordError, Score};
+pub use memory::{Memory, MemoryKind, RecordError, Score};
+pub use release::{PublicModel, Release};
 pub use schedule::{PowerLaw, Schedule};
 pub use units::{LearnerId, Round};

@@ -29,6 +29,27 @@ pub trait Memory {
     fn error_bound(&self) -> PowerLaw;
 }
 
+/// Which gradient memory a learner uses. `undertone-models` builds it and states its error bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryKind {
+    /// The full history, for any loss. Cost grows with the history.
+    Exact,
+    /// Sufficient statistics, for the squared loss.
+    Moments,
+    /// Sums at fixed nodes, for polynomial losses of records with one non-zero feature.
+    Recursive,
+    /// A polynomial fit of the logistic loss over moment statistics.
+    Polynomial {
+        /// The degree of the fitted loss: 2, 4 or 6.
+        degree: u32,
+    },
+    /// A quadratic model of the history at an anchor, renewed when its error passes the tolerance.
+    Anchored {
+        /// The error the gradient may have, round by round.
+        tolerance: PowerLaw,
+    },
+}
+
 /// How well θ did on a batch before it saw the labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
@@ -52,6 +73,14 @@ pub enum RecordError {
         found: usize,
         /// Dimension of the model.
         expected: usize,
+    },
+    /// Sparse indices are not increasing, pass the dimension, or do not match the values.
+    #[error(
+        "record {position}: sparse indices must increase, stay below the dimension and match the values"
+    )]
+    Indices {
+        /// Place in the batch, from 0.
+        position: usize,
     },
     /// A feature or the label is NaN or infinite.
     #[error("record {position}: a feature or the label is not finite")]

@@ -100,8 +100,8 @@ impl Graph {
 
     /// All learners in order.
     pub fn ids(&self) -> impl Iterator<Item = LearnerId> + use<> {
-        (0..u32::try_from(self.learners()).expect("learner counts are checked when building"))
-            .map(LearnerId)
+        let learners = u32::try_from(self.learners()).unwrap_or(u32::MAX);
+        (0..learners).map(LearnerId)
     }
 
     /// δ₂ and δ_m of W, where the graph is small enough to solve for them.

@@ -1,0 +1,78 @@
+//! The conditions of the paper's convergence theorems, each with its numbers.
+
+use super::Config;
+
+/// One condition of an assumption or theorem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// Which assumption or theorem asks for it.
+    pub name: &'static str,
+    /// The key of the config it depends on most.
+    pub path: &'static str,
+    /// The number found.
+    pub found: String,
+    /// What is asked for, in words and numbers.
+    pub text: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Checks what Theorems 3 and 4 ask of graph, schedules and noise.
+///
+/// Theorems 3 and 4 allow any λ0 and γ0, so the constants of Theorems 1 and 2 are not asked for.
+#[must_use]
+pub fn conditions(config: &Config) -> Vec<Condition> {
+    let u = -config.schedule.coupling.exponent;
+    let v = -config.schedule.step.exponent;
+    let growth = config.noise_exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let slowest = config.noise_exponents.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut list = Vec::new();
+    if let Some(spectrum) = config.graph.spectrum() {
+        list.push(Condition {
+            name: "Assumption 2",
+            path: "network.weight",
+            found: format!("{:.4}", spectrum.delta_m),
+            text: "the smallest eigenvalue of W must be above -1; use smaller weights".into(),
+            holds: above(spectrum.delta_m, -1.0),
+        });
+    }
+    list.push(Condition {
+        name: "Assumption 4",
+        path: "noise.exponent",
+        found: format!("{slowest}"),
+        text: "the noise must grow: exponents above 0".into(),
+        holds: slowest > 0.0,
+    });
+    list.push(Condition {
+        name: "Assumption 4",
+        path: "schedule.coupling_exponent",
+        found: format!("{u}"),
+        text: format!("must be above the largest noise exponent + 1/2 = {}", growth + 0.5),
+        holds: above(u, growth + 0.5),
+    });
+    list.push(Condition {
+        name: "Assumption 4",
+        path: "schedule.step_exponent",
+        found: format!("{v}"),
+        text: format!("must lie strictly between the coupling exponent {u} and 1"),
+        holds: above(v, u) && above(1.0, v),
+    });
+    if !(config.model.ridge > 0.0) {
+        list.push(Condition {
+            name: "Theorem 4",
+            path: "schedule.step_exponent",
+            found: format!("{v}"),
+            text: format!(
+                "without a ridge term it must be above (2u + 1)/3 = {:.4}",
+                (2.0 * u + 1.0) / 3.0
+            ),
+            holds: above(v, (2.0 * u + 1.0) / 3.0),
+        });
+    }
+    list
+}
+
+/// Strictly above: decimal exponents that are equal on paper must not pass by a rounding error.
+fn above(left: f64, right: f64) -> bool {
+    left > right + 1e-12
+}

@@ -1,0 +1,142 @@
+//! Collecting everything that is wrong with a config, so that it can be mended in one go.
+
+use super::raw::OneOrEach;
+use std::fmt;
+
+/// One thing that is wrong: where, what stands there, and what is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The key, as `section.key`.
+    pub path: String,
+    /// What stands there, or `missing`.
+    pub value: String,
+    /// What is needed.
+    pub needed: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value.as_str() {
+            "" => write!(formatter, "{}: {}", self.path, self.needed),
+            value => write!(formatter, "{} = {value}: {}", self.path, self.needed),
+        }
+    }
+}
+
+/// Everything that is wrong with a config.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(pub Vec<Fault>);
+
+impl std::error::Error for Faults {}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(Fault::to_string).collect();
+        formatter.write_str(&lines.join("\n"))
+    }
+}
+
+impl Faults {
+    /// Notes a fault.
+    pub fn push(&mut self, path: &str, value: impl fmt::Display, needed: impl Into<String>) {
+        self.0.push(Fault { path: path.into(), value: value.to_string(), needed: needed.into() });
+    }
+
+    /// Notes a key that is not there.
+    pub fn missing(&mut self, path: &str, needed: impl Into<String>) {
+        self.push(path, "", format!("missing; {}", needed.into()));
+    }
+
+    /// Takes a number that must pass a test, or notes why not and gives a harmless stand-in.
+    pub(super) fn number(&mut self, path: &str, value: Option<f64>, range: &Range) -> f64 {
+        match value {
+            None => self.missing(path, range.text),
+            Some(value) if !(value.is_finite() && (range.holds)(value)) => {
+                self.push(path, value, range.text);
+            }
+            Some(value) => return value,
+        }
+        range.stand_in
+    }
+
+    /// Takes one number for each learner.
+    pub(super) fn each(
+        &mut self,
+        path: &str,
+        value: Option<&OneOrEach>,
+        learners: usize,
+        range: &Range,
+    ) -> Vec<f64> {
+        match value {
+            None => {
+                self.missing(path, range.text);
+                vec![range.stand_in; learners]
+            }
+            Some(OneOrEach::One(value)) => vec![self.number(path, Some(*value), range); learners],
+            Some(OneOrEach::Each(values)) if values.len() != learners => {
+                let needed = format!("must be one number, or one for each of {learners} learners");
+                self.push(path, format!("[{} numbers]", values.len()), needed);
+                vec![range.stand_in; learners]
+            }
+            Some(OneOrEach::Each(values)) => values
+                .iter()
+                .enumerate()
+                .map(|(place, &value)| self.number(&format!("{path}[{place}]"), Some(value), range))
+                .collect(),
+        }
+    }
+
+    /// Takes one of several words, or notes the choice.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        path: &str,
+        value: Option<&str>,
+        choices: &[(&str, T)],
+    ) -> T {
+        let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
+        let needed = format!("must be one of {}", names.join(", "));
+        match value {
+            None => self.missing(path, needed),
+            Some(value) => match choices.iter().find(|&&(name, _)| name == value) {
+                Some(&(_, choice)) => return choice,
+                None => self.push(path, format!("\"{value}\""), needed),
+            },
+        }
+        choices[0].1
+    }
+
+    /// Notes a key that has no meaning here.
+    pub(super) fn unused<T>(&mut self, path: &str, value: Option<&T>, only_with: &str) {
+        if value.is_some() {
+            self.push(path, "", format!("has a meaning only with {only_with}; remove it"));
+        }
+    }
+}
+
+/// What a number must satisfy, in code and in words. NaN and infinity never pass.
+pub(super) struct Range {
+    pub(super) text: &'static str,
+    pub(super) holds: fn(f64) -> bool,
+    pub(super) stand_in: f64,
+}
+
+pub(super) const POSITIVE: Range =
+    Range { text: "must be finite and above 0", holds: |x| x > 0.0, stand_in: 1.0 };
+pub(super) const NON_NEGATIVE: Range =
+    Range { text: "must be finite and at least 0", holds: |x| x >= 0.0, stand_in: 0.0 };
+pub(super) const FINITE: Range = Range { text: "must be finite", holds: |_| true, stand_in: 0.0 };
+pub(super) const PROBABILITY: Range = Range {
+    text: "must lie strictly between 0 and 1",
+    holds: |x| x > 0.0 && x < 1.0,
+    stand_in: 0.5,
+};
+pub(super) const FRACTION: Range = Range {
+    text: "must be at least 0 and below 1",
+    holds: |x| (0.0..1.0).contains(&x),
+    stand_in: 0.0,
+};
+pub(super) const EXPONENT: Range = Range {
+    text: "must be at least 0 and at most 2",
+    holds: |x| (0.0..=2.0).contains(&x),
+    stand_in: 0.5,
+};

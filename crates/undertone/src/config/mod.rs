@@ -1,0 +1,187 @@
+//! A checked config. After [`Config::try_from`] nothing needs to be checked again.
+
+mod conditions;
+mod faults;
+mod model;
+mod network;
+mod raw;
+mod sections;
+#[cfg(test)]
+mod tests;
+
+pub use conditions::{Condition, conditions};
+pub use faults::{Fault, Faults};
+pub use raw::{
+    OneOrEach, RawBounds, RawConfig, RawData, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
+    RawParameters, RawPrivacy, RawSchedule,
+};
+
+use crate::graph::Graph;
+use crate::noise::NoiseKind;
+use crate::privacy::{Cap, Mechanism, NoiseLaw, Rule};
+use crate::{DataBounds, Domain, LearnerId, MemoryKind, ModelSpec, PowerLaw, Schedule};
+
+/// Everything a run needs to know, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What the run is called.
+    pub name: String,
+    /// How many rounds to run.
+    pub rounds: u64,
+    /// Whether conditions of the theorems may be broken.
+    pub unproven: bool,
+    /// Who talks to whom.
+    pub graph: Graph,
+    /// Where records come from and how they are dealt out.
+    pub data: DataPlan,
+    /// Public bounds on data and parameters.
+    pub bounds: DataBounds,
+    /// What happens to a record outside the bounds.
+    pub out_of_bounds: OutOfBounds,
+    /// The loss and its penalties.
+    pub model: ModelSpec,
+    /// Θ.
+    pub domain: Domain,
+    /// How the history gradient is computed.
+    pub memory: MemoryKind,
+    /// λ_t and γ_t.
+    pub schedule: Schedule,
+    /// The distribution of the noise.
+    pub noise_kind: NoiseKind,
+    /// ς_i for each learner.
+    pub noise_exponents: Vec<f64>,
+    /// Where the noise scales come from.
+    pub noise_scale: NoiseScale,
+    /// A cap for each learner, if there is one.
+    pub caps: Vec<Option<Cap>>,
+    /// The δ that budgets are reported at.
+    pub delta: f64,
+    /// How sensitivity is bounded.
+    pub rule: Rule,
+}
+
+/// Where records come from and how they are dealt out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataPlan {
+    /// `mushrooms`, or the path of a file.
+    pub source: String,
+    /// The file's format, or its extension decides.
+    pub format: Option<String>,
+    /// The label column of a table.
+    pub label: Option<String>,
+    /// Columns to treat as categories; `None` detects them.
+    pub categorical: Option<Vec<String>>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Whether to add a constant feature.
+    pub intercept: bool,
+    /// Whether every row is scaled to the largest norm allowed.
+    pub normalise: bool,
+    /// How records are dealt out among the learners.
+    pub partition: PartitionPlan,
+    /// The share of records kept for testing.
+    pub test_fraction: f64,
+    /// Records collected before round 0.
+    pub warmup: u64,
+    /// Records that arrive in each round.
+    pub batch: u64,
+    /// Whether records are drawn again when they run out.
+    pub repeat: bool,
+}
+
+/// How records are dealt out among the learners.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PartitionPlan {
+    /// At random.
+    Iid,
+    /// Every learner holds one class, as in the paper.
+    ByClass,
+    /// Class shares drawn from a Dirichlet distribution.
+    Dirichlet {
+        /// Small values give learners few classes each.
+        alpha: f64,
+    },
+    /// A share of class i goes to learner i, the rest evenly to the others.
+    OwnClass {
+        /// The share.
+        share: f64,
+    },
+}
+
+/// What happens to a record outside the bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfBounds {
+    /// It is scaled into them, and counted.
+    Scale,
+    /// It is refused.
+    Refuse,
+}
+
+/// Where the noise scales come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoiseScale {
+    /// The config states ρ_0 for each learner.
+    Given(Vec<f64>),
+    /// The smallest that keeps the lifetime certificate within each learner's cap.
+    Lifetime,
+    /// The smallest that keeps the cost of the planned rounds within each learner's cap.
+    Rounds,
+}
+
+impl Config {
+    /// The public facts that one learner's budget follows from.
+    ///
+    /// The memory's error bound comes from the crate that implements the memory, and the scale from
+    /// the config or from calibration.
+    #[must_use]
+    pub fn mechanism(&self, learner: LearnerId, memory_error: PowerLaw, scale: f64) -> Mechanism {
+        Mechanism {
+            dimension: self.model.parameters(),
+            radius: self.bounds.radius,
+            constants: self.model.constants(&self.bounds),
+            schedule: self.schedule,
+            weight: self.graph.weight(learner),
+            weight_min: self.graph.weight_min(),
+            warmup: self.data.warmup,
+            batch: self.data.batch,
+            memory_error,
+            noise: NoiseLaw {
+                kind: self.noise_kind,
+                scale: PowerLaw::growing(scale, self.noise_exponents[learner.0 as usize]),
+            },
+            rule: self.rule,
+        }
+    }
+
+    /// The conditions of the theorems that this config breaks.
+    #[must_use]
+    pub fn broken_conditions(&self) -> Vec<Condition> {
+        conditions(self).into_iter().filter(|condition| !condition.holds).collect()
+    }
+}
+
+impl TryFrom<&RawConfig> for Config {
+    type Error = Faults;
+
+    /// Checks a config and reports every fault at once.
+    fn try_from(raw: &RawConfig) -> Result<Config, Faults> {
+        let mut faults = Faults::default();
+        let config = sections::check(raw, &mut faults);
+        match config {
+            Some(config) if faults.0.is_empty() => {
+                if config.unproven {
+                    return Ok(config);
+                }
+                for condition in config.broken_conditions() {
+                    let needed = format!(
+                        "breaks {}: {}; mend it, or set unproven = true",
+                        condition.name, condition.text
+                    );
+                    faults.push(condition.path, condition.found, needed);
+                }
+                if faults.0.is_empty() { Ok(config) } else { Err(faults) }
+            }
+            _ => Err(faults),
+        }
+    }
+}

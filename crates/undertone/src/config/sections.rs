@@ -1,0 +1,278 @@
+//! Checking each section of a config.
+
+use super::faults::{EXPONENT, FRACTION, Faults, POSITIVE, PROBABILITY};
+use super::model::{model, parameters};
+use super::network::network;
+use super::{
+    Config, DataPlan, NoiseScale, OutOfBounds, PartitionPlan, RawConfig, RawData, RawMemory,
+    RawNoise, RawPrivacy, RawSchedule,
+};
+use crate::graph::Graph;
+use crate::noise::{NoiseKind, Perturbation};
+use crate::privacy::{Cap, Rule};
+use crate::{DataBounds, Loss, MemoryKind, PowerLaw, Round, Schedule};
+
+/// Checks everything. `None` only when faults were noted that leave nothing to build.
+pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
+    let rounds = raw.rounds.unwrap_or_else(|| {
+        faults.missing("rounds", "how many rounds to run");
+        1
+    });
+    if rounds == 0 || rounds >= Round::LIMIT.0 {
+        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    let graph = network(&raw.network, faults);
+    let learners = graph.as_ref().map_or(raw.network.learners.unwrap_or(1), Graph::learners);
+    let model = model(&raw.model, faults);
+    let domain = parameters(&raw.parameters, faults);
+    let data = data(&raw.data, faults);
+    let regression = match model.loss {
+        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
+        Loss::Logistic | Loss::Softmax { .. } => false,
+    };
+    let label = if regression {
+        faults.number("bounds.label", raw.bounds.label, &POSITIVE)
+    } else {
+        faults.unused("bounds.label", raw.bounds.label.as_ref(), "a regression loss");
+        0.0
+    };
+    let bounds = DataBounds {
+        feature_norm: faults.number("bounds.feature_norm", raw.bounds.feature_norm, &POSITIVE),
+        label,
+        radius: domain.radius(model.parameters()),
+    };
+    let out_of_bounds = faults.word(
+        "bounds.out_of_bounds",
+        raw.bounds.out_of_bounds.as_deref(),
+        &[("scale", OutOfBounds::Scale), ("refuse", OutOfBounds::Refuse)],
+    );
+    let (caps, delta, rule) = privacy(&raw.privacy, learners, faults);
+    let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
+    let memory = memory(&raw.memory, faults);
+    let schedule = schedule(&raw.schedule, faults);
+    let config = Config {
+        name: raw.name.clone().unwrap_or_else(|| "unnamed".into()),
+        rounds,
+        unproven: raw.unproven.unwrap_or(false),
+        graph: graph?,
+        data,
+        bounds,
+        out_of_bounds,
+        model,
+        domain,
+        memory,
+        schedule,
+        noise_kind,
+        noise_exponents,
+        noise_scale,
+        caps,
+        delta,
+        rule,
+    };
+    check_sampler(&config, faults);
+    Some(config)
+}
+
+fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
+    let source = raw.source.clone().unwrap_or_else(|| {
+        faults.missing("data.source", "\"mushrooms\" or the path of a file");
+        String::new()
+    });
+    let kind = raw.partition.as_deref();
+    if kind != Some("dirichlet") {
+        faults.unused("data.alpha", raw.alpha.as_ref(), "partition = \"dirichlet\"");
+    }
+    if kind != Some("own-class") {
+        faults.unused("data.share", raw.share.as_ref(), "partition = \"own-class\"");
+    }
+    let partition = match kind {
+        Some("dirichlet") => {
+            PartitionPlan::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
+        }
+        Some("own-class") => {
+            PartitionPlan::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
+        }
+        other => faults.word(
+            "data.partition",
+            other,
+            &[
+                ("iid", PartitionPlan::Iid),
+                ("by-class", PartitionPlan::ByClass),
+                // The last two are taken above; they stand here for the list of choices.
+                ("dirichlet", PartitionPlan::Iid),
+                ("own-class", PartitionPlan::Iid),
+            ],
+        ),
+    };
+    let batch = raw.batch.unwrap_or(1);
+    if batch == 0 {
+        faults.push("data.batch", batch, "must be at least 1");
+    }
+    let warmup = raw.warmup.unwrap_or(0);
+    for (path, value) in [("data.batch", batch), ("data.warmup", warmup)] {
+        if value > 1_000_000_000 {
+            faults.push(path, value, "must be at most 1000000000");
+        }
+    }
+    DataPlan {
+        source,
+        format: raw.format.clone(),
+        label: raw.label.clone(),
+        categorical: raw.categorical.clone(),
+        drop: raw.drop.clone().unwrap_or_default(),
+        intercept: raw.intercept.unwrap_or(false),
+        normalise: raw.normalise.unwrap_or(false),
+        partition,
+        test_fraction: faults.number(
+            "data.test_fraction",
+            Some(raw.test_fraction.unwrap_or(0.0)),
+            &FRACTION,
+        ),
+        warmup: warmup.min(1_000_000_000),
+        batch: batch.clamp(1, 1_000_000_000),
+        repeat: raw.repeat.unwrap_or(false),
+    }
+}
+
+fn memory(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
+    let kind = raw.kind.as_deref();
+    if kind != Some("anchored") {
+        faults.unused("memory.tolerance", raw.tolerance.as_ref(), "kind = \"anchored\"");
+        let exponent = raw.tolerance_exponent.as_ref();
+        faults.unused("memory.tolerance_exponent", exponent, "kind = \"anchored\"");
+    }
+    if kind != Some("polynomial") {
+        faults.unused("memory.degree", raw.degree.as_ref(), "kind = \"polynomial\"");
+    }
+    match kind {
+        None | Some("exact") => MemoryKind::Exact,
+        Some("moments") => MemoryKind::Moments,
+        Some("recursive") => MemoryKind::Recursive,
+        Some("polynomial") => match raw.degree {
+            Some(degree @ (2 | 4 | 6)) => MemoryKind::Polynomial { degree },
+            found => {
+                let value = found.map_or(String::new(), |degree| degree.to_string());
+                faults.push("memory.degree", value, "must be 2, 4 or 6");
+                MemoryKind::Exact
+            }
+        },
+        Some("anchored") => {
+            let initial = faults.number("memory.tolerance", raw.tolerance, &POSITIVE);
+            let exponent = Some(raw.tolerance_exponent.unwrap_or(0.0));
+            let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
+            MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
+        }
+        Some(other) => {
+            let needed = "must be one of exact, moments, recursive, polynomial, anchored";
+            faults.push("memory.kind", format!("\"{other}\""), needed);
+            MemoryKind::Exact
+        }
+    }
+}
+
+fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
+    let step = faults.number("schedule.step", raw.step, &POSITIVE);
+    let step_exponent = faults.number("schedule.step_exponent", raw.step_exponent, &EXPONENT);
+    let coupling = faults.number("schedule.coupling", raw.coupling, &POSITIVE);
+    let coupling_exponent =
+        faults.number("schedule.coupling_exponent", raw.coupling_exponent, &EXPONENT);
+    Schedule {
+        step: PowerLaw::decaying(step, step_exponent),
+        coupling: PowerLaw::decaying(coupling, coupling_exponent),
+    }
+}
+
+fn noise(
+    raw: &RawNoise,
+    caps: &[Option<Cap>],
+    learners: usize,
+    faults: &mut Faults,
+) -> (NoiseKind, Vec<f64>, NoiseScale) {
+    let kind = faults.word(
+        "noise.kind",
+        raw.kind.as_deref(),
+        &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
+    );
+    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, &EXPONENT);
+    let scale = match (&raw.scale, raw.calibrate.as_deref()) {
+        (Some(scale), None) => {
+            NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, &POSITIVE))
+        }
+        (None, Some("lifetime")) => NoiseScale::Lifetime,
+        (None, Some("rounds")) => NoiseScale::Rounds,
+        (None, Some(other)) => {
+            faults.push("noise.calibrate", format!("\"{other}\""), "must be lifetime or rounds");
+            NoiseScale::Lifetime
+        }
+        (Some(_), Some(_)) => {
+            faults.push("noise.scale", "", "give either scale or calibrate, not both");
+            NoiseScale::Lifetime
+        }
+        (None, None) => {
+            faults.missing("noise.scale", "give scale, or calibrate = \"lifetime\" or \"rounds\"");
+            NoiseScale::Lifetime
+        }
+    };
+    if raw.calibrate.is_some() && caps.iter().any(Option::is_none) {
+        faults.missing("privacy.epsilon", "calibrated noise needs a target");
+    }
+    let pure_cap = caps.iter().any(|cap| matches!(cap, Some(Cap::Pure { .. })));
+    if kind == NoiseKind::Gaussian && pure_cap {
+        faults.push(
+            "privacy.pure_epsilon",
+            "",
+            "Gaussian noise has no pure epsilon; use epsilon and delta",
+        );
+    }
+    (kind, exponents, scale)
+}
+
+fn privacy(
+    raw: &RawPrivacy,
+    learners: usize,
+    faults: &mut Faults,
+) -> (Vec<Option<Cap>>, f64, Rule) {
+    let delta = faults.number("privacy.delta", raw.delta, &PROBABILITY);
+    let caps = match (&raw.epsilon, &raw.pure_epsilon) {
+        (None, None) => vec![None; learners],
+        (Some(epsilon), None) => faults
+            .each("privacy.epsilon", Some(epsilon), learners, &POSITIVE)
+            .into_iter()
+            .map(|epsilon| Some(Cap::Approximate { epsilon, delta }))
+            .collect(),
+        (None, Some(epsilon)) => faults
+            .each("privacy.pure_epsilon", Some(epsilon), learners, &POSITIVE)
+            .into_iter()
+            .map(|epsilon| Some(Cap::Pure { epsilon }))
+            .collect(),
+        (Some(_), Some(_)) => {
+            faults.push("privacy.epsilon", "", "give either epsilon or pure_epsilon, not both");
+            vec![None; learners]
+        }
+    };
+    let rule = faults.word(
+        "privacy.rule",
+        Some(raw.rule.as_deref().unwrap_or("tight")),
+        &[("tight", Rule::Tight), ("theorem5i", Rule::Theorem5i), ("theorem5ii", Rule::Theorem5ii)],
+    );
+    (caps, delta, rule)
+}
+
+/// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
+fn check_sampler(config: &Config, faults: &mut Faults) {
+    let NoiseScale::Given(scales) = &config.noise_scale else { return };
+    for (&scale, &exponent) in scales.iter().zip(&config.noise_exponents) {
+        let law = PowerLaw::growing(scale, exponent);
+        for round in [Round::ZERO, Round(config.rounds)] {
+            let perturbation = Perturbation {
+                kind: config.noise_kind,
+                scale: law.at(round),
+                bound: config.bounds.radius,
+            };
+            if let Err(error) = perturbation.grid() {
+                faults.push("noise.scale", scale, error.to_string());
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Faults are found all at once, and good configs pass.
+
+use super::*;
+
+fn good() -> RawConfig {
+    RawConfig {
+        name: Some("test".into()),
+        rounds: Some(100),
+        unproven: None,
+        network: RawNetwork {
+            learners: Some(5),
+            topology: Some("ring".into()),
+            weight: Some(0.25),
+            ..RawNetwork::default()
+        },
+        data: RawData {
+            source: Some("mushrooms".into()),
+            partition: Some("by-class".into()),
+            ..RawData::default()
+        },
+        bounds: RawBounds {
+            feature_norm: Some(1.0),
+            out_of_bounds: Some("refuse".into()),
+            ..RawBounds::default()
+        },
+        model: RawModel {
+            loss: Some("logistic".into()),
+            features: Some(112),
+            ridge: Some(0.01),
+            ..RawModel::default()
+        },
+        parameters: RawParameters {
+            set: Some("ball".into()),
+            radius: Some(10.0),
+            ..RawParameters::default()
+        },
+        memory: RawMemory::default(),
+        schedule: RawSchedule {
+            step: Some(1.0),
+            step_exponent: Some(0.8),
+            coupling: Some(1.0),
+            coupling_exponent: Some(0.7),
+        },
+        noise: RawNoise {
+            kind: Some("laplace".into()),
+            scale: Some(OneOrEach::One(1.0)),
+            exponent: Some(OneOrEach::Each(vec![0.1, 0.11, 0.12, 0.13, 0.14])),
+            calibrate: None,
+        },
+        privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
+    }
+}
+
+fn paths(raw: &RawConfig) -> Vec<String> {
+    match Config::try_from(raw) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.0.into_iter().map(|fault| fault.path).collect(),
+    }
+}
+
+#[test]
+fn a_good_config_passes() {
+    let config = Config::try_from(&good()).unwrap();
+    assert_eq!(config.graph.learners(), 5);
+    assert!(config.broken_conditions().is_empty());
+    let mechanism = config.mechanism(crate::LearnerId(4), PowerLaw::ZERO, 1.0);
+    assert!((mechanism.weight - 0.5).abs() < 1e-12);
+    assert!((mechanism.noise.scale.exponent - 0.14).abs() < 1e-12);
+}
+
+#[test]
+fn all_faults_are_reported_at_once() {
+    let mut raw = good();
+    raw.rounds = Some(0);
+    raw.network.weight = Some(f64::NAN);
+    raw.bounds.feature_norm = None;
+    raw.model.loss = Some("logistics".into());
+    raw.parameters.radius = Some(-1.0);
+    raw.noise.scale = Some(OneOrEach::Each(vec![1.0, 2.0]));
+    raw.privacy.delta = Some(1.0);
+    let found = paths(&raw);
+    for path in [
+        "rounds",
+        "network.weight",
+        "bounds.feature_norm",
+        "model.loss",
+        "parameters.radius",
+        "noise.scale",
+        "privacy.delta",
+    ] {
+        assert!(found.iter().any(|fault| fault == path), "{path} not in {found:?}");
+    }
+}
+
+#[test]
+fn privacy_numbers_have_no_defaults() {
+    let found = paths(&RawConfig::default());
+    for path in [
+        "bounds.feature_norm",
+        "bounds.out_of_bounds",
+        "parameters.set",
+        "noise.kind",
+        "noise.scale",
+        "noise.exponent",
+        "privacy.delta",
+        "schedule.step",
+        "schedule.coupling",
+    ] {
+        assert!(found.iter().any(|fault| fault == path), "{path} not in {found:?}");
+    }
+}
+
+#[test]
+fn a_fault_says_path_value_and_bound() {
+    let mut raw = good();
+    raw.privacy.delta = Some(0.0);
+    let text = Config::try_from(&raw).unwrap_err().to_string();
+    assert_eq!(text, "privacy.delta = 0: must lie strictly between 0 and 1");
+}
+
+#[test]
+fn schedules_outside_the_theorems_need_unproven() {
+    let mut raw = good();
+    raw.schedule.coupling_exponent = Some(0.63);
+    raw.network.weight = Some(0.3);
+    assert_eq!(paths(&raw), ["network.weight", "schedule.coupling_exponent"]);
+    raw.unproven = Some(true);
+    assert_eq!(Config::try_from(&raw).unwrap().broken_conditions().len(), 2);
+    raw.unproven = None;
+    raw.network.weight = Some(0.25);
+    raw.schedule.coupling_exponent = Some(0.7);
+    raw.model.ridge = None;
+    assert_eq!(paths(&raw), ["schedule.step_exponent"], "(2u+1)/3 = 0.8 is met with equality only");
+    raw.schedule.step_exponent = Some(0.81);
+    assert!(paths(&raw).is_empty());
+}
+
+#[test]
+fn a_key_without_meaning_is_refused() {
+    let mut raw = good();
+    raw.network.columns = Some(3);
+    raw.model.classes = Some(4);
+    raw.memory.tolerance = Some(0.1);
+    raw.bounds.label = Some(1.0);
+    assert_eq!(
+        paths(&raw),
+        ["network.columns", "model.classes", "bounds.label", "memory.tolerance"]
+    );
+}
+
+#[test]
+fn calibration_needs_a_target_and_gaussian_noise_has_no_pure_one() {
+    let mut raw = good();
+    raw.noise.scale = None;
+    raw.noise.calibrate = Some("lifetime".into());
+    assert_eq!(paths(&raw), ["privacy.epsilon"]);
+    raw.privacy.pure_epsilon = Some(OneOrEach::One(3.0));
+    assert!(paths(&raw).is_empty());
+    raw.noise.kind = Some("gaussian".into());
+    assert_eq!(paths(&raw), ["privacy.pure_epsilon"]);
+}
+
+#[test]
+fn the_sampler_must_be_able_to_hold_theta() {
+    let mut raw = good();
+    raw.parameters.radius = Some(1e30);
+    assert_eq!(paths(&raw), ["noise.scale"]);
+}

@@ -1,0 +1,297 @@
+//! One learner and its round: `observe`, `release`, `absorb`. This is Algorithm 1 of the paper.
+
+use crate::domain::{Domain, soft_threshold};
+use crate::memory::{Memory, RecordError, Score};
+use crate::noise::{Entropy, EntropyError, NoiseError, Perturbation, perturb};
+use crate::privacy::{Accountant, Cap, Mechanism, Refusal, RoundTerms};
+use crate::release::Release;
+use crate::{LearnerId, Round};
+use std::fmt;
+use thiserror::Error;
+
+/// One learner: its private parameters and history, its neighbours and its account.
+///
+/// The caller owns the loop. In every round it calls [`observe`](Self::observe) with the records
+/// that arrived (perhaps none), [`release`](Self::release), and [`absorb`](Self::absorb) with what
+/// the neighbours released in the same round.
+///
+/// ```
+/// use undertone::noise::{NoiseKind, OsEntropy};
+/// use undertone::privacy::{Cap, Mechanism, NoiseLaw, Rule};
+/// use undertone::{Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
+///
+/// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
+/// struct Mean { sum: f64, count: u64 }
+/// impl Memory for Mean {
+///     type Record = f64;
+///     fn observe(&mut self, theta: &[f64], batch: &[f64]) -> Result<Score, RecordError> {
+///         let mut score = Score::default();
+///         for (position, &x) in batch.iter().enumerate() {
+///             if !(x.abs() <= 1.0) { return Err(RecordError::NotFinite { position }); }
+///             score.loss_sum += 0.5 * (theta[0] - x).powi(2);
+///             score.records += 1;
+///         }
+///         self.sum += batch.iter().sum::<f64>();
+///         self.count += batch.len() as u64;
+///         Ok(score)
+///     }
+///     fn gradient(&mut self, _: Round, theta: &[f64], out: &mut [f64]) {
+///         out[0] = theta[0] - self.sum / self.count.max(1) as f64;
+///     }
+///     fn records(&self) -> u64 { self.count }
+///     fn error_bound(&self) -> PowerLaw { PowerLaw::ZERO }
+/// }
+///
+/// let mechanism = Mechanism {
+///     dimension: 1,
+///     radius: 1.0,
+///     constants: LossConstants { smoothness: 1.0, strong_convexity: 1.0, gradient_spread: 2.0, gradient_norm: 2.0 },
+///     schedule: Schedule { step: PowerLaw::decaying(0.5, 0.8), coupling: PowerLaw::decaying(0.5, 0.7) },
+///     weight: 0.5,
+///     weight_min: 0.5,
+///     warmup: 0,
+///     batch: 1,
+///     memory_error: PowerLaw::ZERO,
+///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
+///     rule: Rule::Tight,
+/// };
+/// let mut pair: Vec<Learner<Mean>> = (0..2).map(|id| Learner::new(LearnerSetup {
+///     id: LearnerId(id),
+///     neighbours: vec![(LearnerId(1 - id), 0.5)],
+///     mechanism,
+///     cap: Some(Cap::Approximate { epsilon: 4.0, delta: 1e-6 }),
+///     domain: Domain::Ball { radius: 1.0 },
+///     lasso: 0.0,
+/// }, Mean { sum: 0.0, count: 0 })).collect();
+///
+/// for _ in 0..50 {
+///     let mut releases = Vec::new();
+///     for learner in &mut pair {
+///         learner.observe(&[0.25])?;
+///         releases.push(learner.release(&mut OsEntropy)?);
+///     }
+///     pair[0].absorb(&[&releases[1]]);
+///     pair[1].absorb(&[&releases[0]]);
+/// }
+/// assert!(pair[0].accountant().epsilon(1e-6) <= 4.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Learner<M> {
+    id: LearnerId,
+    neighbours: Vec<(LearnerId, f64)>,
+    domain: Domain,
+    lasso: f64,
+    accountant: Accountant,
+    memory: M,
+    /// Private: leaves only through `release`, noised.
+    theta: Vec<f64>,
+    /// Room for the gradient and the update, kept to avoid allocation in every round.
+    update: Vec<f64>,
+    released: bool,
+}
+
+/// What a learner is made of, apart from its memory.
+#[derive(Clone, Debug)]
+pub struct LearnerSetup {
+    /// Its number in the network.
+    pub id: LearnerId,
+    /// Its neighbours and their weights w_ij.
+    pub neighbours: Vec<(LearnerId, f64)>,
+    /// The public facts its budget follows from, schedules and noise included.
+    pub mechanism: Mechanism,
+    /// The most it may ever spend.
+    pub cap: Option<Cap>,
+    /// The parameter set Θ.
+    pub domain: Domain,
+    /// The weight of a lasso penalty, applied as a proximal step.
+    pub lasso: f64,
+}
+
+/// Why nothing was released.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum ReleaseError {
+    /// The accountant refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is no randomness: halt, never fall back.
+    #[error(transparent)]
+    NoEntropy(#[from] EntropyError),
+    /// The noise scale and the bound on θ do not fit the sampler.
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+}
+
+/// What is public about a finished round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundReport {
+    /// The round that was finished.
+    pub round: Round,
+    /// How many neighbours were heard.
+    pub heard: usize,
+    /// How many were missing.
+    pub missing: usize,
+    /// The sum of the weights heard, as told to the accountant.
+    pub weight_heard: f64,
+    /// h_t, the number of records behind the step.
+    pub records: u64,
+}
+
+impl<M: Memory> Learner<M> {
+    /// A learner before round 0, with θ at the point of Θ nearest to zero.
+    ///
+    /// # Panics
+    /// When the memory may err by more than the mechanism charges for: a bug in the caller.
+    #[must_use]
+    pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
+        let charged = setup.mechanism.memory_error;
+        assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
+        setup.neighbours.sort_by_key(|&(id, _)| id);
+        let mut theta = vec![0.0; setup.mechanism.dimension];
+        setup.domain.project(&mut theta);
+        Learner {
+            id: setup.id,
+            neighbours: setup.neighbours,
+            domain: setup.domain,
+            lasso: setup.lasso,
+            accountant: Accountant::new(setup.mechanism, setup.cap),
+            memory,
+            update: vec![0.0; theta.len()],
+            theta,
+            released: false,
+        }
+    }
+
+    /// Its number in the network.
+    #[must_use]
+    pub fn id(&self) -> LearnerId {
+        self.id
+    }
+
+    /// The round it is in.
+    #[must_use]
+    pub fn round(&self) -> Round {
+        self.accountant.round()
+    }
+
+    /// Its account.
+    #[must_use]
+    pub fn accountant(&self) -> &Accountant {
+        &self.accountant
+    }
+
+    /// Its history.
+    #[must_use]
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The private parameters θ_t, for the owner's own predictions only. Never publish them.
+    #[must_use]
+    pub fn private_parameters(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// Predicts and scores the records that arrived, then remembers them.
+    ///
+    /// # Errors
+    /// A record outside the declared bounds refuses the whole batch, and nothing is remembered.
+    ///
+    /// # Panics
+    /// Between `release` and `absorb`: a bug in the caller.
+    pub fn observe(&mut self, batch: &[M::Record]) -> Result<Score, RecordError> {
+        assert!(!self.released, "observe comes before release");
+        self.memory.observe(&self.theta, batch)
+    }
+
+    /// Pays for this round and draws its release: y_t = θ_t + ζ_t.
+    ///
+    /// # Guarantee
+    /// The charge precedes the noise. On an error nothing may be sent; a charge already made stays.
+    ///
+    /// # Errors
+    /// When the budget is spent, there is no entropy, or scale and bound do not fit the sampler.
+    ///
+    /// # Panics
+    /// When called twice in a round: a release is drawn once, ever.
+    pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
+        assert!(!self.released, "a round has one release");
+        let round = self.round();
+        self.accountant.pay()?;
+        let mechanism = self.accountant.mechanism();
+        let perturbation = Perturbation {
+            kind: mechanism.noise.kind,
+            scale: mechanism.noise.scale.at(round),
+            bound: mechanism.radius,
+        };
+        let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
+        let key = entropy.key(self.id, round)?;
+        let grid = perturb(&perturbation, &self.theta, key, &mut values)?;
+        self.released = true;
+        Ok(Release::new(self.id, round, grid, values))
+    }
+
+    /// Moves towards what the neighbours released and against the history gradient, and ends the round.
+    ///
+    /// Missing neighbours are a normal case: the update uses the weights actually heard, and the
+    /// accountant is told.
+    ///
+    /// # Panics
+    /// When a release is not from a neighbour, of another round or of another dimension, or when
+    /// nothing was released before: bugs in the caller, who checks what comes from the wire.
+    pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
+        assert!(self.released, "release comes before absorb");
+        let round = self.round();
+        let schedule = self.accountant.mechanism().schedule;
+        // lambda: step, gamma: coupling (paper map, row 4)
+        let (lambda, gamma) = (schedule.step.at(round), schedule.coupling.at(round));
+        self.memory.gradient(round, &self.theta, &mut self.update);
+        for value in &mut self.update {
+            *value *= -lambda;
+        }
+        // θ stays as it was until the whole update is known, and neighbours are added in id order.
+        let mut weight_heard = 0.0;
+        let mut heard_count = 0;
+        for &(neighbour, weight) in &self.neighbours {
+            let Some(release) = heard.iter().find(|release| release.learner() == neighbour) else {
+                continue;
+            };
+            assert_eq!(release.round(), round, "releases of this round");
+            assert_eq!(release.values().len(), self.theta.len(), "releases of this dimension");
+            let pull = gamma * weight;
+            for ((slot, &theirs), &own) in
+                self.update.iter_mut().zip(release.values()).zip(&self.theta)
+            {
+                *slot += pull * (theirs - own);
+            }
+            weight_heard += weight;
+            heard_count += 1;
+        }
+        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        for (value, change) in self.theta.iter_mut().zip(&self.update) {
+            *value += change;
+        }
+        if self.lasso > 0.0 {
+            soft_threshold(lambda * self.lasso, &mut self.theta);
+        }
+        self.domain.project(&mut self.theta);
+        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
+        let records = self.memory.records();
+        self.accountant.advance(&RoundTerms { round, weight_heard, records });
+        self.released = false;
+        let missing = self.neighbours.len() - heard_count;
+        RoundReport { round, heard: heard_count, missing, weight_heard, records }
+    }
+}
+
+/// Prints public facts only: parameters and history are private.
+impl<M> fmt::Debug for Learner<M> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "Learner(id={}, round={}, dim={}, <redacted>)",
+            self.id,
+            self.accountant.round(),
+            self.theta.len()
+        )
+    }
+}

@@ -1,0 +1,134 @@
+//! Where randomness enters: one fresh stream key per learner and round.
+
+use std::fmt;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::units::{LearnerId, Round};
+
+/// A source of stream keys, the only way randomness enters the core.
+///
+/// A trait, so that a simulation can bring its own seeded source and say NOT PRIVATE; this crate has
+/// [`OsEntropy`] alone and cannot be seeded by mistake.
+pub trait Entropy {
+    /// Gives the key from which `learner` draws the noise of `round`.
+    ///
+    /// A key must never be given twice: the difference of two releases under one key shows the
+    /// difference of the private values.
+    ///
+    /// # Errors
+    /// [`EntropyError`] when no randomness can be had. The caller must halt: never retry, never fall
+    /// back to a weaker source.
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError>;
+}
+
+/// The operating system's generator: what every private run uses.
+///
+/// # Guarantee
+/// Each call asks the operating system for 256 new bits, whatever the learner and the round, and
+/// hands out nothing when it gets none.
+#[derive(Clone, Copy, Debug)]
+pub struct OsEntropy;
+
+impl Entropy for OsEntropy {
+    fn key(&mut self, _learner: LearnerId, _round: Round) -> Result<StreamKey, EntropyError> {
+        let mut bytes = Zeroizing::new([0_u8; 32]);
+        getrandom::fill(bytes.as_mut_slice())?;
+        Ok(StreamKey { cipher: Cipher::fastest(), bytes })
+    }
+}
+
+/// No randomness could be had; the learner must halt.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum EntropyError {
+    /// The operating system refused or has no generator.
+    #[error("the operating system gave no randomness: {0}")]
+    Unavailable(#[from] getrandom::Error),
+}
+
+/// The cipher that stretches a key into a keystream.
+///
+/// Both are exact to the same degree; the choice is one of speed and of constant time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-256 in counter mode: fastest where the processor has AES instructions.
+    Aes256Ctr,
+    /// ChaCha20: constant-time in plain software, for processors without AES instructions.
+    ChaCha20,
+}
+
+impl Cipher {
+    /// Picks AES where the processor does it in hardware and ChaCha20 elsewhere, because AES in
+    /// software is slow.
+    fn fastest() -> Cipher {
+        if has_hardware_aes() { Cipher::Aes256Ctr } else { Cipher::ChaCha20 }
+    }
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn has_hardware_aes() -> bool {
+    std::arch::is_x86_feature_detected!("aes")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn has_hardware_aes() -> bool {
+    std::arch::is_aarch64_feature_detected!("aes")
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn has_hardware_aes() -> bool {
+    false
+}
+
+/// A 256-bit key and the cipher to use it with, good for one release.
+///
+/// It cannot be cloned and [`perturb`](super::perturb) consumes it, so one key perturbs one vector.
+/// The bytes are erased on drop and never printed.
+pub struct StreamKey {
+    cipher: Cipher,
+    bytes: Zeroizing<[u8; 32]>,
+}
+
+impl StreamKey {
+    /// Wraps key bytes made by an [`Entropy`].
+    #[must_use]
+    pub fn new(cipher: Cipher, bytes: [u8; 32]) -> StreamKey {
+        StreamKey { cipher, bytes: Zeroizing::new(bytes) }
+    }
+
+    /// The cipher this key is for.
+    #[must_use]
+    pub fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for StreamKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "StreamKey({:?}, <redacted>)", self.cipher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operating_system_keys_differ_for_the_same_learner_and_round() {
+        let first = OsEntropy.key(LearnerId(3), Round(9)).unwrap();
+        let second = OsEntropy.key(LearnerId(3), Round(9)).unwrap();
+        assert_ne!(first.bytes(), second.bytes());
+        assert_ne!(first.bytes(), &[0; 32]);
+    }
+
+    #[test]
+    fn debug_output_of_a_key_does_not_show_its_bytes() {
+        let shown = format!("{:?}", StreamKey::new(Cipher::ChaCha20, [173; 32]));
+        assert_eq!(shown, "StreamKey(ChaCha20, <redacted>)");
+    }
+}

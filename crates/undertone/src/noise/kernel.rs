@@ -1,0 +1,228 @@
+//! The fast path: a block of lanes without branches, the same bits on every instruction set.
+//!
+//! A lane turns two random words and one value θ into the grid point nearest to θ + ρ·X. It uses only
+//! + − × ÷ and the square root, all of which IEEE 754 rounds the same way everywhere, and no fused
+//! multiply-add. It also says whether rounding error could have changed the answer; such lanes go to
+//! [`exact`](super::exact).
+
+use super::Perturbation;
+use super::grid::{Grid, power_of_two};
+use super::keystream::Word;
+
+/// Lanes in a block. Two keystream words and two f64 each: the block stays in the first-level cache.
+pub(super) const BLOCK: usize = 256;
+
+/// Lanes are processed in groups of this size, so that the compiler sees a fixed count and no
+/// remainder loop: a group is two AVX-512 registers.
+pub(super) const GROUP: usize = 16;
+
+/// Adding and subtracting 1.5·2⁵² rounds to the nearest integer when |x| ≤ 2⁵¹.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// Values below 2^FLUSH grid steps count as zero.
+const FLUSH: i32 = -600;
+
+/// Error allowed for the magnitude: twice 2⁻⁴³, in units of the scale.
+///
+/// The magnitudes of [`laplace`](super::laplace) and [`gaussian`](super::gaussian) are within
+/// 2⁻⁴⁶·⁶ of the truth. Scaling by R and adding the offset of θ round twice more, each by at most
+/// 2⁻⁵³·(36.1·R + ½), so the sum that is rounded to the grid is within R·2⁻⁴⁵·⁶ of the truth. The
+/// margin is twelve times that, and costs one slow lane in 10⁸.
+const MARGIN: f64 = 1.0 / ((1_u64 << 42) as f64);
+
+/// A distribution's fast path: the size |X| of a standard variable from a uniform one.
+pub(super) trait Magnitude {
+    /// Uniforms below this go to the slow path. A power of two.
+    const TAIL: f64;
+
+    /// The x with P(|X| > x) = `uniform`, within 2⁻⁴⁶·⁶ for uniforms from `TAIL` to 1.
+    fn of(uniform: f64) -> f64;
+}
+
+/// The constants of a release that every lane shares.
+#[derive(Clone, Copy)]
+pub(super) struct Lattice {
+    step: f64,
+    inverse_step: f64,
+    ratio: f64,
+    bound: f64,
+    flush_below: u64,
+    certain_up_to: f64,
+}
+
+impl Lattice {
+    /// Prepares a grid that admits the mechanism's bound.
+    pub(super) fn new(grid: &Grid, mechanism: &Perturbation) -> Lattice {
+        Lattice {
+            step: grid.step(),
+            inverse_step: grid.inverse_step(),
+            ratio: grid.ratio(),
+            bound: mechanism.bound,
+            flush_below: power_of_two(grid.exponent() + FLUSH).to_bits(),
+            certain_up_to: 0.5 - grid.ratio() * MARGIN,
+        }
+    }
+
+    /// Makes every lane doubtful, so that tests can send all of them down the slow path.
+    #[cfg(test)]
+    pub(super) fn doubt_every_lane(&mut self) {
+        self.certain_up_to = -1.0;
+    }
+
+    pub(super) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// The multiple of the step with this index, exactly: |index| < 2⁵³.
+    #[inline(always)]
+    pub(super) fn point(&self, index: f64) -> f64 {
+        index * self.step
+    }
+
+    /// Splits a finite value into its nearest grid index and the rest, |rest| ≤ ½, in steps.
+    ///
+    /// Tiny values are flushed first, in integer arithmetic, because a product with a subnormal
+    /// operand or result takes a different time on many processors. What is flushed is below
+    /// 2⁻⁶⁰⁰ steps, hence below 2⁻⁶¹² of the scale. All other steps are exact: scaling changes only
+    /// the exponent (by less than 2⁴¹³ upwards or 2³⁹⁶ downwards, and the value is now zero or in
+    /// range for that), and the rest is a multiple of the value's last place and not above the value.
+    #[inline(always)]
+    pub(super) fn split(&self, value: f64) -> (f64, f64) {
+        let bits = value.to_bits();
+        let size = bits & (u64::MAX >> 1);
+        // All ones when size ≥ flush_below: both are below 2⁶³, so the top bit is the borrow.
+        let keep = (size.wrapping_sub(self.flush_below) >> 63).wrapping_sub(1);
+        let value = f64::from_bits(bits & keep);
+        let value = if value > self.bound { self.bound } else { value };
+        let value = if value < -self.bound { -self.bound } else { value };
+        let scaled = value * self.inverse_step;
+        let index = (scaled + ROUNDER) - ROUNDER;
+        (index, scaled - index)
+    }
+
+    /// One lane: the released value, and whether the slow path must redo it.
+    #[inline(always)]
+    pub(super) fn lane<M: Magnitude>(&self, high: u64, low: u64, value: f64) -> (f64, bool) {
+        let uniform = uniform(high, low);
+        let size = self.ratio * M::of(uniform);
+        let noise = f64::from_bits(size.to_bits() ^ (high << 63));
+        let (index, rest) = self.split(value);
+        let sum = rest + noise;
+        let nearest = (sum + ROUNDER) - ROUNDER;
+        let certain = (sum - nearest).abs() <= self.certain_up_to;
+        (self.point(index + nearest), !certain | (uniform < M::TAIL))
+    }
+
+    /// All lanes of equally long groups; true when some lane is for the slow path.
+    #[inline(always)]
+    fn groups<M: Magnitude>(&self, lanes: Lanes<'_>) -> bool {
+        let mut doubtful = false;
+        let words = lanes.high.iter().zip(lanes.low);
+        for ((high, low), (values, out)) in words.zip(lanes.values.iter().zip(lanes.out)) {
+            let mut doubts = 0;
+            for lane in 0..GROUP {
+                let high = u64::from_le_bytes(high[lane]);
+                let low = u64::from_le_bytes(low[lane]);
+                let (point, doubt) = self.lane::<M>(high, low, values[lane]);
+                out[lane] = point;
+                doubts |= u64::from(doubt);
+            }
+            doubtful |= doubts != 0;
+        }
+        doubtful
+    }
+}
+
+/// The inputs and outputs of a block: four slices of the same number of groups.
+pub(super) struct Lanes<'a> {
+    /// First word of each lane: 52 bits of the uniform on top, the sign at the bottom.
+    pub(super) high: &'a [[Word; GROUP]],
+    /// Second word of each lane: the next 52 bits of the uniform on top.
+    pub(super) low: &'a [[Word; GROUP]],
+    pub(super) values: &'a [[f64; GROUP]],
+    pub(super) out: &'a mut [[f64; GROUP]],
+}
+
+/// The f64 nearest to the 104-bit uniform in two words, within a factor 1 ± 2⁻⁵³.
+///
+/// Zero when all 104 bits are zero; never above 1.
+#[inline(always)]
+pub(super) fn uniform(high: u64, low: u64) -> f64 {
+    const ONE: u64 = 1023 << 52;
+    let top = f64::from_bits((high >> 12) | ONE) - 1.0;
+    let bottom = f64::from_bits((low >> 12) | ONE) - 1.0;
+    top + bottom * (1.0 / ((1_u64 << 52) as f64))
+}
+
+/// The instruction sets the kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InstructionSet {
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl InstructionSet {
+    /// Those this processor has, best last.
+    pub(super) fn available() -> impl DoubleEndedIterator<Item = InstructionSet> {
+        #[cfg(target_arch = "x86_64")]
+        let all = [InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512];
+        #[cfg(not(target_arch = "x86_64"))]
+        let all = [InstructionSet::Baseline];
+        all.into_iter().filter(|set| set.is_available())
+    }
+
+    /// The best one this processor has.
+    pub(super) fn best() -> InstructionSet {
+        InstructionSet::available().next_back().unwrap_or(InstructionSet::Baseline)
+    }
+
+    fn is_available(self) -> bool {
+        match self {
+            InstructionSet::Baseline => true,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => {
+                std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
+                    && std::arch::is_x86_feature_detected!("avx512dq")
+            }
+        }
+    }
+
+    /// Runs the block; true when some lane must be redone by the slow path.
+    ///
+    /// # Panics
+    /// When the processor does not have the instruction set.
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(unsafe_code, reason = "functions compiled for one instruction set")
+    )]
+    pub(super) fn run<M: Magnitude>(self, lattice: &Lattice, lanes: Lanes<'_>) -> bool {
+        assert!(self.is_available(), "{self:?} is not available on this processor");
+        match self {
+            InstructionSet::Baseline => lattice.groups::<M>(lanes),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the assertion above has found AVX2 on this processor.
+            InstructionSet::Avx2 => unsafe { groups_avx2::<M>(lattice, lanes) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the assertion above has found these AVX-512 parts on this processor.
+            InstructionSet::Avx512 => unsafe { groups_avx512::<M>(lattice, lanes) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn groups_avx2<M: Magnitude>(lattice: &Lattice, lanes: Lanes<'_>) -> bool {
+    lattice.groups::<M>(lanes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn groups_avx512<M: Magnitude>(lattice: &Lattice, lanes: Lanes<'_>) -> bool {
+    lattice.groups::<M>(lanes)
+}
