@@ -1,1 +1,20 @@
-//! undertone-lab
+//! Datasets, in-process runs, metrics and reports for Undertone.
+//!
+//! Read [`simulate`](simulate()) first: it is the plain loop over a round. [`Plan`] is what follows
+//! from a config before any record is seen, [`stream`] is where records come from.
+
+pub mod budget;
+pub mod config_file;
+pub mod data;
+mod entropy;
+mod metrics;
+mod optimum;
+mod plan;
+mod simulate;
+pub mod stream;
+
+pub use entropy::{RunEntropy, SeededEntropy};
+pub use metrics::Metrics;
+pub use optimum::Optimum;
+pub use plan::{Plan, PlanError};
+pub use simulate::{Ending, LearnerOutcome, Outcome, RoundRow, SimulateError, simulate};

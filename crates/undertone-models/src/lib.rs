@@ -1,4 +1,19 @@
 //! Losses, models and gradient memories for Undertone.
+//!
+//! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
+//! stream, at a cost per round that need not grow with it.
 
+mod compensated;
+mod history;
+pub mod memory;
+pub mod model;
+mod monomials;
+mod packed;
 pub mod record;
+mod row;
+mod scalar_loss;
+mod softmax;
+
+pub use memory::{AnyMemory, MemoryError};
+pub use model::{Model, ModelError};
 pub use record::{Features, Record};

@@ -1,5 +1,6 @@
 //! One record of a private stream: a feature vector and its label.
 
+use crate::row::Row;
 use std::fmt;
 
 /// A feature vector, stored densely or by its non-zero entries.
@@ -33,43 +34,29 @@ impl Features {
     #[inline]
     pub fn dot(&self, theta: &[f64]) -> f64 {
         debug_assert_eq!(self.dimension(), theta.len());
-        match self {
-            Features::Dense(values) => dot(values, theta),
-            Features::Sparse { indices, values, .. } => indices
-                .iter()
-                .zip(values.iter())
-                .map(|(&index, &value)| value * theta[index as usize])
-                .sum(),
-        }
+        self.row().dot(theta)
     }
 
     /// Adds `factor` times this vector to `out`.
     #[inline]
     pub fn add_scaled_to(&self, factor: f64, out: &mut [f64]) {
         debug_assert_eq!(self.dimension(), out.len());
-        match self {
-            Features::Dense(values) => {
-                for (slot, &value) in out.iter_mut().zip(values.iter()) {
-                    *slot += factor * value;
-                }
-            }
-            Features::Sparse { indices, values, .. } => {
-                for (&index, &value) in indices.iter().zip(values.iter()) {
-                    out[index as usize] += factor * value;
-                }
-            }
-        }
+        self.row().add_scaled_to(factor, out);
     }
 
     /// The non-zero (or all stored) entries, by increasing index.
     pub fn entries(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let (indices, values): (Option<&[u32]>, &[f64]) = match self {
-            Features::Dense(values) => (None, values),
-            Features::Sparse { indices, values, .. } => (Some(indices), values),
-        };
-        values.iter().enumerate().map(move |(position, &value)| {
-            (indices.map_or(position, |indices| indices[position] as usize), value)
-        })
+        self.row().entries()
+    }
+
+    /// A borrowed view, the form every computation works on.
+    #[must_use]
+    #[inline]
+    pub(crate) fn row(&self) -> Row<'_> {
+        match self {
+            Features::Dense(values) => Row::Dense(values),
+            Features::Sparse { indices, values, .. } => Row::Sparse { indices, values },
+        }
     }
 
     /// The Euclidean norm.
@@ -91,6 +78,21 @@ impl Features {
         };
         for value in values.iter_mut() {
             *value *= factor;
+        }
+    }
+
+    /// Shrinks the vector, if it is longer than `bound`, until its computed norm is at most `bound`.
+    ///
+    /// Dividing by the norm alone may leave a norm one rounding above the bound, which a model's
+    /// check would refuse. Does nothing to a vector that is not finite.
+    pub fn clip_norm(&mut self, bound: f64) {
+        // One pass nearly always suffices; a bound of zero or NaN must not loop for ever.
+        for _ in 0..4 {
+            let norm = self.norm();
+            if !(norm > bound && norm.is_finite()) {
+                return;
+            }
+            self.scale(bound / norm * (1.0 - 2.0 * f64::EPSILON));
         }
     }
 
@@ -127,24 +129,6 @@ impl fmt::Debug for Record {
     }
 }
 
-/// The inner product of two dense vectors, in four interleaved sums.
-///
-/// The order of summation is fixed, so the result is the same whatever the machine's vector width.
-#[must_use]
-#[inline]
-pub fn dot(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (left_blocks, right_blocks) = (left.chunks_exact(4), right.chunks_exact(4));
-    let tail: f64 =
-        left_blocks.remainder().iter().zip(right_blocks.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in left_blocks.zip(right_blocks) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +146,17 @@ mod tests {
         let (mut left, mut right) = ([0.5; 4], [0.5; 4]);
         sparse().add_scaled_to(3.0, &mut left);
         dense.add_scaled_to(3.0, &mut right);
-        assert_eq!(left, right);
+        assert_eq!(left.map(f64::to_bits), right.map(f64::to_bits));
+    }
+
+    #[test]
+    fn a_clipped_vector_never_passes_the_bound() {
+        for k in 1..200_u32 {
+            let mut features =
+                Features::Dense((0..7).map(|i| f64::from(i * k) + 0.1 * f64::from(k)).collect());
+            features.clip_norm(1.0);
+            assert!(features.norm() <= 1.0 && features.norm() > 1.0 - 1e-14);
+        }
     }
 
     #[test]

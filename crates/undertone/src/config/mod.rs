@@ -78,7 +78,7 @@ pub struct DataPlan {
     /// Whether every row is scaled to the largest norm allowed.
     pub normalise: bool,
     /// How records are dealt out among the learners.
-    pub partition: PartitionPlan,
+    pub partition: Partition,
     /// The share of records kept for testing.
     pub test_fraction: f64,
     /// Records collected before round 0.
@@ -91,7 +91,7 @@ pub struct DataPlan {
 
 /// How records are dealt out among the learners.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PartitionPlan {
+pub enum Partition {
     /// At random.
     Iid,
     /// Every learner holds one class, as in the paper.

@@ -4,8 +4,8 @@ use super::faults::{EXPONENT, FRACTION, Faults, POSITIVE, PROBABILITY};
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
-    Config, DataPlan, NoiseScale, OutOfBounds, PartitionPlan, RawConfig, RawData, RawMemory,
-    RawNoise, RawPrivacy, RawSchedule,
+    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawConfig, RawData, RawMemory, RawNoise,
+    RawPrivacy, RawSchedule,
 };
 use crate::graph::Graph;
 use crate::noise::{NoiseKind, Perturbation};
@@ -87,20 +87,20 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
     }
     let partition = match kind {
         Some("dirichlet") => {
-            PartitionPlan::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
+            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
         }
         Some("own-class") => {
-            PartitionPlan::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
+            Partition::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
         }
         other => faults.word(
             "data.partition",
             other,
             &[
-                ("iid", PartitionPlan::Iid),
-                ("by-class", PartitionPlan::ByClass),
+                ("iid", Partition::Iid),
+                ("by-class", Partition::ByClass),
                 // The last two are taken above; they stand here for the list of choices.
-                ("dirichlet", PartitionPlan::Iid),
-                ("own-class", PartitionPlan::Iid),
+                ("dirichlet", Partition::Iid),
+                ("own-class", Partition::Iid),
             ],
         ),
     };

@@ -1,0 +1,159 @@
+//! The budget of a config, learner by learner, computed without data.
+
+use crate::plan::Plan;
+use serde::Serialize;
+use undertone::Round;
+use undertone::privacy::{Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost};
+
+/// The version of the JSON that `budget` and `simulate` print.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a config costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct BudgetReport {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// The config's name.
+    pub name: String,
+    /// Releases of rounds 1 to this one are counted; round 0 is free.
+    pub rounds: u64,
+    /// What one unit of privacy is.
+    pub unit: &'static str,
+    /// Whether the config is outside the convergence theorems.
+    pub unproven: bool,
+    /// One entry for each learner.
+    pub learners: Vec<LearnerBudget>,
+}
+
+/// What one learner spends.
+#[derive(Clone, Debug, Serialize)]
+pub struct LearnerBudget {
+    /// The learner.
+    pub learner: u32,
+    /// Pure ε over the rounds; null where the noise has none.
+    pub pure_epsilon: Option<f64>,
+    /// zCDP over the rounds.
+    pub zcdp: f64,
+    /// ε at `delta` over the rounds.
+    pub epsilon: f64,
+    /// The δ of both ε.
+    pub delta: f64,
+    /// Bounds for ever, null where there is no certificate.
+    pub lifetime: LifetimeBudget,
+    /// The recursion used.
+    pub rule: Rule,
+    /// The noise scale of round 0.
+    pub noise_scale: f64,
+    /// What records that arrive later pay.
+    pub records: Vec<RecordBudget>,
+}
+
+/// Bounds for ever, null where there is no certificate.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LifetimeBudget {
+    /// Pure ε.
+    pub pure_epsilon: Option<f64>,
+    /// zCDP.
+    pub zcdp: Option<f64>,
+    /// ε at the report's δ.
+    pub epsilon: Option<f64>,
+    /// Why there is no certificate.
+    pub no_certificate: Option<String>,
+}
+
+/// What one record pays.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordBudget {
+    /// The round in which it arrives; 0 stands for the warm-up too.
+    pub arrival_round: u64,
+    /// Pure ε; null where the noise has none.
+    pub pure_epsilon: Option<f64>,
+    /// zCDP.
+    pub zcdp: f64,
+    /// ε at the report's δ.
+    pub epsilon: f64,
+}
+
+/// The unit of privacy, in one line.
+pub const UNIT: &str =
+    "one record of one learner replaced by another (event level), all else equal";
+
+/// A number for JSON: null where it is infinite.
+#[must_use]
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+impl LifetimeBudget {
+    /// The lifetime bounds of one learner of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan, learner: usize, delta: f64) -> LifetimeBudget {
+        match &plan.lifetimes[learner] {
+            Ok(bound) => LifetimeBudget {
+                pure_epsilon: finite(bound.total.pure),
+                zcdp: finite(bound.total.zcdp),
+                epsilon: finite(epsilon_from_zcdp(bound.total.zcdp, delta)),
+                no_certificate: None,
+            },
+            Err(reason) => {
+                LifetimeBudget { no_certificate: Some(reason.to_string()), ..Default::default() }
+            }
+        }
+    }
+}
+
+/// Works out the budget of every learner over the given number of rounds.
+///
+/// T rounds count the releases of rounds 1 to T, as Theorem 5 of the paper does.
+#[must_use]
+pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
+    let mut known: Vec<(Mechanism, LearnerBudget)> = Vec::new();
+    let mut learners = Vec::with_capacity(plan.mechanisms.len());
+    for (place, mechanism) in plan.mechanisms.iter().enumerate() {
+        let id = u32::try_from(place).unwrap_or(u32::MAX);
+        if let Some((_, same)) = known.iter().find(|(other, _)| other == mechanism) {
+            learners.push(LearnerBudget { learner: id, ..same.clone() });
+            continue;
+        }
+        let total = planned_cost(mechanism, rounds);
+        let entry = LearnerBudget {
+            learner: id,
+            pure_epsilon: finite(total.pure),
+            zcdp: total.zcdp,
+            epsilon: epsilon_from_zcdp(total.zcdp, delta),
+            delta,
+            lifetime: LifetimeBudget::of(plan, place, delta),
+            rule: mechanism.rule,
+            noise_scale: mechanism.noise.scale.initial,
+            records: record_view(mechanism, rounds, delta),
+        };
+        known.push((*mechanism, entry.clone()));
+        learners.push(entry);
+    }
+    BudgetReport {
+        schema_version: SCHEMA_VERSION,
+        name: plan.config.name.clone(),
+        rounds,
+        unit: UNIT,
+        unproven: !plan.config.broken_conditions().is_empty(),
+        learners,
+    }
+}
+
+/// What records pay that arrive in rounds 0, 1, 10, 100, … .
+fn record_view(mechanism: &Mechanism, rounds: u64, delta: f64) -> Vec<RecordBudget> {
+    let mut arrivals = vec![0];
+    let mut next = 1;
+    while next < rounds {
+        arrivals.push(next);
+        next *= 10;
+    }
+    arrivals
+        .into_iter()
+        .map(|arrival_round| {
+            let Cost { pure, zcdp } = record_cost(mechanism, Round(arrival_round), rounds);
+            let epsilon = epsilon_from_zcdp(zcdp, delta);
+            RecordBudget { arrival_round, pure_epsilon: finite(pure), zcdp, epsilon }
+        })
+        .collect()
+}

@@ -1,0 +1,203 @@
+//! Configs from TOML files and presets.
+
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
+
+/// A preset by name, with its starter file.
+const PRESETS: [(&str, &str); 2] = [
+    ("mushrooms", include_str!("../presets/mushrooms.toml")),
+    ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
+];
+
+/// The preset that runs when nothing is asked for.
+pub const DEFAULT_PRESET: &str = "mushrooms";
+
+/// Why a config cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// There is no such preset.
+    #[error("no preset is called \"{name}\"; there are: {}", preset_names().join(", "))]
+    NoPreset {
+        /// What was asked for.
+        name: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The text is not TOML, or a value has the wrong type.
+    #[error("{origin} is not a valid config:\n{error}")]
+    Syntax {
+        /// Which file or preset.
+        origin: String,
+        /// What the parser says, with line and column.
+        error: Box<toml::de::Error>,
+    },
+    /// Values are wrong or missing.
+    #[error("{origin} has {} fault{}:\n{faults}", faults.0.len(), if faults.0.len() == 1 { "" } else { "s" })]
+    Faults {
+        /// Which file or preset.
+        origin: String,
+        /// All of them.
+        faults: Faults,
+    },
+    /// A line of an edge file is not an edge.
+    #[error("{}, line {line}: must be two learner numbers and perhaps a weight", path.display())]
+    EdgeLine {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+}
+
+/// The names of all presets.
+#[must_use]
+pub fn preset_names() -> Vec<&'static str> {
+    PRESETS.iter().map(|&(name, _)| name).collect()
+}
+
+/// The commented text of a preset.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn preset_text(name: &str) -> Result<&'static str, ConfigError> {
+    PRESETS
+        .iter()
+        .find(|&&(known, _)| known == name)
+        .map(|&(_, text)| text)
+        .ok_or_else(|| ConfigError::NoPreset { name: name.into() })
+}
+
+/// What the command line may change in a config.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// How many rounds to run.
+    pub rounds: Option<u64>,
+    /// The target or cap ε, at the config's δ.
+    pub epsilon: Option<f64>,
+    /// The δ.
+    pub delta: Option<f64>,
+}
+
+/// A config as written and as checked.
+#[derive(Clone, Debug)]
+pub struct LoadedConfig {
+    /// As written, overrides applied and edge files read.
+    pub raw: RawConfig,
+    /// As checked.
+    pub config: Config,
+    /// The folder that relative data paths start from.
+    pub folder: PathBuf,
+}
+
+/// Reads and checks a preset.
+///
+/// # Errors
+/// When there is no such preset, or the overrides do not fit.
+pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+    check(preset_text(name)?, &format!("preset {name}"), PathBuf::from("."), overrides)
+}
+
+/// Reads and checks a config file.
+///
+/// # Errors
+/// When the file cannot be read or anything in it is wrong; every fault is reported at once.
+pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::Read { path: path.into(), error })?;
+    let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+    check(&text, &path.display().to_string(), folder, overrides)
+}
+
+fn check(
+    text: &str,
+    origin: &str,
+    folder: PathBuf,
+    overrides: &Overrides,
+) -> Result<LoadedConfig, ConfigError> {
+    let syntax = |error| ConfigError::Syntax { origin: origin.into(), error: Box::new(error) };
+    let deserializer = toml::Deserializer::parse(text).map_err(syntax)?;
+    let (mut raw, unknown) = RawConfig::read(deserializer).map_err(syntax)?;
+    if let Some(RawEdges::Path(path)) = &raw.network.edges {
+        raw.network.edges = Some(RawEdges::Inline(read_edges(&folder.join(path))?));
+    }
+    apply(overrides, &mut raw);
+    let mut faults = Faults::default();
+    for path in unknown {
+        faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });
+    }
+    let checked = Config::try_from(&raw);
+    match checked {
+        Ok(config) if faults.0.is_empty() => Ok(LoadedConfig { raw, config, folder }),
+        checked => {
+            faults.0.extend(checked.err().unwrap_or_default().0);
+            Err(ConfigError::Faults { origin: origin.into(), faults })
+        }
+    }
+}
+
+fn apply(overrides: &Overrides, raw: &mut RawConfig) {
+    if overrides.rounds.is_some() {
+        raw.rounds = overrides.rounds;
+    }
+    if let Some(epsilon) = overrides.epsilon {
+        raw.privacy.epsilon = Some(OneOrEach::One(epsilon));
+        raw.privacy.pure_epsilon = None;
+    }
+    if overrides.delta.is_some() {
+        raw.privacy.delta = overrides.delta;
+    }
+}
+
+/// Reads an edge list: two learner numbers and perhaps a weight a line, `#` starts a comment.
+fn read_edges(path: &Path) -> Result<Vec<Vec<f64>>, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::Read { path: path.into(), error })?;
+    let mut edges = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let numbers: Result<Vec<f64>, _> =
+            line.split([',', ' ', '\t']).filter(|word| !word.is_empty()).map(str::parse).collect();
+        match numbers {
+            Ok(numbers) if (2..=3).contains(&numbers.len()) => edges.push(numbers),
+            _ => return Err(ConfigError::EdgeLine { path: path.into(), line: place + 1 }),
+        }
+    }
+    Ok(edges)
+}
+
+/// The config as it was run: overrides applied, defaults spelt out, noise scales as calibrated.
+#[must_use]
+pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
+    let mut raw = loaded.raw.clone();
+    let config = &loaded.config;
+    raw.name = Some(config.name.clone());
+    raw.unproven = Some(config.unproven);
+    raw.data.warmup = Some(config.data.warmup);
+    raw.data.batch = Some(config.data.batch);
+    raw.data.repeat = Some(config.data.repeat);
+    raw.data.test_fraction = Some(config.data.test_fraction);
+    raw.data.normalise = Some(config.data.normalise);
+    raw.data.intercept = Some(config.data.intercept);
+    raw.model.ridge = Some(config.model.ridge);
+    raw.memory.kind.get_or_insert_with(|| "exact".into());
+    raw.network.weights.get_or_insert_with(|| "uniform".into());
+    raw.privacy.rule.get_or_insert_with(|| "tight".into());
+    raw.noise.calibrate = None;
+    raw.noise.scale = Some(match scales {
+        [first, rest @ ..] if rest.iter().all(|scale| scale.to_bits() == first.to_bits()) => {
+            OneOrEach::One(*first)
+        }
+        scales => OneOrEach::Each(scales.to_vec()),
+    });
+    raw
+}

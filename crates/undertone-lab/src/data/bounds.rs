@@ -1,0 +1,211 @@
+//! Keeping every record within the bounds that privacy relies on.
+//!
+//! The noise is scaled to the largest change one record can make, which a record above the bounds
+//! would exceed. So each one is scaled down, or refused, before it is used.
+
+use undertone::config::OutOfBounds;
+use undertone_models::{Features, Record};
+
+use super::{DataError, Place, RecordFault};
+
+/// The smallest and largest norm that can be asked for: between them squares neither overflow nor
+/// lose digits.
+const BOUND_RANGE: (f64, f64) = (1e-100, 1e100);
+
+/// What every record must keep to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The largest Euclidean norm of the features.
+    pub feature_norm: f64,
+    /// The largest absolute label, for regression.
+    pub label: Option<f64>,
+    /// What happens to a record above them.
+    pub out_of_bounds: OutOfBounds,
+    /// Whether every row is brought to the norm `feature_norm`, not only those above it. A row of
+    /// zeros stays as it is.
+    pub normalise: bool,
+}
+
+/// Makes a record keep to the bounds; returns whether it was changed.
+///
+/// # Guarantee
+/// After `Ok`, the features are finite and their norm as computed by [`Features::norm`] is at most
+/// `feature_norm`; if they were scaled, their exact norm is too. The exact norm of a row of n
+/// entries left as it was may exceed the bound by a relative (n + 2) / 2⁵³ at most. The label is finite and its absolute value at most the label bound. Applying the
+/// same bounds again changes nothing.
+///
+/// With `normalise`, rows are scaled whatever `out_of_bounds` says.
+///
+/// # Errors
+/// When a value is NaN or infinite, when the record is above a bound and that is to be refused, or
+/// when a bound itself is not a usable number. A refused record is left as it was.
+pub fn apply(record: &mut Record, line: usize, bounds: &Bounds) -> Result<bool, DataError> {
+    let (min, max) = BOUND_RANGE;
+    if !(bounds.feature_norm >= min && bounds.feature_norm <= max) {
+        return Err(DataError::Bound { name: "feature_norm", min, max });
+    }
+    if let Some(bound) = bounds.label
+        && !(bound >= min && bound <= max)
+    {
+        return Err(DataError::Bound { name: "label", min, max });
+    }
+    let refused = |column: Option<&str>, fault| {
+        let place = Place { path: None, line, column: column.map(str::to_string) };
+        Err(DataError::Record { place, fault })
+    };
+    if !record.features.is_finite() {
+        return refused(None, RecordFault::NotFinite);
+    }
+    if !record.label.is_finite() {
+        return refused(Some("label"), RecordFault::NotFinite);
+    }
+    let refuse = bounds.out_of_bounds == OutOfBounds::Refuse;
+    let bound = bounds.feature_norm;
+    let above = !(record.features.norm() <= bound);
+    if above && refuse && !bounds.normalise {
+        return refused(None, RecordFault::NormAboveBound { bound });
+    }
+    let label_bound = bounds.label.filter(|&bound| !(record.label.abs() <= bound));
+    if let Some(bound) = label_bound.filter(|_| refuse) {
+        return refused(Some("label"), RecordFault::LabelAboveBound { bound });
+    }
+
+    let scaled = above || bounds.normalise && is_below(&record.features, bound);
+    if scaled {
+        scale_to(&mut record.features, bound);
+    }
+    if let Some(bound) = label_bound {
+        record.label = record.label.clamp(-bound, bound);
+    }
+    Ok(scaled || label_bound.is_some())
+}
+
+/// How much the relative error of a norm, in units of rounding, may be on the safe side: a sum of n
+/// squares is off by n + 1 roundings at most and its root by half of that and one more; scaling
+/// adds three; the rest is spare.
+fn rounding(entries: usize) -> f64 {
+    (entries as f64 + 8.0) * f64::EPSILON
+}
+
+/// Whether a row that is not all zeros is further below the norm than scaling would leave it.
+fn is_below(features: &Features, bound: f64) -> bool {
+    let entries = features.entries().count();
+    let zero = features.entries().all(|(_, value)| value.abs() <= 0.0);
+    !zero && features.norm() < bound * (1.0 - 3.0 * rounding(entries))
+}
+
+/// Scales a finite row that is not all zeros to just below a norm.
+fn scale_to(features: &mut Features, bound: f64) {
+    let (Features::Dense(values) | Features::Sparse { values, .. }) = features;
+    // Division by the largest keeps the squares from overflowing or vanishing.
+    let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    for value in values.iter_mut() {
+        *value /= largest;
+    }
+    let entries = values.len();
+    let factor = bound / features.norm() * (1.0 - rounding(entries));
+    features.scale(factor);
+    assert!(features.norm() <= bound, "scaling must bring the norm under the bound");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SCALE: Bounds = Bounds {
+        feature_norm: 1.0,
+        label: Some(2.0),
+        out_of_bounds: OutOfBounds::Scale,
+        normalise: false,
+    };
+
+    fn dense(values: &[f64], label: f64) -> Record {
+        Record { features: Features::Dense(values.into()), label }
+    }
+
+    /// Finite numbers of every size.
+    fn finite() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO,
+            -10.0..10.0,
+            Just(f64::MAX),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn scaling_never_leaves_a_norm_above_the_bound_and_a_second_time_changes_nothing(
+            values in prop::collection::vec(finite(), 1..40),
+            label in finite(),
+            exponent in -100..=100_i32,
+            mantissa in 1.0..9.9_f64,
+            normalise in any::<bool>(),
+        ) {
+            let feature_norm = (mantissa * 10_f64.powi(exponent)).clamp(1e-100, 1e100);
+            let bounds = Bounds { feature_norm, normalise, ..SCALE };
+            let mut record = dense(&values, label);
+            let before = record.clone();
+            let changed = apply(&mut record, 1, &bounds).unwrap();
+            prop_assert!(record.features.norm() <= feature_norm);
+            prop_assert!(record.label.abs() <= 2.0);
+            prop_assert_eq!(changed, before != record);
+            if normalise && values.iter().any(|value| value.abs() > 0.0) {
+                prop_assert!(record.features.norm() >= feature_norm * (1.0 - 1e-13));
+            }
+            prop_assert!(!apply(&mut record, 1, &bounds).unwrap());
+        }
+    }
+
+    #[test]
+    fn rows_within_the_bounds_are_left_alone() {
+        let mut record = dense(&[0.6, 0.8], -2.0);
+        assert!(!apply(&mut record, 1, &SCALE).unwrap());
+        let mut record = dense(&[0.0, 0.0], 0.0);
+        assert!(!apply(&mut record, 1, &Bounds { normalise: true, ..SCALE }).unwrap());
+        assert!(record == dense(&[0.0, 0.0], 0.0));
+    }
+
+    #[test]
+    fn scaling_keeps_the_direction_and_clamping_the_sign() {
+        let mut record = dense(&[3.0, -4.0], -7.0);
+        assert!(apply(&mut record, 1, &SCALE).unwrap());
+        let values: Vec<f64> = record.features.entries().map(|(_, value)| value).collect();
+        assert!((values[0] - 0.6).abs() < 1e-14 && (values[1] + 0.8).abs() < 1e-14);
+        assert!((record.label + 2.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn refusing_names_the_line_and_the_bound_but_no_value() {
+        let refuse = Bounds { out_of_bounds: OutOfBounds::Refuse, ..SCALE };
+        let mut record = dense(&[31.25], 0.0);
+        let message = apply(&mut record, 7, &refuse).unwrap_err().to_string();
+        assert_eq!(message, "line 7: feature norm is above the bound 1");
+        assert!(record == dense(&[31.25], 0.0));
+        let message = apply(&mut dense(&[0.5], 31.25), 8, &refuse).unwrap_err().to_string();
+        assert_eq!(message, "line 8, column `label`: label is above the bound 2 in absolute value");
+    }
+
+    #[test]
+    fn nan_and_infinity_are_always_refused() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for normalise in [false, true] {
+                let bounds = Bounds { normalise, ..SCALE };
+                assert!(apply(&mut dense(&[0.1, bad], 0.0), 1, &bounds).is_err());
+                assert!(apply(&mut dense(&[0.1], bad), 1, &bounds).is_err());
+            }
+            let bounds = Bounds { feature_norm: bad, ..SCALE };
+            assert!(matches!(
+                apply(&mut dense(&[0.1], 0.0), 1, &bounds),
+                Err(DataError::Bound { name: "feature_norm", .. })
+            ));
+            let bounds = Bounds { label: Some(bad), ..SCALE };
+            assert!(matches!(
+                apply(&mut dense(&[0.1], 0.0), 1, &bounds),
+                Err(DataError::Bound { name: "label", .. })
+            ));
+        }
+    }
+}

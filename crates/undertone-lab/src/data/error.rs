@@ -1,0 +1,291 @@
+//! What can be wrong with a data file, where, and why.
+//!
+//! Messages name the file, the line and the column, which are schema, and never a row's value,
+//! which is private.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a dataset could not be loaded or a record could not be accepted.
+#[derive(Debug, Error)]
+pub enum DataError {
+    /// Nothing exists at the path.
+    #[error("{}: no such file", path.display())]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The path leads to a directory.
+    #[error("{}: is a directory, not a file", path.display())]
+    Directory {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The operating system or the decompressor failed while reading.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Io {
+        /// The file being read.
+        path: PathBuf,
+        /// What the operating system or the decompressor said.
+        source: std::io::Error,
+    },
+    /// The file as a whole does not fit the options.
+    #[error("{}: {fault}", path.display())]
+    File {
+        /// The file being read.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: FileFault,
+    },
+    /// One record cannot be accepted.
+    #[error("{place}: {fault}")]
+    Record {
+        /// Where the record is.
+        place: Place,
+        /// What is wrong with it.
+        fault: RecordFault,
+    },
+    /// A bound given by the caller is not usable.
+    #[error("{name}: bound must be between {min:e} and {max:e}")]
+    Bound {
+        /// Which bound.
+        name: &'static str,
+        /// The smallest usable bound.
+        min: f64,
+        /// The largest usable bound.
+        max: f64,
+    },
+}
+
+/// Where a record, or one of its values, is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, if the record comes from one.
+    pub path: Option<PathBuf>,
+    /// The line of the file, from 1; in a Parquet file the row, from 1.
+    pub line: usize,
+    /// The column, where one is to blame.
+    pub column: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(formatter, "{}:{}", path.display(), self.line)?,
+            None => write!(formatter, "line {}", self.line)?,
+        }
+        match &self.column {
+            Some(column) => write!(formatter, ", column `{column}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with a file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FileFault {
+    /// The extension is not one of those known and no format was given.
+    #[error(
+        "format unknown from the extension (.libsvm .svm .csv .ndjson .jsonl .parquet, all but \
+         the last also with .gz): name the format"
+    )]
+    UnknownFormat,
+    /// There is no record.
+    #[error("no records")]
+    Empty,
+    /// Two columns have one name.
+    #[error("column `{column}` appears more than once")]
+    DuplicateColumn {
+        /// The name.
+        column: String,
+    },
+    /// A column has no name and is not dropped.
+    #[error("column {position} has no name: name it, or drop the column \"\"")]
+    UnnamedColumn {
+        /// Which column, from 1.
+        position: usize,
+    },
+    /// There is no column of the label's name.
+    #[error("no label column `{column}`")]
+    MissingLabelColumn {
+        /// The name looked for.
+        column: String,
+    },
+    /// The label column is also listed to be dropped.
+    #[error("label column `{column}` is listed to be dropped")]
+    LabelDropped {
+        /// The label column.
+        column: String,
+    },
+    /// An option names a column that is not there.
+    #[error("`{option}` names the column `{column}`, which is not in the file")]
+    UnknownColumn {
+        /// Which option.
+        option: &'static str,
+        /// The name looked for.
+        column: String,
+    },
+    /// No column is left to predict from.
+    #[error("no feature columns besides the label")]
+    NoFeatures,
+    /// The features do not number what was asked for.
+    #[error("{found} features, but the dimension asked for is {expected}")]
+    WrongDimension {
+        /// How many the file makes.
+        found: usize,
+        /// How many were asked for.
+        expected: usize,
+    },
+    /// More features than this program handles.
+    #[error("more than {limit} features")]
+    TooManyFeatures {
+        /// How many it handles.
+        limit: usize,
+    },
+    /// The classes given by the caller are fewer than two or name one class twice.
+    #[error("the classes given must be two or more, all different")]
+    BadClasses,
+    /// Classification needs two classes.
+    #[error("every record has the same label: classification needs two classes or a class list")]
+    OneClass,
+    /// A Parquet column is nested, repeated or of a type without a numeric or text meaning.
+    #[error("column `{column}` is not a flat column of numbers, booleans or text: drop it")]
+    UnsupportedColumn {
+        /// Its name.
+        column: String,
+    },
+    /// The Parquet file is compressed in a way this build cannot read.
+    #[error("column `{column}` is compressed with an unsupported codec")]
+    UnsupportedCodec {
+        /// The column.
+        column: String,
+    },
+    /// The Parquet file does not keep to its format.
+    #[error("not a Parquet file, or damaged")]
+    DamagedParquet,
+}
+
+/// What is wrong with one record.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum RecordFault {
+    /// The bytes are not UTF-8.
+    #[error("text is not UTF-8")]
+    NotUtf8,
+    /// A number was needed.
+    #[error("value is not a number")]
+    NotANumber,
+    /// A number is NaN, infinite or too large.
+    #[error("value is not finite")]
+    NotFinite,
+    /// A value is missing where one is needed.
+    #[error("value is missing (only a categorical column may miss values)")]
+    Missing,
+    /// A text column has too many different values to be detected as categorical.
+    #[error(
+        "value is not a number, and the column has more than {limit} distinct values: list it as \
+         categorical or drop it"
+    )]
+    TooManyCategories {
+        /// How many a detected column may have.
+        limit: usize,
+    },
+    /// The labels have too many different values to be classes.
+    #[error("more than {limit} distinct labels: is this a regression?")]
+    TooManyClasses {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The label is not among the classes given by the caller.
+    #[error("label is not one of the classes given")]
+    UnknownClass,
+    /// The line has more or fewer fields than the header or the first record.
+    #[error("{found} fields where {expected} are needed")]
+    WrongFieldCount {
+        /// How many it has.
+        found: usize,
+        /// How many it needs.
+        expected: usize,
+    },
+    /// An entry is not of the form `index:value`.
+    #[error("entry {entry} is not of the form index:value")]
+    NotAnEntry {
+        /// Which entry of the line, from 1.
+        entry: usize,
+    },
+    /// Indices start at 1.
+    #[error("entry {entry} has index 0, but indices start at 1")]
+    IndexZero {
+        /// Which entry of the line, from 1.
+        entry: usize,
+    },
+    /// Indices must increase.
+    #[error("entry {entry} does not have a larger index than the one before")]
+    IndexNotIncreasing {
+        /// Which entry of the line, from 1.
+        entry: usize,
+    },
+    /// An index is above the dimension.
+    #[error("entry {entry} has an index above the dimension {dimension}")]
+    IndexAboveDimension {
+        /// Which entry of the line, from 1.
+        entry: usize,
+        /// The dimension asked for, or the largest handled.
+        dimension: usize,
+    },
+    /// The line is not one JSON value.
+    #[error("not valid JSON (character {character})")]
+    NotJson {
+        /// Where in the line the fault was seen, from 1.
+        character: usize,
+    },
+    /// The line is JSON, but not an object.
+    #[error("not a JSON object")]
+    NotAnObject,
+    /// `features` is neither an array nor an object, or not what it was on the first line.
+    #[error("`features` must be an array, or an object, on every line alike")]
+    BadFeatures,
+    /// A field holds an array or an object.
+    #[error("value is an array or an object, not a number, boolean or text")]
+    Nested,
+    /// An object has one field twice.
+    #[error("field appears more than once")]
+    DuplicateField,
+    /// A field is not in the first line's record.
+    #[error("field is not in the first record: drop it, or write it there as null")]
+    UnknownField,
+    /// The feature vector is longer than the bound.
+    #[error("feature norm is above the bound {bound}")]
+    NormAboveBound {
+        /// The bound.
+        bound: f64,
+    },
+    /// The label is larger than the bound.
+    #[error("label is above the bound {bound} in absolute value")]
+    LabelAboveBound {
+        /// The bound.
+        bound: f64,
+    },
+}
+
+impl DataError {
+    pub(super) fn file(path: &Path, fault: FileFault) -> Self {
+        DataError::File { path: path.to_path_buf(), fault }
+    }
+
+    pub(super) fn io(path: &Path, source: std::io::Error) -> Self {
+        DataError::Io { path: path.to_path_buf(), source }
+    }
+
+    pub(super) fn line(path: &Path, line: usize, fault: RecordFault) -> Self {
+        let place = Place { path: Some(path.to_path_buf()), line, column: None };
+        DataError::Record { place, fault }
+    }
+
+    pub(super) fn cell(path: &Path, line: usize, column: &str, fault: RecordFault) -> Self {
+        let place =
+            Place { path: Some(path.to_path_buf()), line, column: Some(column.to_string()) };
+        DataError::Record { place, fault }
+    }
+}

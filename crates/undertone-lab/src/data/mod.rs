@@ -1,0 +1,208 @@
+//! Datasets: loading them, bounding them, and sharing them out among learners.
+//!
+//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files; [`mushrooms`] is built in. Then
+//! [`bounds`] makes every record keep to the norm the privacy accounting relies on, and
+//! [`partition`] says which learner holds which records.
+//!
+//! Records are private: no error message, `Debug` output or panic shows a value of theirs. Names
+//! of columns, categories and classes are schema, and do appear.
+//!
+//! Note that one-hot categories and classes are taken from the file itself unless given. Learners
+//! reading different files must agree on them beforehand: give
+//! [`classes`](LoadOptions::classes) and check with [`dimension`](LoadOptions::dimension).
+//!
+//! ```
+//! let mushrooms = undertone_lab::data::mushrooms::dataset();
+//! assert_eq!((mushrooms.records.len(), mushrooms.dimension), (8124, 112));
+//! ```
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use undertone_models::{Features, Record};
+
+pub mod bounds;
+pub mod csv;
+mod error;
+mod labels;
+pub mod libsvm;
+mod lines;
+pub mod mushrooms;
+pub mod ndjson;
+mod options;
+pub mod parquet;
+pub mod partition;
+mod table;
+
+pub use error::{DataError, FileFault, Place, RecordFault};
+pub use options::{Format, LoadOptions, Task};
+
+/// The largest dimension that is loaded, the intercept not counted.
+///
+/// A damaged index must not make the program ask for all memory.
+pub const DIMENSION_MAX: usize = 1 << 22;
+
+/// The name of the feature that is always 1.
+pub const INTERCEPT: &str = "intercept";
+
+/// Records with their schema.
+#[derive(Clone, PartialEq)]
+pub struct Dataset {
+    /// What to call it.
+    pub name: String,
+    /// The dimension of every record.
+    pub dimension: usize,
+    /// The labels of class 0, 1, 2 … in words, for classification.
+    pub classes: Option<Vec<String>>,
+    /// The records, in the file's order.
+    pub records: Vec<Record>,
+    /// One name for each feature.
+    pub feature_names: Vec<String>,
+}
+
+impl Dataset {
+    /// The label of every record, in order.
+    #[must_use]
+    pub fn labels(&self) -> Vec<f64> {
+        self.records.iter().map(|record| record.label).collect()
+    }
+}
+
+/// Prints the shape only: records are private.
+impl fmt::Debug for Dataset {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "Dataset({}, records={}, dim={}, classes={}, <redacted>)",
+            self.name,
+            self.records.len(),
+            self.dimension,
+            self.classes.as_ref().map_or(0, Vec::len),
+        )
+    }
+}
+
+/// Loads a file.
+///
+/// The format is the one in the options, or that of the extension. Text formats may be compressed
+/// with gzip if the name ends in `.gz`.
+///
+/// # Errors
+/// When the file cannot be read, does not keep to its format, or does not fit the options.
+pub fn load(path: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
+    let Some(format) = options.format.or_else(|| Format::from_path(path)) else {
+        open(path)?; // A missing file is the more helpful thing to report.
+        return Err(DataError::file(path, FileFault::UnknownFormat));
+    };
+    let file = open(path)?;
+    let compressed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+    let text = |file: File| -> Box<dyn Read> {
+        if compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }
+    };
+    match format {
+        Format::Libsvm => libsvm::load(text(file), path, options),
+        Format::Csv => csv::load(text(file), path, options),
+        Format::Ndjson => ndjson::load(text(file), path, options),
+        Format::Parquet => parquet::load(file, path, options),
+    }
+}
+
+fn open(path: &Path) -> Result<File, DataError> {
+    let not_opened = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => DataError::NotFound { path: path.to_path_buf() },
+        _ => DataError::io(path, source),
+    };
+    if std::fs::metadata(path).map_err(not_opened)?.is_dir() {
+        return Err(DataError::Directory { path: path.to_path_buf() });
+    }
+    File::open(path).map_err(not_opened)
+}
+
+/// What to call the dataset in a file: the file's name up to its first dot.
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match name.split_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_string(),
+        _ => name,
+    }
+}
+
+/// A feature vector from its entries by increasing index, the zeros left out if it is sparse.
+fn features(dimension: usize, sparse: bool, entries: impl Iterator<Item = (u32, f64)>) -> Features {
+    if sparse {
+        let (indices, values): (Vec<u32>, Vec<f64>) =
+            entries.filter(|&(_, value)| value.abs() > 0.0).unzip();
+        let dimension = u32::try_from(dimension).expect("dimensions are at most DIMENSION_MAX + 1");
+        Features::Sparse { dimension, indices: indices.into(), values: values.into() }
+    } else {
+        let mut values = vec![0.0; dimension];
+        for (index, value) in entries {
+            values[index as usize] = value;
+        }
+        Features::Dense(values.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn each_way_of_not_being_a_file_has_its_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = LoadOptions::new(Task::Classification);
+        let missing = directory.path().join("missing.csv");
+        assert!(matches!(load(&missing, &options), Err(DataError::NotFound { .. })));
+        let missing = directory.path().join("missing.xyz");
+        assert!(matches!(load(&missing, &options), Err(DataError::NotFound { .. })));
+        let inner = directory.path().join("inner.csv");
+        std::fs::create_dir(&inner).unwrap();
+        assert!(matches!(load(&inner, &options), Err(DataError::Directory { .. })));
+        let unknown = directory.path().join("data.xyz");
+        std::fs::write(&unknown, "1 1:2\n").unwrap();
+        assert!(matches!(
+            load(&unknown, &options),
+            Err(DataError::File { fault: FileFault::UnknownFormat, .. })
+        ));
+        let given = LoadOptions { format: Some(Format::Libsvm), ..options };
+        assert!(matches!(
+            load(&unknown, &given),
+            Err(DataError::File { fault: FileFault::OneClass, .. })
+        ));
+    }
+
+    #[test]
+    fn a_compressed_file_loads_like_the_plain_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = LoadOptions::new(Task::Classification);
+        let text = "a,label\n1,x\n2,y\n";
+        let (plain, packed) = (directory.path().join("d.csv"), directory.path().join("d.csv.gz"));
+        std::fs::write(&plain, text).unwrap();
+        let file = File::create(&packed).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+        let loaded = load(&plain, &options).unwrap();
+        assert_eq!(loaded.name, "d");
+        assert!(loaded == load(&packed, &options).unwrap());
+
+        std::fs::write(&packed, b"\x1f\x8b\x08 this is no gzip stream").unwrap();
+        assert!(matches!(load(&packed, &options), Err(DataError::Io { .. })));
+    }
+
+    #[test]
+    fn debug_output_shows_the_shape_only() {
+        let dataset = Dataset {
+            name: "d".into(),
+            dimension: 1,
+            classes: None,
+            records: vec![Record { features: Features::Dense([31.25].into()), label: 7.5 }],
+            feature_names: vec!["a".into()],
+        };
+        assert_eq!(format!("{dataset:?}"), "Dataset(d, records=1, dim=1, classes=0, <redacted>)");
+    }
+}

@@ -1,0 +1,127 @@
+//! How a file is to be read.
+
+use std::path::Path;
+
+/// The formats that can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `label index:value …` lines.
+    Libsvm,
+    /// Comma-separated values with a header row.
+    Csv,
+    /// One JSON object a line.
+    Ndjson,
+    /// Apache Parquet, flat columns.
+    Parquet,
+}
+
+impl Format {
+    /// The format with a name, as it stands in a config.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "libsvm" => Some(Format::Libsvm),
+            "csv" => Some(Format::Csv),
+            "ndjson" => Some(Format::Ndjson),
+            "parquet" => Some(Format::Parquet),
+            _ => None,
+        }
+    }
+
+    /// The format that a file's extension names, `.gz` after a text format's being allowed.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (stem, compressed) = match name.strip_suffix(".gz") {
+            Some(stem) => (stem, true),
+            None => (name.as_str(), false),
+        };
+        match stem.rsplit_once('.')?.1 {
+            "libsvm" | "svm" => Some(Format::Libsvm),
+            "csv" => Some(Format::Csv),
+            "ndjson" | "jsonl" => Some(Format::Ndjson),
+            "parquet" if !compressed => Some(Format::Parquet),
+            _ => None,
+        }
+    }
+}
+
+/// What is to be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// One of a few classes.
+    Classification,
+    /// A number.
+    Regression,
+}
+
+/// How a file is to be read. Start from [`LoadOptions::new`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The format; from the extension if not given.
+    pub format: Option<Format>,
+    /// The label's column; `label` if not given. LIBSVM files have no column names.
+    pub label: Option<String>,
+    /// What is to be predicted.
+    pub task: Task,
+    /// The labels of class 0, 1, 2 …; from the file if not given.
+    ///
+    /// Learners that read different files must all be given the same list: a file that happens to
+    /// lack a class would number the others differently.
+    pub classes: Option<Vec<String>>,
+    /// The columns to encode one-hot, all others being numeric; detected if not given.
+    pub categorical: Option<Vec<String>>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// The number of features, not counting the intercept. In LIBSVM files, which leave zeros out,
+    /// it sets the dimension; elsewhere it is checked.
+    pub dimension: Option<usize>,
+    /// Whether to append a feature that is always 1.
+    pub intercept: bool,
+}
+
+impl LoadOptions {
+    /// Everything detected, nothing dropped, no intercept.
+    #[must_use]
+    pub fn new(task: Task) -> Self {
+        LoadOptions {
+            format: None,
+            label: None,
+            task,
+            classes: None,
+            categorical: None,
+            drop: Vec::new(),
+            dimension: None,
+            intercept: false,
+        }
+    }
+
+    pub(super) fn label_column(&self) -> &str {
+        self.label.as_deref().unwrap_or("label")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_name_formats() {
+        let cases = [
+            ("a.libsvm", Some(Format::Libsvm)),
+            ("a.SVM", Some(Format::Libsvm)),
+            ("dir/a.csv", Some(Format::Csv)),
+            ("a.csv.gz", Some(Format::Csv)),
+            ("a.ndjson", Some(Format::Ndjson)),
+            ("a.jsonl.gz", Some(Format::Ndjson)),
+            ("a.parquet", Some(Format::Parquet)),
+            ("a.parquet.gz", None),
+            ("a.txt", None),
+            ("csv", None),
+            ("", None),
+        ];
+        for (path, format) in cases {
+            assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
+        }
+    }
+}

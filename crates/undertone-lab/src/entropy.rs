@@ -1,0 +1,74 @@
+//! Repeatable keys for experiments. NOT PRIVATE: whoever knows the seed can subtract the noise.
+
+use sha2::{Digest, Sha256};
+use undertone::noise::{Cipher, Entropy, EntropyError, OsEntropy, StreamKey};
+use undertone::{LearnerId, Round};
+
+/// Where the noise of a simulation comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum RunEntropy {
+    /// The operating system: private, not repeatable.
+    System(OsEntropy),
+    /// A seed: repeatable, NOT PRIVATE.
+    Seeded(SeededEntropy),
+}
+
+impl RunEntropy {
+    /// Seeded when a seed is given, the operating system's otherwise.
+    #[must_use]
+    pub fn new(seed: Option<u64>) -> RunEntropy {
+        match seed {
+            Some(seed) => RunEntropy::Seeded(SeededEntropy { seed }),
+            None => RunEntropy::System(OsEntropy),
+        }
+    }
+}
+
+impl Entropy for RunEntropy {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        match self {
+            RunEntropy::System(entropy) => entropy.key(learner, round),
+            RunEntropy::Seeded(entropy) => entropy.key(learner, round),
+        }
+    }
+}
+
+/// Keys that follow from a seed, the learner and the round. NOT PRIVATE.
+///
+/// Always AES-256, so that a seed gives the same run on every machine's processor.
+#[derive(Clone, Copy, Debug)]
+pub struct SeededEntropy {
+    seed: u64,
+}
+
+impl Entropy for SeededEntropy {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        let mut hash = Sha256::new();
+        hash.update(b"undertone NOT PRIVATE seeded key");
+        hash.update(self.seed.to_le_bytes());
+        hash.update(learner.0.to_le_bytes());
+        hash.update(round.0.to_le_bytes());
+        Ok(StreamKey::new(Cipher::Aes256Ctr, hash.finalize().into()))
+    }
+}
+
+/// A small public generator for the order of records. Never used for noise.
+#[derive(Clone, Debug)]
+pub struct Shuffle(u64);
+
+impl Shuffle {
+    /// The order that belongs to a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Shuffle {
+        Shuffle(seed)
+    }
+
+    /// The next 64 bits (splitmix64).
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,137 @@
+//! What is measured in every round of a simulation.
+
+use crate::optimum::Optimum;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::Arc;
+use undertone::{Domain, Memory, RecordError};
+use undertone_models::memory::Exact;
+use undertone_models::{Model, Record};
+
+/// The measurements of one round, averaged over learners unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Mean over learners of ‖θ_i − θ*‖².
+    pub tracking_error: f64,
+    /// ‖θ̄ − θ*‖, θ̄ the average over learners.
+    pub tracking_distance_of_mean: f64,
+    /// Mean over learners of F_t(θ_i) − F_t(θ*).
+    pub instantaneous_regret: f64,
+    /// The sum of the instantaneous regrets so far.
+    pub dynamic_regret: f64,
+    /// Mean over learners of ‖θ_i − θ̄‖².
+    pub consensus_error: f64,
+    /// F_t at θ*: the best possible loss.
+    pub optimal_loss: f64,
+    /// Mean test accuracy of the learners' own θ_i. Absent for regression or without test data.
+    pub test_accuracy_private: Option<f64>,
+    /// Test accuracy of the public model.
+    pub test_accuracy_public: Option<f64>,
+    /// Test accuracy of θ*, which no one could have privately.
+    pub test_accuracy_optimum: Option<f64>,
+    /// Mean squared error (or loss) on the test data of the public model, for regression.
+    pub test_loss_public: Option<f64>,
+}
+
+/// Measures a simulation. Holds copies of all histories, which only a simulation can have.
+pub struct Evaluator {
+    histories: Vec<Exact>,
+    test: Option<Exact>,
+    optimum: Optimum,
+    regression: bool,
+    dynamic_regret: f64,
+}
+
+impl Evaluator {
+    /// An evaluator with empty histories.
+    ///
+    /// # Errors
+    /// When a test record is outside the model's bounds.
+    pub fn new(
+        model: &Arc<Model>,
+        domain: Domain,
+        learners: usize,
+        test: &[Record],
+        regression: bool,
+    ) -> Result<Evaluator, RecordError> {
+        let histories = (0..learners).map(|_| Exact::new(Arc::clone(model))).collect();
+        let test = if test.is_empty() {
+            None
+        } else {
+            let mut held_out = Exact::new(Arc::clone(model));
+            held_out.observe(&vec![0.0; model.parameters()], test)?;
+            Some(held_out)
+        };
+        let optimum = Optimum::new(Arc::clone(model), domain);
+        Ok(Evaluator { histories, test, optimum, regression, dynamic_regret: 0.0 })
+    }
+
+    /// Adds what a learner observed.
+    ///
+    /// # Errors
+    /// When a record is outside the model's bounds; the learner has refused it before.
+    pub fn remember(
+        &mut self,
+        learner: usize,
+        theta: &[f64],
+        batch: &[Record],
+    ) -> Result<(), RecordError> {
+        self.histories[learner].observe(theta, batch).map(|_| ())
+    }
+
+    /// Measures the learners' parameters and the public model.
+    ///
+    /// `stride` is how many rounds this measurement stands for in the dynamic regret.
+    pub fn measure(&mut self, thetas: &[&[f64]], public: &[f64], stride: u64) -> Metrics {
+        self.optimum.update(&mut self.histories);
+        let best = self.optimum.theta();
+        let histories = &self.histories;
+        let objective = |theta: &[f64]| -> f64 {
+            #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+            let share = 1.0 / histories.len() as f64;
+            histories.iter().map(|history| share * history.average_loss(theta)).sum()
+        };
+        let optimal_loss = objective(best);
+        let losses: Vec<f64> = thetas.par_iter().map(|theta| objective(theta)).collect();
+        let mean = mean_vector(thetas);
+        let average = |values: &dyn Fn(&[f64]) -> f64| {
+            #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+            let count = thetas.len() as f64;
+            thetas.iter().map(|theta| values(theta)).sum::<f64>() / count
+        };
+        #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+        let regret = losses.iter().sum::<f64>() / losses.len() as f64 - optimal_loss;
+        #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+        let weight = stride as f64;
+        self.dynamic_regret += regret * weight;
+        let classify = self.test.as_ref().filter(|_| !self.regression);
+        Metrics {
+            tracking_error: average(&|theta| squared_distance(theta, best)),
+            tracking_distance_of_mean: squared_distance(&mean, best).sqrt(),
+            instantaneous_regret: regret,
+            dynamic_regret: self.dynamic_regret,
+            consensus_error: average(&|theta| squared_distance(theta, &mean)),
+            optimal_loss,
+            test_accuracy_private: classify.map(|test| average(&|theta| test.accuracy(theta))),
+            test_accuracy_public: classify.map(|test| test.accuracy(public)),
+            test_accuracy_optimum: classify.map(|test| test.accuracy(best)),
+            test_loss_public: self.test.as_ref().map(|test| test.average_loss(public)),
+        }
+    }
+}
+
+fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+    let share = 1.0 / thetas.len() as f64;
+    let mut mean = vec![0.0; thetas[0].len()];
+    for theta in thetas {
+        for (slot, value) in mean.iter_mut().zip(*theta) {
+            *slot += share * value;
+        }
+    }
+    mean
+}
+
+fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(a, b)| (a - b) * (a - b)).sum()
+}

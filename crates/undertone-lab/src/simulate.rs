@@ -1,0 +1,304 @@
+//! All learners in one process: the plain loop over `observe`, `release`, `absorb`.
+
+use crate::entropy::RunEntropy;
+use crate::metrics::{Evaluator, Metrics};
+use crate::plan::Plan;
+use crate::stream::{Stream, Streams, is_regression};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+use thiserror::Error;
+use undertone::privacy::{Refusal, epsilon_from_zcdp};
+use undertone::{
+    Learner, LearnerId, LearnerSetup, Memory, PublicModel, RecordError, Release, ReleaseError,
+    Round, Score,
+};
+use undertone_models::{AnyMemory, MemoryError, Record};
+
+/// One line of `rounds.csv`.
+#[derive(Clone, Debug)]
+pub struct RoundRow {
+    /// The round t.
+    pub round: u64,
+    /// Records in all histories.
+    pub records: u64,
+    /// Mean loss of this round's records before their labels were known; absent without records.
+    pub prequential_loss: Option<f64>,
+    /// Share of all records so far that were classified rightly before their labels were known.
+    pub prequential_accuracy: Option<f64>,
+    /// What was measured.
+    pub metrics: Metrics,
+    /// ε at the config's δ that each learner has spent, this round's release included.
+    pub epsilon: Vec<f64>,
+    /// Pure ε that each learner has spent.
+    pub pure_epsilon: Vec<f64>,
+    /// The noise scale of this round's release, for each learner.
+    pub noise_scale: Vec<f64>,
+}
+
+/// Why a simulation ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// All rounds were run.
+    Finished,
+    /// The caller asked to stop.
+    Interrupted,
+    /// A learner's accountant refused a release.
+    BudgetExhausted {
+        /// Which learner.
+        learner: LearnerId,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// What a simulation leaves behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One row for each measured round.
+    pub rows: Vec<RoundRow>,
+    /// The model that may be published.
+    pub public: PublicModel,
+    /// One entry for each learner.
+    pub learners: Vec<LearnerOutcome>,
+    /// How many rounds were finished.
+    pub rounds_run: u64,
+    /// Why it ended.
+    pub ending: Ending,
+}
+
+/// What one learner did and spent.
+#[derive(Clone, Debug)]
+pub struct LearnerOutcome {
+    /// Records in its history, repeats included.
+    pub records: u64,
+    /// How often its most used record was used.
+    pub draws_max: u64,
+    /// Pure ε spent.
+    pub pure_epsilon: f64,
+    /// zCDP spent.
+    pub zcdp: f64,
+    /// ε at the config's δ.
+    pub epsilon: f64,
+    /// Whether its stream ran dry before the last round.
+    pub ran_dry: bool,
+}
+
+/// Why a simulation could not go on.
+#[derive(Debug, Error)]
+pub enum SimulateError {
+    /// The memory does not fit the loss.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// A record was refused.
+    #[error("learner {learner}: {error}")]
+    Record {
+        /// Whose record.
+        learner: LearnerId,
+        /// Why.
+        error: RecordError,
+    },
+    /// A test record was refused.
+    #[error("test data: {0}")]
+    TestRecord(RecordError),
+    /// A release failed for another reason than the budget.
+    #[error("learner {learner}: {error}")]
+    Release {
+        /// Whose release.
+        learner: LearnerId,
+        /// Why.
+        error: ReleaseError,
+    },
+}
+
+struct Member {
+    learner: Learner<AnyMemory>,
+    stream: Stream,
+    batch: Vec<Record>,
+    ran_dry: bool,
+}
+
+/// Measured rounds are thinned to about this many.
+const ROWS_MAX: u64 = 2000;
+/// In large networks only the first learners are measured.
+const MEASURED_LEARNERS_MAX: usize = 32;
+
+/// Runs all rounds, calling `after_round` with each measured row.
+///
+/// # Errors
+/// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
+/// exhausted budget is an [`Ending`], not an error: what was learnt until then is kept.
+pub fn simulate(
+    plan: &Plan,
+    streams: Streams,
+    entropy: RunEntropy,
+    mut after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
+) -> Result<Outcome, SimulateError> {
+    let config = &plan.config;
+    let stride = config.rounds.div_ceil(ROWS_MAX);
+    let measured = config.graph.learners().min(MEASURED_LEARNERS_MAX);
+    let mut evaluator =
+        Evaluator::new(&plan.model, config.domain, measured, &streams.test, is_regression(config))
+            .map_err(SimulateError::TestRecord)?;
+    let mut members = gather(plan, streams.learners)?;
+    let mut public = PublicModel::new(plan.model.parameters());
+    let mut total = Score::default();
+    let mut rows = Vec::new();
+    let mut ending = Ending::Finished;
+    let mut rounds_run = 0;
+    for t in 0..config.rounds {
+        let count = config.data.batch + if t == 0 { config.data.warmup } else { 0 };
+        let score = observe_all(&mut members, count, t == 0, &mut evaluator, measured)?;
+        total.records += score.records;
+        total.correct += score.correct;
+        let releases = match release_all(&mut members, entropy) {
+            Ok(releases) => releases,
+            Err((learner, ReleaseError::Refused(refusal))) => {
+                ending = Ending::BudgetExhausted { learner, refusal };
+                break;
+            }
+            Err((learner, error)) => return Err(SimulateError::Release { learner, error }),
+        };
+        for release in &releases {
+            public.include(release);
+        }
+        let stop = if t % stride == 0 || t + 1 == config.rounds {
+            let thetas: Vec<&[f64]> = members[..measured]
+                .iter()
+                .map(|member| member.learner.private_parameters())
+                .collect();
+            let metrics = evaluator.measure(&thetas, public.values(), stride);
+            let row = row(plan, t, &members, &score, &total, metrics);
+            let flow = after_round(&row);
+            rows.push(row);
+            flow.is_break()
+        } else {
+            false
+        };
+        absorb_all(&mut members, &releases, plan);
+        rounds_run = t + 1;
+        if stop && rounds_run < config.rounds {
+            ending = Ending::Interrupted;
+            break;
+        }
+    }
+    let learners = members.iter().map(|member| learner_outcome(member, config.delta)).collect();
+    Ok(Outcome { rows, public, learners, rounds_run, ending })
+}
+
+fn gather(plan: &Plan, streams: Vec<Stream>) -> Result<Vec<Member>, SimulateError> {
+    let config = &plan.config;
+    let mut members = Vec::with_capacity(streams.len());
+    for (id, stream) in config.graph.ids().zip(streams) {
+        let setup = LearnerSetup {
+            id,
+            neighbours: config.graph.neighbours(id).to_vec(),
+            mechanism: plan.mechanisms[id.0 as usize],
+            cap: config.caps[id.0 as usize],
+            domain: config.domain,
+            lasso: config.model.lasso,
+        };
+        let memory = AnyMemory::new(config.memory, plan.model.clone())?;
+        let learner = Learner::new(setup, memory);
+        members.push(Member { learner, stream, batch: Vec::new(), ran_dry: false });
+    }
+    Ok(members)
+}
+
+fn observe_all(
+    members: &mut [Member],
+    count: u64,
+    warming_up: bool,
+    evaluator: &mut Evaluator,
+    measured: usize,
+) -> Result<Score, SimulateError> {
+    let scores: Vec<Result<Score, (LearnerId, RecordError)>> = members
+        .par_iter_mut()
+        .map(|member| {
+            member.batch = member.stream.next(count);
+            member.ran_dry |= (member.batch.len() as u64) < count;
+            let id = member.learner.id();
+            member.learner.observe(&member.batch).map_err(|error| (id, error))
+        })
+        .collect();
+    let mut total = Score::default();
+    for score in scores {
+        let score = score.map_err(|(learner, error)| SimulateError::Record { learner, error })?;
+        total.records += score.records;
+        total.loss_sum += score.loss_sum;
+        total.correct += score.correct;
+    }
+    for (place, member) in members[..measured].iter().enumerate() {
+        let theta = member.learner.private_parameters();
+        let learner = member.learner.id();
+        evaluator
+            .remember(place, theta, &member.batch)
+            .map_err(|error| SimulateError::Record { learner, error })?;
+    }
+    // The warm-up is collected before anything is learnt: it says nothing about predictions.
+    Ok(if warming_up { Score::default() } else { total })
+}
+
+fn release_all(
+    members: &mut [Member],
+    entropy: RunEntropy,
+) -> Result<Vec<Release>, (LearnerId, ReleaseError)> {
+    members
+        .par_iter_mut()
+        .map(|member| {
+            let id = member.learner.id();
+            member.learner.release(&mut { entropy }).map_err(|error| (id, error))
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .collect()
+}
+
+fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Plan) {
+    members.par_iter_mut().for_each(|member| {
+        let neighbours = plan.config.graph.neighbours(member.learner.id());
+        let heard: Vec<&Release> =
+            neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
+        member.learner.absorb(&heard);
+    });
+}
+
+fn row(
+    plan: &Plan,
+    t: u64,
+    members: &[Member],
+    score: &Score,
+    total: &Score,
+    metrics: Metrics,
+) -> RoundRow {
+    let delta = plan.config.delta;
+    #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+    let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+    #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+    let correct = total.correct as f64;
+    let accounts = || members.iter().map(|member| member.learner.accountant());
+    RoundRow {
+        round: t,
+        records: members.iter().map(|member| member.learner.memory().records()).sum(),
+        prequential_loss: share(score.loss_sum, score.records),
+        prequential_accuracy: share(correct, total.records)
+            .filter(|_| !is_regression(&plan.config)),
+        metrics,
+        epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
+        pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
+        noise_scale: accounts()
+            .map(|account| account.mechanism().noise.scale.at(Round(t)))
+            .collect(),
+    }
+}
+
+fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
+    let spent = member.learner.accountant().spent();
+    LearnerOutcome {
+        records: member.learner.memory().records(),
+        draws_max: member.stream.draws_max(),
+        pure_epsilon: spent.pure,
+        zcdp: spent.zcdp,
+        epsilon: epsilon_from_zcdp(spent.zcdp, delta),
+        ran_dry: member.ran_dry,
+    }
+}

@@ -1,0 +1,81 @@
+//! Sums whose rounding error does not grow with the number of terms.
+
+/// A vector of running sums, each with the carry that rounding would lose (Knuth's two-sum).
+///
+/// # Guarantee
+/// Up to terms of second order, each sum is within 2u of the sum of the absolute terms times one,
+/// u = 2⁻⁵³, however many terms there are.
+#[derive(Clone)]
+pub(crate) struct CompensatedSum {
+    sums: Box<[f64]>,
+    carries: Box<[f64]>,
+}
+
+impl CompensatedSum {
+    /// All sums zero.
+    pub(crate) fn zero(dimension: usize) -> CompensatedSum {
+        let zeros = vec![0.0; dimension].into_boxed_slice();
+        CompensatedSum { sums: zeros.clone(), carries: zeros }
+    }
+
+    /// Sets every sum to zero.
+    pub(crate) fn clear(&mut self) {
+        self.sums.fill(0.0);
+        self.carries.fill(0.0);
+    }
+
+    /// Adds a term to one sum.
+    #[inline]
+    pub(crate) fn add_at(&mut self, index: usize, term: f64) {
+        two_sum(&mut self.sums[index], &mut self.carries[index], term);
+    }
+
+    /// Adds a term to every sum.
+    #[inline]
+    pub(crate) fn add(&mut self, terms: &[f64]) {
+        for ((sum, carry), &term) in self.sums.iter_mut().zip(&mut self.carries).zip(terms) {
+            two_sum(sum, carry, term);
+        }
+    }
+
+    /// One sum.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> f64 {
+        self.sums[index] + self.carries[index]
+    }
+
+    /// Writes `factor` times every sum into `out`.
+    #[inline]
+    pub(crate) fn write_scaled(&self, factor: f64, out: &mut [f64]) {
+        for ((slot, &sum), &carry) in out.iter_mut().zip(&self.sums).zip(&self.carries) {
+            *slot = factor * (sum + carry);
+        }
+    }
+}
+
+#[inline]
+fn two_sum(sum: &mut f64, carry: &mut f64, term: f64) {
+    let total = *sum + term;
+    let back = total - *sum;
+    *carry += (*sum - (total - back)) + (term - back);
+    *sum = total;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_terms_are_not_lost_behind_a_large_one() {
+        let mut sum = CompensatedSum::zero(1);
+        let mut naive = 1e16_f64;
+        sum.add(&[1e16]);
+        for _ in 0..1000 {
+            sum.add_at(0, 0.5);
+            naive += 0.5;
+        }
+        sum.add_at(0, -1e16);
+        assert!((sum.get(0) - 500.0).abs() < 1e-9);
+        assert!((naive - 1e16 - 500.0).abs() > 100.0, "the control loses them");
+    }
+}

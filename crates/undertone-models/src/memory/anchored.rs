@@ -1,0 +1,188 @@
+//! A quadratic model of the history at an anchor, renewed when its proven error grows too large.
+
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
+use crate::compensated::CompensatedSum;
+use crate::history::History;
+use crate::packed::PackedSymmetric;
+use crate::row::dot;
+use crate::scalar_loss::ScalarLoss;
+use crate::{Model, Record};
+use std::fmt;
+use std::sync::Arc;
+use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+
+/// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
+///
+/// g_a and H_a are the gradient and Hessian of the whole history at the anchor θ_a; each new record adds its own.
+/// As steps shrink θ stays near the anchor, so re-expansions, which cost O(h·n²) or O(h·nonzeros²),
+/// become rare. A squared loss never needs one.
+///
+/// # Guarantee
+/// `gradient(t)` is within `tolerance.at(t)` of the exact one. With M₃ = sup|l'''|, Δ = θ − θ_a and ‖a‖ ≤ R,
+/// Taylor's theorem bounds a record's error by M₃/2·(a·Δ)²·‖a‖, hence their average by
+/// M₃/2·R·Δᵀ mean(aaᵀ) Δ ≤ M₃/2·R³·‖Δ‖². Past the tolerance θ becomes the anchor and Δ = 0.
+#[derive(Clone)]
+pub struct Anchored {
+    model: Arc<Model>,
+    loss: ScalarLoss,
+    third_derivative_max: f64,
+    tolerance: PowerLaw,
+    history: History,
+    anchor: Box<[f64]>,
+    gradient_sum: CompensatedSum,
+    hessian_sum: PackedSymmetric,
+    /// Σaaᵀ, for the error bound.
+    second_moment: PackedSymmetric,
+    offset: Box<[f64]>,
+    expansions: u64,
+}
+
+impl Anchored {
+    /// An empty memory.
+    ///
+    /// # Errors
+    /// For losses without a bounded third derivative, or a tolerance that is not above zero.
+    pub fn new(model: Arc<Model>, tolerance: PowerLaw) -> Result<Anchored, MemoryError> {
+        let (loss, third_derivative_max) = admit(&model, tolerance)?;
+        let n = model.parameters();
+        let zeros = vec![0.0; n].into_boxed_slice();
+        Ok(Anchored {
+            model,
+            loss,
+            third_derivative_max,
+            tolerance,
+            history: History::new(n),
+            anchor: zeros.clone(),
+            gradient_sum: CompensatedSum::zero(n),
+            hessian_sum: PackedSymmetric::zero(n),
+            second_moment: PackedSymmetric::zero(n),
+            offset: zeros,
+            expansions: 0,
+        })
+    }
+
+    /// How often the history was expanded anew.
+    #[must_use]
+    pub fn expansions(&self) -> u64 {
+        self.expansions
+    }
+
+    /// The proven error of the model at the current offset Δ, if that is at most `limit`, else a
+    /// bound above `limit`. Machine rounding is added on the safe side.
+    fn error_at_offset(&self, limit: f64) -> f64 {
+        let norm = self.model.expanded_norm();
+        let square = dot(&self.offset, &self.offset);
+        let factor = 0.5 * self.third_derivative_max * norm * (1.0 + 1e-9);
+        let crude = factor * norm * norm * square;
+        if crude <= limit {
+            return crude;
+        }
+        // The sum Σaaᵀ has lost at most h/2 roundings of h·R²; see `Moments::rounding_error`.
+        #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+        let (records, parameters) = (self.history.len() as f64, self.anchor.len() as f64);
+        let rounding = f64::EPSILON * (records + parameters) * norm * norm * square;
+        let average = self.second_moment.quadratic_form(&self.offset) / records;
+        crude.min(factor * (average.max(0.0) + rounding))
+    }
+
+    /// Makes θ the anchor and expands the whole history there.
+    fn expand_at(&mut self, theta: &[f64]) {
+        self.expansions += 1;
+        self.anchor.copy_from_slice(theta);
+        self.gradient_sum.clear();
+        self.hessian_sum.clear();
+        // One block of plain sums at a time, as in `History::add_gradients`; here the scores
+        // serve the Hessian too. The offset is free to hold the block: it is about to be zero.
+        self.offset.fill(0.0);
+        for (k, (row, label)) in self.history.iter().enumerate() {
+            let z = row.dot(theta);
+            row.add_scaled_to(self.loss.first(z, label), &mut self.offset);
+            self.hessian_sum.add_outer(self.loss.second(z, label), row);
+            if (k + 1) % crate::history::BLOCK == 0 {
+                self.gradient_sum.add(&self.offset);
+                self.offset.fill(0.0);
+            }
+        }
+        self.gradient_sum.add(&self.offset);
+        self.offset.fill(0.0);
+    }
+}
+
+/// Refuses models without a bounded third derivative, and gives the bound for the others.
+pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f64), MemoryError> {
+    let PowerLaw { initial, exponent } = tolerance;
+    if !(initial > 0.0 && initial.is_finite() && exponent.is_finite()) {
+        return Err(MemoryError::Tolerance { initial, exponent });
+    }
+    let bounds = model.bounds();
+    // Only the power loss depends on the residual.
+    let residual = model.expanded_norm() * bounds.radius + bounds.label;
+    let loss = model.spec().loss;
+    let scalar = match loss {
+        Loss::Squared | Loss::Power { .. } | Loss::Logistic => model.scalar_loss(),
+        Loss::Huber { .. } | Loss::Softmax { .. } => None,
+    };
+    scalar
+        .and_then(|scalar| Some((scalar, scalar.third_derivative_max(residual)?)))
+        .ok_or(refuse("anchored", loss, "exact"))
+}
+
+impl Memory for Anchored {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        if self.history.len() == 0 && theta.len() == self.anchor.len() {
+            self.anchor.copy_from_slice(theta);
+        }
+        let Anchored { model, loss, history, anchor, gradient_sum, hessian_sum, .. } = self;
+        let second_moment = &mut self.second_moment;
+        observe_batch(model, theta, batch, |row, label| {
+            let z = row.dot(anchor);
+            let slope = loss.first(z, label);
+            for (index, value) in row.entries() {
+                gradient_sum.add_at(index, slope * value);
+            }
+            hessian_sum.add_outer(loss.second(z, label), row);
+            second_moment.add_outer(1.0, row);
+            history.push(row, label);
+        })
+    }
+
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
+        let n = self.model.parameters();
+        assert!(theta.len() == n && out.len() == n, "one entry for each parameter");
+        if self.history.len() == 0 {
+            return out.fill(0.0);
+        }
+        for ((slot, &x), &anchor) in self.offset.iter_mut().zip(theta).zip(&self.anchor) {
+            *slot = x - anchor;
+        }
+        let limit = self.tolerance.at(round);
+        if !(self.error_at_offset(limit) <= limit) {
+            self.expand_at(theta);
+        }
+        self.hessian_sum.multiply_into(&self.offset, out);
+        let weight = inverse_count(self.records());
+        for (index, slot) in out.iter_mut().enumerate() {
+            *slot = weight * (*slot + self.gradient_sum.get(index));
+        }
+        add_ridge(&self.model, theta, out);
+    }
+
+    fn records(&self) -> u64 {
+        self.history.len() as u64
+    }
+
+    /// The tolerance.
+    fn error_bound(&self) -> PowerLaw {
+        self.tolerance
+    }
+}
+
+/// Prints the shape only: history and model are private.
+impl fmt::Debug for Anchored {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, records) = (self.model.parameters(), self.records());
+        write!(formatter, "Anchored(parameters={n}, records={records}, <redacted>)")
+    }
+}

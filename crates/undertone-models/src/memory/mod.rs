@@ -1,0 +1,237 @@
+//! Gradient memories: the average gradient over the whole history of a stream.
+//!
+//! | Memory | Losses | Cost of a round | Error |
+//! |---|---|---|---|
+//! | [`Exact`] | all | O(h·n) | none |
+//! | [`Moments`] | squared (ridge, lasso, polynomial regression) | O(n²) | none |
+//! | [`Recursive`] | squared, power; one non-zero feature | O(n·q) | roundings |
+//! | [`Polynomial`] | logistic | O(n²), O(n⁴), O(n⁶) | e_M·max‖a‖ |
+//! | [`Anchored`] | squared, power, logistic | O(n²), and rarely O(h·n²) | the tolerance |
+//!
+//! All of them check a whole batch before they remember any of it, score each record with θ before
+//! its label counts (data loss only, without penalties), add r·θ to the gradient, leave ‖θ‖₁ to the
+//! learner's proximal step, and give the zero vector while there are no records.
+//!
+//! # Machine rounding
+//! The accountant charges √n·2⁻⁵⁰·B = 8√n·u·B for the arithmetic of one round (u = 2⁻⁵³, B the
+//! radius). A gradient error e moves θ by λ_t·e, so an error bound of zero is honest while
+//! λ_t·e ≤ 8√n·u·B. [`Exact::rounding_error`] and [`Moments::rounding_error`] state e:
+//! - Exact: u·((n/4 + 4)·L·B + 40·G), for any number of records, since sums are compensated. With
+//!   n = 112, L = ¼, G = 1, B = 10 and λ_t ≤ 1 that is 120u against a charge of 847u.
+//! - Moments: u·((h/2 + n + 4)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a carry for
+//!   each entry would double the memory), but steps shrink: it is covered while λ_t·h_t·R² ≤ 16√n.
+//!   With n = 112, R = 1 and λ_t = (t+1)^−0.77 that holds for all 2³² rounds; with n = 1 up to
+//!   t = 170 000, and there [`Recursive`] has no such term.
+//! - Anchored: as Exact for its gradient sum; H_a errs by u·h·R²/8 times ‖θ − θ_a‖, below Moments.
+
+mod anchored;
+mod exact;
+mod link_fit;
+mod moments;
+mod polynomial;
+mod recursive;
+
+pub use anchored::Anchored;
+pub use exact::Exact;
+pub use moments::Moments;
+pub use polynomial::Polynomial;
+pub use recursive::Recursive;
+
+use crate::row::Row;
+use crate::{Model, Record};
+use std::sync::Arc;
+use thiserror::Error;
+use undertone::{Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
+
+/// Any of the memories, chosen by a config.
+#[derive(Clone, Debug)]
+pub enum AnyMemory {
+    /// The full history.
+    Exact(Exact),
+    /// Sufficient statistics of the squared loss.
+    Moments(Moments),
+    /// Sums at fixed nodes, coordinate by coordinate.
+    Recursive(Recursive),
+    /// A polynomial fit of the logistic loss.
+    Polynomial(Polynomial),
+    /// A quadratic model at an anchor.
+    Anchored(Anchored),
+}
+
+impl AnyMemory {
+    /// An empty memory of the given kind.
+    ///
+    /// # Errors
+    /// If the kind does not hold for the model, and which one does.
+    pub fn new(kind: MemoryKind, model: Arc<Model>) -> Result<AnyMemory, MemoryError> {
+        Ok(match kind {
+            MemoryKind::Exact => AnyMemory::Exact(Exact::new(model)),
+            MemoryKind::Moments => AnyMemory::Moments(Moments::new(model)?),
+            MemoryKind::Recursive => AnyMemory::Recursive(Recursive::new(model)?),
+            MemoryKind::Polynomial { degree } => {
+                AnyMemory::Polynomial(Polynomial::new(model, degree)?)
+            }
+            MemoryKind::Anchored { tolerance } => {
+                AnyMemory::Anchored(Anchored::new(model, tolerance)?)
+            }
+        })
+    }
+
+    fn as_memory(&self) -> &dyn Memory<Record = Record> {
+        match self {
+            AnyMemory::Exact(memory) => memory,
+            AnyMemory::Moments(memory) => memory,
+            AnyMemory::Recursive(memory) => memory,
+            AnyMemory::Polynomial(memory) => memory,
+            AnyMemory::Anchored(memory) => memory,
+        }
+    }
+
+    fn as_memory_mut(&mut self) -> &mut dyn Memory<Record = Record> {
+        match self {
+            AnyMemory::Exact(memory) => memory,
+            AnyMemory::Moments(memory) => memory,
+            AnyMemory::Recursive(memory) => memory,
+            AnyMemory::Polynomial(memory) => memory,
+            AnyMemory::Anchored(memory) => memory,
+        }
+    }
+}
+
+impl Memory for AnyMemory {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        self.as_memory_mut().observe(theta, batch)
+    }
+
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
+        self.as_memory_mut().gradient(round, theta, out);
+    }
+
+    fn records(&self) -> u64 {
+        self.as_memory().records()
+    }
+
+    fn error_bound(&self) -> PowerLaw {
+        self.as_memory().error_bound()
+    }
+}
+
+/// The error bound a memory of this kind will have, without any data.
+///
+/// # Guarantee
+/// Equal to `error_bound()` of the memory [`AnyMemory::new`] builds.
+///
+/// # Errors
+/// Those of [`AnyMemory::new`].
+pub fn error_bound(kind: MemoryKind, model: &Model) -> Result<PowerLaw, MemoryError> {
+    match kind {
+        MemoryKind::Exact => Ok(PowerLaw::ZERO),
+        MemoryKind::Moments => moments::admit(model).map(|()| PowerLaw::ZERO),
+        MemoryKind::Recursive => recursive::node_count(model)
+            .map(|nodes| constant(recursive::rounding_bound(model, nodes))),
+        MemoryKind::Polynomial { degree } => {
+            polynomial::admit(model, degree).map(|fit| constant(polynomial::bound(model, &fit)))
+        }
+        MemoryKind::Anchored { tolerance } => {
+            anchored::admit(model, tolerance).map(|_third_derivative_max| tolerance)
+        }
+    }
+}
+
+/// Why a memory cannot serve a model.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum MemoryError {
+    /// The memory's mathematics does not hold for the loss.
+    #[error("memory {memory} does not hold for the {loss} loss; use {instead}")]
+    Loss {
+        /// Which memory.
+        memory: &'static str,
+        /// Which loss.
+        loss: &'static str,
+        /// What to use instead.
+        instead: &'static str,
+    },
+    /// Expanded records always have more than one non-zero feature.
+    #[error("memory recursive does not hold for features expanded to degree {degree}; use moments")]
+    Expanded {
+        /// The degree of expansion.
+        degree: u32,
+    },
+    /// No fit of that degree.
+    #[error("memory polynomial: degree {degree}, must be 2, 4 or 6")]
+    Degree {
+        /// The degree asked for.
+        degree: u32,
+    },
+    /// The moments of that degree would be too many.
+    #[error(
+        "memory polynomial of degree {degree} over {parameters} parameters needs more than {limit} moments; lower the degree or use anchored"
+    )]
+    TooManyMoments {
+        /// The degree asked for.
+        degree: u32,
+        /// The number of parameters.
+        parameters: usize,
+        /// How many moments may be stored.
+        limit: usize,
+    },
+    /// The tolerance would make every round as costly as the exact memory.
+    #[error("memory anchored: tolerance {initial}·(t+1)^{exponent}, must be finite and above 0")]
+    Tolerance {
+        /// The tolerance at t = 0.
+        initial: f64,
+        /// The exponent of t + 1.
+        exponent: f64,
+    },
+}
+
+fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryError {
+    let loss = match loss {
+        Loss::Squared => "squared",
+        Loss::Power { .. } => "power",
+        Loss::Huber { .. } => "Huber",
+        Loss::Logistic => "logistic",
+        Loss::Softmax { .. } => "softmax",
+    };
+    MemoryError::Loss { memory, loss, instead }
+}
+
+fn constant(value: f64) -> PowerLaw {
+    PowerLaw { initial: value, exponent: 0.0 }
+}
+
+/// Checks a whole batch, then scores and hands on each record after expansion.
+fn observe_batch(
+    model: &Model,
+    theta: &[f64],
+    batch: &[Record],
+    mut remember: impl FnMut(Row<'_>, f64),
+) -> Result<Score, RecordError> {
+    assert_eq!(theta.len(), model.parameters(), "θ has one entry for each parameter");
+    for (position, record) in batch.iter().enumerate() {
+        model.check(record, position)?;
+    }
+    let mut score = Score::default();
+    for record in batch {
+        let features = model.expand(&record.features);
+        model.score(theta, features.row(), record.label, &mut score);
+        remember(features.row(), record.label);
+    }
+    Ok(score)
+}
+
+/// Adds r·θ.
+fn add_ridge(model: &Model, theta: &[f64], out: &mut [f64]) {
+    let ridge = model.spec().ridge;
+    for (slot, &x) in out.iter_mut().zip(theta) {
+        *slot += ridge * x;
+    }
+}
+
+/// 1/h for h > 0 records.
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+fn inverse_count(records: u64) -> f64 {
+    1.0 / records as f64
+}

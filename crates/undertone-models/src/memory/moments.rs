@@ -1,0 +1,100 @@
+//! Sufficient statistics of the squared loss: S = Σaaᵀ and q = Σba.
+
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
+use crate::compensated::CompensatedSum;
+use crate::packed::PackedSymmetric;
+use crate::{Model, Record};
+use std::fmt;
+use std::sync::Arc;
+use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+
+/// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
+///
+/// Holds n(n+1)/2 + 2n numbers: 52 kB for n = 112.
+#[derive(Clone)]
+pub struct Moments {
+    model: Arc<Model>,
+    records: u64,
+    second: PackedSymmetric,
+    first: CompensatedSum,
+}
+
+impl Moments {
+    /// An empty memory.
+    ///
+    /// # Errors
+    /// For any loss but the squared one.
+    pub fn new(model: Arc<Model>) -> Result<Moments, MemoryError> {
+        admit(&model)?;
+        let n = model.parameters();
+        let (second, first) = (PackedSymmetric::zero(n), CompensatedSum::zero(n));
+        Ok(Moments { model, records: 0, second, first })
+    }
+
+    /// A bound on the machine rounding of `gradient`. See the module docs of [`crate::memory`].
+    ///
+    /// Adding the k-th record rounds S by at most u·‖S_k‖ ≤ u·k·R² in Frobenius norm, h²/2·u·R² over all, and
+    /// the product with θ adds n·u·R²·B.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+    pub fn rounding_error(&self) -> f64 {
+        let (bounds, norm) = (self.model.bounds(), self.model.expanded_norm());
+        let terms = self.records as f64 / 2.0 + self.model.parameters() as f64 + 4.0;
+        f64::EPSILON / 2.0 * (terms * norm * norm * bounds.radius + 6.0 * norm * bounds.label)
+    }
+}
+
+/// Refuses models whose gradient is not linear in θ.
+pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
+    match model.spec().loss {
+        Loss::Squared => Ok(()),
+        loss @ (Loss::Power { .. } | Loss::Logistic) => {
+            Err(refuse("moments", loss, "anchored or exact"))
+        }
+        loss @ (Loss::Huber { .. } | Loss::Softmax { .. }) => Err(refuse("moments", loss, "exact")),
+    }
+}
+
+impl Memory for Moments {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        let Moments { model, records, second, first } = self;
+        observe_batch(model, theta, batch, |row, label| {
+            second.add_outer(1.0, row);
+            for (index, value) in row.entries() {
+                first.add_at(index, label * value);
+            }
+            *records += 1;
+        })
+    }
+
+    fn gradient(&mut self, _round: Round, theta: &[f64], out: &mut [f64]) {
+        if self.records == 0 {
+            return out.fill(0.0);
+        }
+        self.second.multiply_into(theta, out);
+        let weight = inverse_count(self.records);
+        for (index, slot) in out.iter_mut().enumerate() {
+            *slot = weight * (*slot - self.first.get(index));
+        }
+        add_ridge(&self.model, theta, out);
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Zero: machine rounding is within the accountant's own charge (module docs of `memory`).
+    fn error_bound(&self) -> PowerLaw {
+        PowerLaw::ZERO
+    }
+}
+
+/// Prints the shape only: moments are private.
+impl fmt::Debug for Moments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, records) = (self.model.parameters(), self.records);
+        write!(formatter, "Moments(parameters={n}, records={records}, <redacted>)")
+    }
+}

@@ -1,0 +1,192 @@
+//! The logistic loss by a polynomial fit of its link, over moment statistics.
+
+use super::link_fit::LinkFit;
+use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, refuse};
+use crate::compensated::CompensatedSum;
+use crate::monomials::{monomial_count, next_monomial, visit_monomials};
+use crate::packed::PackedSymmetric;
+use crate::{Model, Record};
+use std::fmt;
+use std::sync::Arc;
+use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+
+/// How many moments one memory may store: 1.6 MB.
+const MOMENTS_MAX: usize = 200_000;
+
+/// The logistic gradient with σ(z) − ½ replaced by an odd polynomial: c₁·mean(aaᵀ)θ + c₃·mean(a(a·θ)³) + … −
+/// ½·mean(ya) + rθ, from moments only.
+///
+/// Cheap and forgetful: no record is kept. But the error does not shrink with time, and is large
+/// unless R = feature norm × radius is small; [`super::Anchored`] is nearly always better.
+///
+/// DIFFERENCE: the fit is the minimax one (Remez), not a truncated Chebyshev series, so its error is the smallest
+/// any polynomial of that degree has.
+#[derive(Clone)]
+pub struct Polynomial {
+    model: Arc<Model>,
+    records: u64,
+    fit: LinkFit,
+    /// Σya.
+    first: CompensatedSum,
+    /// Σaaᵀ.
+    second: PackedSymmetric,
+    /// Sums of all monomials of degree 4, then 6.
+    higher: Vec<Tensor>,
+}
+
+/// The sums of all monomials of one degree: a symmetric tensor without its repetitions.
+#[derive(Clone)]
+struct Tensor {
+    degree: usize,
+    sums: Box<[f64]>,
+}
+
+impl Polynomial {
+    /// An empty memory with a fitted loss of degree 2, 4 or 6.
+    ///
+    /// # Errors
+    /// For any loss but the logistic one, other degrees, or too many moments.
+    pub fn new(model: Arc<Model>, degree: u32) -> Result<Polynomial, MemoryError> {
+        let fit = admit(&model, degree)?;
+        let n = model.parameters();
+        let mut higher = Vec::new();
+        for degree in (4..=degree).step_by(2) {
+            let count = monomial_count(n, degree).unwrap_or(MOMENTS_MAX);
+            let sums = vec![0.0; count].into_boxed_slice();
+            higher.push(Tensor { degree: degree as usize, sums });
+        }
+        let (first, second) = (CompensatedSum::zero(n), PackedSymmetric::zero(n));
+        Ok(Polynomial { model, records: 0, fit, first, second, higher })
+    }
+}
+
+/// Refuses models it does not hold for, and fits the link for the others.
+pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> {
+    match model.spec().loss {
+        Loss::Logistic => {}
+        loss @ Loss::Squared => return Err(refuse("polynomial", loss, "moments")),
+        loss @ Loss::Power { .. } => return Err(refuse("polynomial", loss, "anchored or exact")),
+        loss @ (Loss::Huber { .. } | Loss::Softmax { .. }) => {
+            return Err(refuse("polynomial", loss, "exact"));
+        }
+    }
+    if !matches!(degree, 2 | 4 | 6) {
+        return Err(MemoryError::Degree { degree });
+    }
+    let parameters = model.parameters();
+    let mut moments = Some(parameters);
+    for degree in (2..=degree).step_by(2) {
+        moments = moments.and_then(|sum| sum.checked_add(monomial_count(parameters, degree)?));
+    }
+    if moments.is_none_or(|count| count > MOMENTS_MAX) {
+        return Err(MemoryError::TooManyMoments { degree, parameters, limit: MOMENTS_MAX });
+    }
+    let range = model.expanded_norm() * model.bounds().radius;
+    Ok(LinkFit::new(degree as usize / 2, range))
+}
+
+/// e_M·max‖a‖: each record's derivative errs by at most e_M along its own features.
+pub(super) fn bound(model: &Model, fit: &LinkFit) -> f64 {
+    (fit.error_max * model.expanded_norm()).next_up()
+}
+
+impl Tensor {
+    fn add(&mut self, entries: &[(usize, f64)]) {
+        let degree = u32::try_from(self.degree).expect("4 or 6");
+        visit_monomials(entries, degree, &mut |number, value| self.sums[number] += value);
+    }
+
+    /// Adds `factor`·Σ a(a·θ)^(k−1) to `out`: the gradient of Σ(a·θ)^k/k, monomial by monomial.
+    fn add_gradient(&self, factor: f64, theta: &[f64], out: &mut [f64]) {
+        let mut indices = vec![0; self.degree];
+        let mut below = vec![1.0; self.degree + 1];
+        for &sum in &self.sums {
+            if sum != 0.0 {
+                // Each position contributes the product over all others, so x^j counts j times.
+                for (k, &i) in indices.iter().enumerate() {
+                    below[k + 1] = below[k] * theta[i];
+                }
+                let mut above = factor * sum * arrangements(&indices) / self.degree_f64();
+                for (k, &i) in indices.iter().enumerate().rev() {
+                    out[i] += below[k] * above;
+                    above *= theta[i];
+                }
+            }
+            next_monomial(&mut indices, theta.len());
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "4 or 6")]
+    fn degree_f64(&self) -> f64 {
+        self.degree as f64
+    }
+}
+
+/// In how many orders the indices of a monomial can be written: k!/Π(multiplicities!).
+fn arrangements(indices: &[usize]) -> f64 {
+    let (mut result, mut run) = (1.0, 0.0);
+    let mut length = 0.0;
+    for (position, index) in indices.iter().enumerate() {
+        let repeats = position > 0 && indices[position - 1] == *index;
+        run = if repeats { run + 1.0 } else { 1.0 };
+        length += 1.0;
+        result *= length / run;
+    }
+    result
+}
+
+impl Memory for Polynomial {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        let Polynomial { model, records, first, second, higher, .. } = self;
+        observe_batch(model, theta, batch, |row, label| {
+            let sign = 2.0 * label - 1.0;
+            second.add_outer(1.0, row);
+            for (index, value) in row.entries() {
+                first.add_at(index, sign * value);
+            }
+            if !higher.is_empty() {
+                let entries: Vec<(usize, f64)> = row.nonzeros().collect();
+                higher.iter_mut().for_each(|tensor| tensor.add(&entries));
+            }
+            *records += 1;
+        })
+    }
+
+    fn gradient(&mut self, _round: Round, theta: &[f64], out: &mut [f64]) {
+        if self.records == 0 {
+            return out.fill(0.0);
+        }
+        self.second.multiply_into(theta, out);
+        let weight = inverse_count(self.records);
+        for (index, slot) in out.iter_mut().enumerate() {
+            *slot = weight * (self.fit.coefficients[0] * *slot - 0.5 * self.first.get(index));
+        }
+        for (tensor, &coefficient) in self.higher.iter().zip(&self.fit.coefficients[1..]) {
+            tensor.add_gradient(weight * coefficient, theta, out);
+        }
+        add_ridge(&self.model, theta, out);
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// e_M·max‖a‖, the same in every round.
+    fn error_bound(&self) -> PowerLaw {
+        constant(bound(&self.model, &self.fit))
+    }
+}
+
+/// Prints the shape only: moments are private.
+impl fmt::Debug for Polynomial {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, degree) = (self.model.parameters(), 2 * self.fit.coefficients.len());
+        let records = self.records;
+        write!(
+            formatter,
+            "Polynomial(parameters={n}, degree={degree}, records={records}, <redacted>)"
+        )
+    }
+}

@@ -1,0 +1,399 @@
+//! A loss with its features, penalties and data bounds: everything about one record.
+//!
+//! Read next: `memory`, which averages over the history of a stream.
+
+use crate::monomials::{monomial_count, visit_monomials};
+use crate::row::Row;
+use crate::scalar_loss::{ScalarLoss, sigmoid};
+use crate::softmax::Softmax;
+use crate::{Features, Record};
+use std::borrow::Cow;
+use thiserror::Error;
+use undertone::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
+
+/// A model: what one record costs, its derivatives, and which records it admits.
+///
+/// Every method takes records as they arrive; monomials are expanded inside. Penalties are apart
+/// from the loss: see [`Model::penalty`].
+///
+/// # Example
+/// ```
+/// use undertone::{DataBounds, Loss, ModelSpec};
+/// use undertone_models::{Features, Model, Record};
+///
+/// let spec =
+///     ModelSpec { loss: Loss::Logistic, features: 2, degree: 1, ridge: 0.01, lasso: 0.0 };
+/// let model = Model::new(spec, DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 })?;
+/// let record = Record { features: Features::Dense([0.6, -0.8].into()), label: 1.0 };
+/// model.check(&record, 0)?;
+/// assert!((model.loss(&[0.0, 0.0], &record) - 2.0_f64.ln()).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    spec: ModelSpec,
+    bounds: DataBounds,
+    head: Head,
+    parameters: usize,
+}
+
+/// How scores turn into a loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Head {
+    Scalar(ScalarLoss),
+    Softmax(Softmax),
+}
+
+impl Head {
+    fn of(loss: Loss) -> Head {
+        Head::Scalar(match loss {
+            Loss::Squared => ScalarLoss::Squared,
+            Loss::Power { degree } => ScalarLoss::Power { degree: degree.cast_signed() },
+            Loss::Huber { threshold } => ScalarLoss::Huber { threshold },
+            Loss::Logistic => ScalarLoss::Logistic,
+            Loss::Softmax { classes } => {
+                return Head::Softmax(Softmax { classes: classes as usize });
+            }
+        })
+    }
+}
+
+/// Why a model cannot be built.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum ModelError {
+    /// A setting is outside its range.
+    #[error("{setting} = {value}: must be {range}")]
+    Setting {
+        /// Which setting.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// The model would have more parameters than can be indexed.
+    #[error(
+        "degree {degree} over {features} features gives more than {limit} parameters; lower the degree"
+    )]
+    TooManyParameters {
+        /// The dimension of a record.
+        features: usize,
+        /// The degree of expansion.
+        degree: u32,
+        /// The largest number of parameters.
+        limit: usize,
+    },
+}
+
+impl Model {
+    /// The largest number of parameters a model may have.
+    pub const PARAMETERS_MAX: usize = 1 << 28;
+
+    /// A model under public bounds.
+    ///
+    /// # Errors
+    /// Names the first setting outside its range, or a model too large to index.
+    pub fn new(spec: ModelSpec, bounds: DataBounds) -> Result<Model, ModelError> {
+        #[expect(clippy::cast_precision_loss, reason = "only compared with small numbers")]
+        let features = spec.features as f64;
+        let within = |setting, value: f64, holds: bool, range| {
+            if holds && value.is_finite() {
+                Ok(())
+            } else {
+                Err(ModelError::Setting { setting, value, range })
+            }
+        };
+        within("features", features, spec.features > 0, "at least 1")?;
+        within("degree", spec.degree.into(), (1..=64).contains(&spec.degree), "1 to 64")?;
+        within("ridge", spec.ridge, spec.ridge >= 0.0, "finite and at least 0")?;
+        within("lasso", spec.lasso, spec.lasso >= 0.0, "finite and at least 0")?;
+        let norm = bounds.feature_norm;
+        within("feature_norm", norm, norm > 0.0, "finite and above 0")?;
+        within("label", bounds.label, bounds.label >= 0.0, "finite and at least 0")?;
+        within("radius", bounds.radius, bounds.radius > 0.0, "finite and above 0")?;
+        match spec.loss {
+            Loss::Squared | Loss::Logistic => {}
+            Loss::Power { degree } => {
+                let even = degree % 2 == 0 && (2..=64).contains(&degree);
+                within("loss.degree", degree.into(), even, "even, 2 to 64")?;
+            }
+            Loss::Huber { threshold } => {
+                within("loss.threshold", threshold, threshold > 0.0, "finite and above 0")?;
+            }
+            Loss::Softmax { classes } => {
+                within("loss.classes", classes.into(), classes >= 2, "at least 2")?;
+            }
+        }
+        let (limit, parameters) = (Model::PARAMETERS_MAX, spec.parameters());
+        if spec.features > limit || parameters > limit {
+            let (features, degree) = (spec.features, spec.degree);
+            return Err(ModelError::TooManyParameters { features, degree, limit });
+        }
+        let head = Head::of(spec.loss);
+        Ok(Model { spec, bounds, head, parameters })
+    }
+
+    /// The number n of parameters.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// What the model was built from.
+    #[must_use]
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// The public bounds on records and parameters.
+    #[must_use]
+    pub fn bounds(&self) -> &DataBounds {
+        &self.bounds
+    }
+
+    /// L, μ, C and G under the bounds.
+    #[must_use]
+    pub fn constants(&self) -> LossConstants {
+        self.spec.constants(&self.bounds)
+    }
+
+    /// A bound on the norm of the features after expansion.
+    #[must_use]
+    pub fn expanded_norm(&self) -> f64 {
+        self.spec.expanded_feature_norm(&self.bounds)
+    }
+
+    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, never its values.
+    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
+        self.check_features(&record.features, position)?;
+        let label = record.label;
+        if !label.is_finite() {
+            return Err(RecordError::NotFinite { position });
+        }
+        let (holds, bound) = match self.spec.loss {
+            Loss::Logistic => (is_class(label, 1), 1.0),
+            Loss::Softmax { classes } => (is_class(label, classes - 1), f64::from(classes - 1)),
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
+                (label.abs() <= self.bounds.label, self.bounds.label)
+            }
+        };
+        if holds { Ok(()) } else { Err(RecordError::Label { position, bound }) }
+    }
+
+    /// Whether features without a label, such as a query, are within the bounds.
+    ///
+    /// # Errors
+    /// Says which bound the features break, never their values.
+    pub fn check_features(&self, features: &Features, position: usize) -> Result<(), RecordError> {
+        let (found, expected) = (features.dimension(), self.spec.features);
+        if found != expected {
+            return Err(RecordError::Dimension { position, found, expected });
+        }
+        if let Features::Sparse { dimension, indices, values } = features {
+            let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
+            let inside = indices.last().is_none_or(|last| last < dimension);
+            if !(increasing && inside && indices.len() == values.len()) {
+                return Err(RecordError::Indices { position });
+            }
+        }
+        if !features.is_finite() {
+            return Err(RecordError::NotFinite { position });
+        }
+        let bound = self.bounds.feature_norm;
+        if features.norm() <= bound {
+            Ok(())
+        } else {
+            Err(RecordError::FeatureNorm { position, bound })
+        }
+    }
+
+    /// The features the parameters multiply: all monomials up to the model's degree, constant first, then by
+    /// degree, then in colexicographic order. Degree 1 leaves the features as they are.
+    #[must_use]
+    pub fn expand<'a>(&self, features: &'a Features) -> Cow<'a, Features> {
+        if self.spec.degree <= 1 {
+            return Cow::Borrowed(features);
+        }
+        let entries: Vec<(usize, f64)> = features.row().nonzeros().collect();
+        let dimension = self.spec.expanded_features();
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        let mut offset = 0_usize;
+        for degree in 0..=self.spec.degree {
+            visit_monomials(&entries, degree, &mut |number, value| {
+                indices.push(u32::try_from(offset + number).unwrap_or(u32::MAX));
+                values.push(value);
+            });
+            offset += monomial_count(self.spec.features, degree).unwrap_or(usize::MAX);
+        }
+        let dimension_u32 = u32::try_from(dimension).unwrap_or(u32::MAX);
+        if values.len() * 2 < dimension {
+            let (indices, values) = (indices.into(), values.into());
+            return Cow::Owned(Features::Sparse { dimension: dimension_u32, indices, values });
+        }
+        let mut dense = vec![0.0; dimension];
+        for (index, value) in indices.into_iter().zip(values) {
+            dense[index as usize] = value;
+        }
+        Cow::Owned(Features::Dense(dense.into()))
+    }
+
+    /// The loss of one record at θ, without penalties.
+    ///
+    /// # Panics
+    /// If θ or the record has the wrong dimension: check records first.
+    #[must_use]
+    pub fn loss(&self, theta: &[f64], record: &Record) -> f64 {
+        self.row_loss(theta, self.expand_checked(theta, &record.features).row(), record.label)
+    }
+
+    /// The penalties at θ: (r/2)‖θ‖² + α‖θ‖₁.
+    #[must_use]
+    pub fn penalty(&self, theta: &[f64]) -> f64 {
+        let squares: f64 = theta.iter().map(|x| x * x).sum();
+        let absolutes: f64 = theta.iter().map(|x| x.abs()).sum();
+        0.5 * self.spec.ridge * squares + self.spec.lasso * absolutes
+    }
+
+    /// Adds `weight` times the gradient of one record's loss at θ to `out`, without penalties.
+    ///
+    /// The ridge term r·θ is added once by a memory, and ‖θ‖₁ is the learner's proximal step.
+    ///
+    /// # Panics
+    /// If θ, the record or `out` has the wrong dimension: check records first.
+    pub fn add_gradient(&self, theta: &[f64], record: &Record, weight: f64, out: &mut [f64]) {
+        assert_eq!(out.len(), self.parameters, "the gradient has one entry for each parameter");
+        let features = self.expand_checked(theta, &record.features);
+        self.add_row_gradient(theta, features.row(), record.label, weight, out);
+    }
+
+    /// Adds `weight` times the Hessian of one record's loss at θ to a dense row-major n×n matrix.
+    ///
+    /// For Huber's loss this is the generalised Hessian.
+    ///
+    /// # Panics
+    /// If θ, the record or `out` has the wrong dimension: check records first.
+    pub fn add_hessian(&self, theta: &[f64], record: &Record, weight: f64, out: &mut [f64]) {
+        assert_eq!(out.len(), self.parameters * self.parameters, "the Hessian is n by n");
+        let features = self.expand_checked(theta, &record.features);
+        self.add_row_hessian(theta, features.row(), record.label, weight, out);
+    }
+
+    /// The predicted value, or the predicted class (the smallest one of equal scores).
+    ///
+    /// # Panics
+    /// If θ or the features have the wrong dimension: see [`Model::check_features`].
+    #[must_use]
+    pub fn predict(&self, theta: &[f64], features: &Features) -> f64 {
+        self.row_prediction(theta, self.expand_checked(theta, features).row())
+    }
+
+    /// The probability of each class, or `None` for regression.
+    ///
+    /// # Panics
+    /// If θ or the features have the wrong dimension: see [`Model::check_features`].
+    #[must_use]
+    pub fn probabilities(&self, theta: &[f64], features: &Features) -> Option<Vec<f64>> {
+        let features = self.expand_checked(theta, features);
+        match self.head {
+            Head::Scalar(ScalarLoss::Logistic) => {
+                let z = features.row().dot(theta);
+                Some(vec![sigmoid(-z), sigmoid(z)])
+            }
+            Head::Scalar(_) => None,
+            Head::Softmax(softmax) => Some(softmax.probabilities(theta, features.row())),
+        }
+    }
+
+    fn expand_checked<'a>(&self, theta: &[f64], features: &'a Features) -> Cow<'a, Features> {
+        assert_eq!(theta.len(), self.parameters, "θ has one entry for each parameter");
+        assert_eq!(features.dimension(), self.spec.features, "features fit the model");
+        self.expand(features)
+    }
+
+    /// The loss as a function of one score, or `None` for softmax.
+    pub(crate) fn scalar_loss(&self) -> Option<ScalarLoss> {
+        match self.head {
+            Head::Scalar(loss) => Some(loss),
+            Head::Softmax(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn row_loss(&self, theta: &[f64], row: Row<'_>, label: f64) -> f64 {
+        match self.head {
+            Head::Scalar(loss) => loss.value(row.dot(theta), label),
+            Head::Softmax(softmax) => softmax.value(theta, row, label),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add_row_gradient(
+        &self,
+        theta: &[f64],
+        row: Row<'_>,
+        label: f64,
+        weight: f64,
+        out: &mut [f64],
+    ) {
+        match self.head {
+            Head::Scalar(loss) => {
+                row.add_scaled_to(weight * loss.first(row.dot(theta), label), out);
+            }
+            Head::Softmax(softmax) => softmax.add_gradient(theta, row, label, weight, out),
+        }
+    }
+
+    pub(crate) fn add_row_hessian(
+        &self,
+        theta: &[f64],
+        row: Row<'_>,
+        label: f64,
+        weight: f64,
+        out: &mut [f64],
+    ) {
+        match self.head {
+            Head::Scalar(loss) => {
+                let curvature = weight * loss.second(row.dot(theta), label);
+                for (i, value) in row.nonzeros() {
+                    let line = &mut out[i * self.parameters..(i + 1) * self.parameters];
+                    row.add_scaled_to(curvature * value, line);
+                }
+            }
+            Head::Softmax(softmax) => softmax.add_hessian(theta, row, weight, out),
+        }
+    }
+
+    pub(crate) fn row_prediction(&self, theta: &[f64], row: Row<'_>) -> f64 {
+        match self.head {
+            Head::Scalar(ScalarLoss::Logistic) => f64::from(row.dot(theta) > 0.0),
+            Head::Scalar(_) => row.dot(theta),
+            Head::Softmax(softmax) => {
+                let mut best = (0_u32, f64::NEG_INFINITY);
+                for (class, score) in (0..).zip(softmax.scores(theta, row)) {
+                    if score > best.1 {
+                        best = (class, score);
+                    }
+                }
+                f64::from(best.0)
+            }
+        }
+    }
+
+    /// Adds one record to a score: its loss without penalties, and whether its class was foretold.
+    pub(crate) fn score(&self, theta: &[f64], row: Row<'_>, label: f64, score: &mut Score) {
+        score.records += 1;
+        score.loss_sum += self.row_loss(theta, row, label);
+        if matches!(self.spec.loss, Loss::Logistic | Loss::Softmax { .. }) {
+            let predicted = self.row_prediction(theta, row);
+            score.correct += u64::from((predicted - label).abs() < 0.5);
+        }
+    }
+}
+
+/// Whether a label is a whole number from 0 to `last`.
+fn is_class(label: f64, last: u32) -> bool {
+    label >= 0.0 && label <= f64::from(last) && label.fract() == 0.0
+}

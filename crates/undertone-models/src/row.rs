@@ -1,0 +1,89 @@
+//! A borrowed feature vector, dense or sparse: what losses and memories compute with.
+
+use std::fmt;
+
+/// A feature vector after expansion, borrowed from a record or from a history.
+#[derive(Clone, Copy)]
+pub(crate) enum Row<'a> {
+    /// Every coordinate.
+    Dense(&'a [f64]),
+    /// The non-zero coordinates, by increasing index.
+    Sparse {
+        /// Increasing indices.
+        indices: &'a [u32],
+        /// One value for each index.
+        values: &'a [f64],
+    },
+}
+
+impl<'a> Row<'a> {
+    /// The inner product with a dense vector.
+    #[inline]
+    pub(crate) fn dot(self, theta: &[f64]) -> f64 {
+        match self {
+            Row::Dense(values) => dot(values, theta),
+            Row::Sparse { indices, values } => {
+                indices.iter().zip(values).map(|(&i, &value)| value * theta[i as usize]).sum()
+            }
+        }
+    }
+
+    /// Adds `factor` times this vector to `out`.
+    #[inline]
+    pub(crate) fn add_scaled_to(self, factor: f64, out: &mut [f64]) {
+        match self {
+            Row::Dense(values) => {
+                for (slot, &value) in out.iter_mut().zip(values) {
+                    *slot += factor * value;
+                }
+            }
+            Row::Sparse { indices, values } => {
+                for (&index, &value) in indices.iter().zip(values) {
+                    out[index as usize] += factor * value;
+                }
+            }
+        }
+    }
+
+    /// The stored entries, by increasing index.
+    pub(crate) fn entries(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let (indices, values) = match self {
+            Row::Dense(values) => (None, values),
+            Row::Sparse { indices, values } => (Some(indices), values),
+        };
+        values.iter().enumerate().map(move |(position, &value)| {
+            (indices.map_or(position, |indices| indices[position] as usize), value)
+        })
+    }
+
+    /// The entries that are not zero, by increasing index.
+    pub(crate) fn nonzeros(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        self.entries().filter(|&(_, value)| value != 0.0)
+    }
+}
+
+/// Prints the shape only: features are private.
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Row::Dense(values) | Row::Sparse { values, .. }) = self;
+        write!(formatter, "Row(stored={}, <redacted>)", values.len())
+    }
+}
+
+/// The inner product of two dense vectors, in four interleaved sums.
+///
+/// The order of summation is fixed, so the result is the same whatever the machine's vector width.
+#[must_use]
+#[inline]
+pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left_blocks, right_blocks) = (left.chunks_exact(4), right.chunks_exact(4));
+    let tail: f64 =
+        left_blocks.remainder().iter().zip(right_blocks.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in left_blocks.zip(right_blocks) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}

@@ -1,0 +1,7 @@
+//! Laws of models and memories, each with a control that must fail.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod memories;
+mod models;
+mod support;

@@ -1,0 +1,106 @@
+//! Random models, records and parameters from one seed.
+
+use std::sync::Arc;
+use undertone::{DataBounds, Loss, ModelSpec};
+use undertone_models::{Features, Model, Record};
+
+pub(crate) const LOSSES: [Loss; 6] = [
+    Loss::Squared,
+    Loss::Power { degree: 4 },
+    Loss::Power { degree: 6 },
+    Loss::Huber { threshold: 0.7 },
+    Loss::Logistic,
+    Loss::Softmax { classes: 3 },
+];
+
+/// SplitMix64: small, and the same everywhere.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.bits() % limit
+    }
+
+    /// A vector of random direction and the given norm.
+    pub(crate) fn direction(&mut self, n: usize, norm: f64) -> Vec<f64> {
+        let mut vector: Vec<f64> =
+            (0..n).map(|_| (0..12).map(|_| self.unit()).sum::<f64>() - 6.0 + 1e-9).collect();
+        let length = norm_of(&vector);
+        vector.iter_mut().for_each(|x| *x *= norm / length);
+        vector
+    }
+
+    /// A record within the bounds, often on them.
+    pub(crate) fn record(&mut self, model: &Model) -> Record {
+        let (spec, bounds) = (model.spec(), model.bounds());
+        let share = if self.below(2) == 0 { 1.0 } else { self.unit() };
+        let mut features =
+            Features::Dense(self.direction(spec.features, bounds.feature_norm * share).into());
+        features.clip_norm(bounds.feature_norm);
+        Record { features, label: self.label(model) }
+    }
+
+    /// Like `record`, with about a third of the coordinates, in the sparse form.
+    pub(crate) fn sparse_record(&mut self, model: &Model) -> Record {
+        let dimension = u32::try_from(model.spec().features).unwrap();
+        let indices: Vec<u32> = (0..dimension).filter(|_| self.below(3) == 0).collect();
+        let norm = model.bounds().feature_norm;
+        let values = if indices.is_empty() { vec![] } else { self.direction(indices.len(), norm) };
+        let mut features =
+            Features::Sparse { dimension, indices: indices.into(), values: values.into() };
+        features.clip_norm(norm);
+        Record { features, label: self.label(model) }
+    }
+
+    fn label(&mut self, model: &Model) -> f64 {
+        let classes = match model.spec().loss {
+            Loss::Logistic => 2,
+            Loss::Softmax { classes } => classes,
+            _ => return model.bounds().label * (2.0 * self.unit() - 1.0),
+        };
+        f64::from(u32::try_from(self.below(classes.into())).unwrap())
+    }
+
+    /// Parameters in Θ.
+    pub(crate) fn theta(&mut self, model: &Model) -> Vec<f64> {
+        let norm = model.bounds().radius * self.unit() * (1.0 - 1e-12);
+        self.direction(model.parameters(), norm)
+    }
+}
+
+pub(crate) fn spec(loss: Loss, features: usize) -> ModelSpec {
+    ModelSpec { loss, features, degree: 1, ridge: 0.1, lasso: 0.0 }
+}
+
+pub(crate) fn model(loss: Loss, features: usize) -> Arc<Model> {
+    let bounds = DataBounds { feature_norm: 1.5, label: 1.0, radius: 2.0 };
+    Arc::new(Model::new(spec(loss, features), bounds).unwrap())
+}
+
+pub(crate) fn dense_form(record: &Record) -> Record {
+    let mut values = vec![0.0; record.features.dimension()];
+    record.features.add_scaled_to(1.0, &mut values);
+    Record { features: Features::Dense(values.into()), label: record.label }
+}
+
+pub(crate) fn norm_of(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+pub(crate) fn distance(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
