@@ -54,17 +54,17 @@ impl Entropy for SeededEntropy {
 
 /// A small public generator for the order of records. Never used for noise.
 #[derive(Clone, Debug)]
-pub struct Shuffle(u64);
+pub(crate) struct Shuffle(u64);
 
 impl Shuffle {
     /// The order that belongs to a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Shuffle {
+    pub(crate) fn new(seed: u64) -> Shuffle {
         Shuffle(seed)
     }
 
     /// The next 64 bits (splitmix64).
-    pub fn next_u64(&mut self) -> u64 {
+    pub(crate) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,4 +17,4 @@ pub use entropy::{RunEntropy, SeededEntropy};
 pub use metrics::Metrics;
 pub use optimum::Optimum;
 pub use plan::{Plan, PlanError};
-pub use simulate::{Ending, LearnerOutcome, Outcome, RoundRow, SimulateError, simulate};
+pub use simulate::{Ending, LearnerOutcome, Outcome, ROWS_MAX, RoundRow, SimulateError, simulate};

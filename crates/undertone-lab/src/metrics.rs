@@ -34,7 +34,7 @@ pub struct Metrics {
 }
 
 /// Measures a simulation. Holds copies of all histories, which only a simulation can have.
-pub struct Evaluator {
+pub(crate) struct Evaluator {
     histories: Vec<Exact>,
     test: Option<Exact>,
     optimum: Optimum,
@@ -47,7 +47,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// When a test record is outside the model's bounds.
-    pub fn new(
+    pub(crate) fn new(
         model: &Arc<Model>,
         domain: Domain,
         learners: usize,
@@ -70,7 +70,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// When a record is outside the model's bounds; the learner has refused it before.
-    pub fn remember(
+    pub(crate) fn remember(
         &mut self,
         learner: usize,
         theta: &[f64],
@@ -82,7 +82,7 @@ impl Evaluator {
     /// Measures the learners' parameters and the public model.
     ///
     /// `stride` is how many rounds this measurement stands for in the dynamic regret.
-    pub fn measure(&mut self, thetas: &[&[f64]], public: &[f64], stride: u64) -> Metrics {
+    pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], stride: u64) -> Metrics {
         self.optimum.update(&mut self.histories);
         let best = self.optimum.theta();
         let histories = &self.histories;

@@ -1,23 +1,25 @@
 //! θ*_t: the optimum of all learners' histories, which a private run is measured against.
 //!
 //! Newton's method from the optimum of the round before. A new record changes the Hessian by 1/h, so
-//! its factorisation is kept until it no longer halves the gradient.
+//! its decomposition is kept until it no longer halves the gradient.
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use std::sync::Arc;
 use undertone::{Domain, Memory, Round};
 use undertone_models::Model;
 use undertone_models::memory::Exact;
 
 /// Above this many parameters the Hessian is not formed and projected gradients are used.
-const NEWTON_PARAMETERS_MAX: usize = 600;
+const NEWTON_PARAMETERS_MAX: usize = 300;
+/// Both methods stop when a unit gradient step, projected, moves θ by no more than this.
+const TOLERANCE: f64 = 1e-9;
 
 /// The optimum of F_t = (1/m) Σ_i f_i over Θ, where f_i averages learner i's history.
 pub struct Optimum {
     model: Arc<Model>,
     domain: Domain,
     theta: Vec<f64>,
-    factor: Option<Cholesky<f64, Dyn>>,
+    hessian: Option<SymmetricEigen<f64, nalgebra::Dyn>>,
 }
 
 impl Optimum {
@@ -26,7 +28,7 @@ impl Optimum {
     pub fn new(model: Arc<Model>, domain: Domain) -> Optimum {
         let mut theta = vec![0.0; model.parameters()];
         domain.project(&mut theta);
-        Optimum { model, domain, theta, factor: None }
+        Optimum { model, domain, theta, hessian: None }
     }
 
     /// The optimum found last.
@@ -38,72 +40,54 @@ impl Optimum {
     /// Finds the optimum of the histories as they are now.
     pub fn update(&mut self, histories: &mut [Exact]) {
         let smooth = !(self.model.spec().lasso > 0.0);
-        if smooth && self.theta.len() <= NEWTON_PARAMETERS_MAX && self.newton(histories) {
-            return;
+        match self.domain {
+            Domain::Ball { radius } if smooth && self.theta.len() <= NEWTON_PARAMETERS_MAX => {
+                self.newton(histories, radius);
+            }
+            Domain::Ball { .. } | Domain::Box { .. } | Domain::Simplex { .. } => {
+                self.projected_gradient(histories);
+            }
         }
-        self.projected_gradient(histories);
     }
 
-    /// Returns false when the unconstrained optimum is not the answer.
-    fn newton(&mut self, histories: &mut [Exact]) -> bool {
-        let start = self.theta.clone();
+    /// Newton steps, each the exact minimum of the quadratic model over the ball.
+    fn newton(&mut self, histories: &mut [Exact], radius: f64) {
         let mut gradient = average_gradient(histories, &self.theta);
+        let mut residual = self.residual(&self.theta, &gradient);
         for _ in 0..60 {
-            let size = gradient.norm();
-            if size <= 1e-10 {
-                break;
+            if residual <= TOLERANCE {
+                return;
             }
-            if self.factor.is_none() && !self.factorise(histories) {
-                self.theta = start;
-                return false;
-            }
-            let Some(factor) = &self.factor else { return false };
-            let step = factor.solve(&gradient);
+            let fresh = self.hessian.is_none();
+            let hessian =
+                self.hessian.get_or_insert_with(|| average_hessian(histories, &self.theta));
+            let target = minimum_in_ball(hessian, &self.theta, &gradient, radius);
             let mut length = 1.0;
-            let (candidate, next) = loop {
-                let candidate: Vec<f64> =
-                    self.theta.iter().zip(step.iter()).map(|(x, d)| x - length * d).collect();
+            let (candidate, next, size) = loop {
+                let mix = |(x, y): (&f64, &f64)| x + length * (y - x);
+                let candidate: Vec<f64> = self.theta.iter().zip(target.iter()).map(mix).collect();
                 let next = average_gradient(histories, &candidate);
-                if next.norm() < size || length < 1e-6 {
-                    break (candidate, next);
+                let size = self.residual(&candidate, &next);
+                if size < residual || length < 1e-4 {
+                    break (candidate, next, size);
                 }
                 length *= 0.5;
             };
-            if next.norm() > 0.5 * size {
-                self.factor = None;
+            if size > 0.5 * residual {
+                self.hessian = None;
             }
-            if next.norm() >= size {
-                break;
+            if size < residual {
+                (self.theta, gradient, residual) = (candidate, next, size);
+            } else if fresh {
+                return;
             }
-            self.theta = candidate;
-            gradient = next;
         }
-        if self.domain.contains(&self.theta) {
-            return true;
-        }
-        self.theta = start;
-        false
     }
 
-    fn factorise(&mut self, histories: &[Exact]) -> bool {
-        let n = self.theta.len();
-        let mut sum = DMatrix::<f64>::zeros(n, n);
-        let mut one = vec![0.0; n * n];
-        #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
-        let share = 1.0 / histories.len() as f64;
-        for history in histories {
-            one.fill(0.0);
-            history.average_hessian(&self.theta, &mut one);
-            for (slot, value) in sum.as_mut_slice().iter_mut().zip(&one) {
-                *slot += share * value;
-            }
-        }
-        for place in 0..n {
-            // Features that never occur leave a zero row; any positive number keeps θ at zero there.
-            sum[(place, place)] += 1e-12;
-        }
-        self.factor = Cholesky::new(sum);
-        self.factor.is_some()
+    fn residual(&self, theta: &[f64], gradient: &DVector<f64>) -> f64 {
+        let mut moved: Vec<f64> = theta.iter().zip(gradient.iter()).map(|(x, d)| x - d).collect();
+        self.domain.project(&mut moved);
+        moved.iter().zip(theta).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
     }
 
     /// Accelerated proximal gradient with restarts, for constrained, lasso and large problems.
@@ -113,7 +97,7 @@ impl Optimum {
         let mut previous = self.theta.clone();
         let mut lookahead = self.theta.clone();
         let mut momentum = 1.0f64;
-        for _ in 0..2000 {
+        for _ in 0..1000 {
             let gradient = average_gradient(histories, &lookahead);
             let mut next: Vec<f64> = lookahead
                 .iter()
@@ -142,12 +126,59 @@ impl Optimum {
                 next.iter().zip(&previous).map(|(new, old)| new + carry * (new - old)).collect();
             momentum = following;
             previous = next;
-            if change <= 1e-9 {
+            if change <= TOLERANCE * rate {
                 break;
             }
         }
         self.theta = previous;
     }
+}
+
+/// The minimum over the ball of g·(x − θ) + ½(x − θ)ᵀH(x − θ).
+///
+/// It solves (H + νI)x = Hθ − g for the smallest ν ≥ 0 that keeps x in the ball; ‖x‖ falls with ν.
+fn minimum_in_ball(
+    hessian: &SymmetricEigen<f64, nalgebra::Dyn>,
+    theta: &[f64],
+    gradient: &DVector<f64>,
+    radius: f64,
+) -> DVector<f64> {
+    let basis = &hessian.eigenvectors;
+    // Directions without curvature are left where they are.
+    let curvature = hessian.eigenvalues.map(|value| value.max(1e-12));
+    let turned = curvature.component_mul(&basis.tr_mul(&DVector::from_column_slice(theta)))
+        - basis.tr_mul(gradient);
+    let solve = |shift: f64| turned.zip_map(&curvature, |b, value| b / (value + shift));
+    let mut point = solve(0.0);
+    if point.norm() > radius {
+        let (mut low, mut high) = (0.0, turned.norm() / radius);
+        for _ in 0..100 {
+            let middle = 0.5 * (low + high);
+            if solve(middle).norm() > radius {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        point = solve(high);
+    }
+    basis * point
+}
+
+fn average_hessian(histories: &[Exact], theta: &[f64]) -> SymmetricEigen<f64, nalgebra::Dyn> {
+    let n = theta.len();
+    let mut sum = DMatrix::<f64>::zeros(n, n);
+    let mut one = vec![0.0; n * n];
+    #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+    let share = 1.0 / histories.len() as f64;
+    for history in histories {
+        one.fill(0.0);
+        history.average_hessian(theta, &mut one);
+        for (slot, value) in sum.as_mut_slice().iter_mut().zip(&one) {
+            *slot += share * value;
+        }
+    }
+    sum.symmetric_eigen()
 }
 
 fn average_gradient(histories: &mut [Exact], theta: &[f64]) -> DVector<f64> {

@@ -117,8 +117,8 @@ struct Member {
     ran_dry: bool,
 }
 
-/// Measured rounds are thinned to about this many.
-const ROWS_MAX: u64 = 2000;
+/// Measured rounds are thinned to about this many, unless the caller asks for fewer.
+pub const ROWS_MAX: u64 = 2000;
 /// In large networks only the first learners are measured.
 const MEASURED_LEARNERS_MAX: usize = 32;
 
@@ -131,10 +131,11 @@ pub fn simulate(
     plan: &Plan,
     streams: Streams,
     entropy: RunEntropy,
+    rows_max: u64,
     mut after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
     let config = &plan.config;
-    let stride = config.rounds.div_ceil(ROWS_MAX);
+    let stride = config.rounds.div_ceil(rows_max);
     let measured = config.graph.learners().min(MEASURED_LEARNERS_MAX);
     let mut evaluator =
         Evaluator::new(&plan.model, config.domain, measured, &streams.test, is_regression(config))

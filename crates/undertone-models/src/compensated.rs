@@ -3,8 +3,8 @@
 /// A vector of running sums, each with the carry that rounding would lose (Knuth's two-sum).
 ///
 /// # Guarantee
-/// Up to terms of second order, each sum is within 2u of the sum of the absolute terms times one,
-/// u = 2⁻⁵³, however many terms there are.
+/// Up to second order in u = 2⁻⁵³, each sum errs by at most 2u times the sum of the absolute values
+/// of its terms, however many there are.
 #[derive(Clone)]
 pub(crate) struct CompensatedSum {
     sums: Box<[f64]>,

@@ -1,17 +1,28 @@
-//! All records of a stream in three flat arrays.
+//! All records of a stream, in flat arrays.
 
 use crate::{Model, compensated::CompensatedSum, row::Row};
 
 /// How many record gradients are summed plainly before they join a compensated sum.
 pub(crate) const BLOCK: usize = 32;
 
-/// Records after expansion, dense as one matrix or sparse as compressed rows.
+/// How many records one segment holds: a multiple of `BLOCK`.
+const SEGMENT: usize = 8 * BLOCK;
+
+/// Records after expansion, dense as matrices or sparse as compressed rows.
 ///
 /// The first record decides the layout; later ones are converted, so a stream may mix both forms.
+/// Segments never move once full, so no round pays for copying the whole history.
 #[derive(Clone)]
 pub(crate) struct History {
     dimension: usize,
     sparse: bool,
+    records: usize,
+    segments: Vec<Segment>,
+}
+
+/// Up to `SEGMENT` records in flat arrays.
+#[derive(Clone, Default)]
+struct Segment {
     labels: Vec<f64>,
     values: Vec<f64>,
     /// Empty in the dense layout.
@@ -20,56 +31,69 @@ pub(crate) struct History {
     ends: Vec<usize>,
 }
 
+impl Segment {
+    #[inline]
+    fn row(&self, k: usize, sparse: bool, dimension: usize) -> Row<'_> {
+        if sparse {
+            let start = if k == 0 { 0 } else { self.ends[k - 1] };
+            let range = start..self.ends[k];
+            Row::Sparse { indices: &self.indices[range.clone()], values: &self.values[range] }
+        } else {
+            Row::Dense(&self.values[k * dimension..(k + 1) * dimension])
+        }
+    }
+}
+
 impl History {
     pub(crate) fn new(dimension: usize) -> History {
-        let (labels, values, indices, ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        History { dimension, sparse: false, labels, values, indices, ends }
+        History { dimension, sparse: false, records: 0, segments: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.labels.len()
+        self.records
     }
 
     pub(crate) fn push(&mut self, row: Row<'_>, label: f64) {
-        if self.labels.is_empty() {
+        if self.records == 0 {
             self.sparse = match row {
                 Row::Sparse { .. } => true,
                 Row::Dense(_) => row.nonzeros().count() * 2 < self.dimension,
             };
         }
-        self.labels.push(label);
+        let mut segment = match self.segments.pop() {
+            Some(last) if last.labels.len() < SEGMENT => last,
+            full => {
+                self.segments.extend(full);
+                Segment::default()
+            }
+        };
+        segment.labels.push(label);
         if self.sparse {
             for (index, value) in row.nonzeros() {
                 // Models refuse dimensions beyond u32.
-                self.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
-                self.values.push(value);
+                segment.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
+                segment.values.push(value);
             }
-            self.ends.push(self.values.len());
+            segment.ends.push(segment.values.len());
         } else {
-            let start = self.values.len();
-            self.values.resize(start + self.dimension, 0.0);
-            row.add_scaled_to(1.0, &mut self.values[start..]);
+            let start = segment.values.len();
+            segment.values.resize(start + self.dimension, 0.0);
+            row.add_scaled_to(1.0, &mut segment.values[start..]);
         }
+        self.segments.push(segment);
+        self.records += 1;
     }
 
     /// The records with their labels, in order of arrival.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
-        self.labels.iter().enumerate().map(move |(k, &label)| (self.row(k), label))
+        self.segments.iter().flat_map(move |segment| {
+            let labels = segment.labels.iter().enumerate();
+            labels.map(move |(k, &label)| (segment.row(k, self.sparse, self.dimension), label))
+        })
     }
 
-    #[inline]
-    fn row(&self, k: usize) -> Row<'_> {
-        if self.sparse {
-            let start = if k == 0 { 0 } else { self.ends[k - 1] };
-            let range = start..self.ends[k];
-            Row::Sparse { indices: &self.indices[range.clone()], values: &self.values[range] }
-        } else {
-            Row::Dense(&self.values[k * self.dimension..(k + 1) * self.dimension])
-        }
-    }
-
-    /// Adds the sum of all record gradients at θ to `sum`, calling `visit` with each record.
+    /// Adds the sum of all record gradients at θ to `sum`.
     ///
     /// Blocks of `BLOCK` records are summed plainly, blocks are compensated, so the error of the
     /// sum is (BLOCK + 2) roundings of its absolute terms for any number of records.
@@ -80,12 +104,15 @@ impl History {
         block: &mut [f64],
         sum: &mut CompensatedSum,
     ) {
-        for start in (0..self.len()).step_by(BLOCK) {
-            block.fill(0.0);
-            for k in start..(start + BLOCK).min(self.len()) {
-                model.add_row_gradient(theta, self.row(k), self.labels[k], 1.0, block);
+        for segment in &self.segments {
+            for (number, labels) in segment.labels.chunks(BLOCK).enumerate() {
+                block.fill(0.0);
+                for (k, &label) in (number * BLOCK..).zip(labels) {
+                    let row = segment.row(k, self.sparse, self.dimension);
+                    model.add_row_gradient(theta, row, label, 1.0, block);
+                }
+                sum.add(block);
             }
-            sum.add(block);
         }
     }
 }

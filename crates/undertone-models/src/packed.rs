@@ -51,16 +51,29 @@ impl PackedSymmetric {
 
     /// Writes the product with `x` into `out`.
     ///
-    /// Reads each packed row once, for both of its triangles, in four lanes of fixed order.
+    /// Reads each packed row once, for both of its triangles, two rows at a time in four lanes of
+    /// fixed order. An entry of the product is rounded at most n/2 + 6 times.
     pub(crate) fn multiply_into(&self, x: &[f64], out: &mut [f64]) {
         assert!(x.len() == self.dimension && out.len() == self.dimension, "dimension");
         let mut rest = &self.entries[..];
-        for i in 0..self.dimension {
-            let (row, after) = rest.split_at(i + 1);
+        let mut i = 0;
+        while i + 1 < self.dimension {
+            let (first, after) = rest.split_at(i + 1);
+            let (second, after) = after.split_at(i + 2);
             rest = after;
             let (above, below) = out.split_at_mut(i);
-            let (off_diagonal, diagonal) = (&row[..i], row[i]);
-            below[0] = dot_and_add(off_diagonal, &x[..i], x[i], above) + diagonal * x[i];
+            let rows = (&first[..i], &second[..i]);
+            let (left, right) = dots_and_add(rows, &x[..i], (x[i], x[i + 1]), above);
+            below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
+            below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
+            i += 2;
+        }
+        if i < self.dimension {
+            let (row, diagonal) = (&rest[..i], rest[i]);
+            out[i] = dot(row, &x[..i]) + diagonal * x[i];
+            for (slot, &value) in out[..i].iter_mut().zip(row) {
+                *slot += value * x[i];
+            }
         }
     }
 
@@ -78,28 +91,34 @@ impl PackedSymmetric {
     }
 }
 
-/// Adds `factor`·`row` to `out` and returns `row`·`x`, in one pass over the row.
+/// Adds both rows times their factors to `out` and returns their products with `x`, in one pass.
 #[inline]
-fn dot_and_add(row: &[f64], x: &[f64], factor: f64, out: &mut [f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let blocks = row.len() / 4 * 4;
-    let (row_head, row_tail) = row.split_at(blocks);
-    let (x_head, x_tail) = x.split_at(blocks);
+fn dots_and_add(
+    (first, second): (&[f64], &[f64]),
+    x: &[f64],
+    (left, right): (f64, f64),
+    out: &mut [f64],
+) -> (f64, f64) {
+    let (mut left_sums, mut right_sums) = ([0.0; 4], [0.0; 4]);
+    let blocks = x.len() / 4 * 4;
+    let lanes = first[..blocks].chunks_exact(4).zip(second[..blocks].chunks_exact(4));
     let (out_head, out_tail) = out.split_at_mut(blocks);
-    for ((r, x), o) in
-        row_head.chunks_exact(4).zip(x_head.chunks_exact(4)).zip(out_head.chunks_exact_mut(4))
-    {
+    for (((a, b), x), o) in lanes.zip(x.chunks_exact(4)).zip(out_head.chunks_exact_mut(4)) {
         for lane in 0..4 {
-            sums[lane] += r[lane] * x[lane];
-            o[lane] += r[lane] * factor;
+            left_sums[lane] += a[lane] * x[lane];
+            right_sums[lane] += b[lane] * x[lane];
+            o[lane] += a[lane] * left + b[lane] * right;
         }
     }
-    let mut tail = 0.0;
-    for ((&r, &x), o) in row_tail.iter().zip(x_tail).zip(out_tail) {
-        tail += r * x;
-        *o += r * factor;
+    let (mut left_tail, mut right_tail) = (0.0, 0.0);
+    let tails = first[blocks..].iter().zip(&second[blocks..]);
+    for (((&a, &b), &x), o) in tails.zip(&x[blocks..]).zip(out_tail) {
+        left_tail += a * x;
+        right_tail += b * x;
+        *o += a * left + b * right;
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+    let sum = |sums: [f64; 4], tail: f64| (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
+    (sum(left_sums, left_tail), sum(right_sums, right_tail))
 }
 
 #[cfg(test)]

@@ -23,7 +23,18 @@ impl<'a> Row<'a> {
         match self {
             Row::Dense(values) => dot(values, theta),
             Row::Sparse { indices, values } => {
-                indices.iter().zip(values).map(|(&i, &value)| value * theta[i as usize]).sum()
+                // Four lanes as in `dot`, for a quarter of the roundings and of the latency.
+                let mut sums = [0.0; 4];
+                let (index_blocks, value_blocks) =
+                    (indices.chunks_exact(4), values.chunks_exact(4));
+                let tails = index_blocks.remainder().iter().zip(value_blocks.remainder());
+                let tail: f64 = tails.map(|(&i, &value)| value * theta[i as usize]).sum();
+                for (index, value) in index_blocks.zip(value_blocks) {
+                    for lane in 0..4 {
+                        sums[lane] += value[lane] * theta[index[lane] as usize];
+                    }
+                }
+                (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Apache Parquet files of flat columns.
 //!
 //! Columns are read one at a time: the crate's reader of whole rows asserts on damaged files,
-//! while its column readers return errors. Where the crate panics even so (it does on a schema with
-//! an integer of an odd width), the panic is caught and the file called damaged.
+//! while its column readers return errors. Those still panic on some damaged pages and footers; the
+//! panic is caught and the file called damaged. The crate's own message then appears on the
+//! standard error; those met so far are of lengths and states, not of values.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -408,7 +409,7 @@ mod tests {
         let mut options = LoadOptions::new(Task::Classification);
         options.format = Some(Format::Parquet);
         let mut failures = 0;
-        for position in (0..whole.len()).step_by(3) {
+        for position in (0..whole.len()).step_by(7) {
             let mut damaged = whole.clone();
             damaged[position] ^= 0x15;
             std::fs::write(&path, &damaged).unwrap();

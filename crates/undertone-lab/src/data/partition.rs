@@ -75,7 +75,7 @@ pub fn split(
     let mut shares = vec![Vec::new(); learners];
     let remedy = match partition {
         Partition::Iid => {
-            deal(shuffled((0..records).collect(), shuffle), &mut shares, 0);
+            deal(shuffled((0..records).collect(), shuffle), &mut shares);
             "use fewer learners"
         }
         Partition::ByClass => {
@@ -152,7 +152,7 @@ fn by_class(
             let first = class * size + class.min(larger);
             first..first + size + usize::from(class < larger)
         };
-        deal(shuffled(records.clone(), shuffle), &mut shares[group], 0);
+        deal(shuffled(records.clone(), shuffle), &mut shares[group]);
     }
 }
 
@@ -200,11 +200,11 @@ fn own_class(
     }
 }
 
-/// Deals records in turn, beginning with the share at `start`.
-fn deal(records: Vec<usize>, shares: &mut [Vec<usize>], start: usize) {
+/// Deals records in turn.
+fn deal(records: Vec<usize>, shares: &mut [Vec<usize>]) {
     let learners = shares.len();
     for (position, record) in records.into_iter().enumerate() {
-        shares[(start + position) % learners].push(record);
+        shares[position % learners].push(record);
     }
 }
 
@@ -471,12 +471,14 @@ mod tests {
 
     #[test]
     fn dirichlet_splits_give_each_learner_its_mean_share_of_a_class() {
-        // 400 splits of 1000 records: the mean share of a learner has a standard deviation of 0.01.
+        // 400 splits of 1000 records: the mean share of a learner has a standard deviation of
+        // 0.0072, and the tolerance is seven of it. With alpha 2 no learner is ever left empty (the
+        // odds are below 1e-7), which with alpha 1 happens once in 15 000 splits.
         let labels = labels(&[500, 500]);
         let mut source = source(5);
         let mut totals = [0.0; 4];
         for _ in 0..400 {
-            let partition = Partition::Dirichlet { alpha: 1.0 };
+            let partition = Partition::Dirichlet { alpha: 2.0 };
             let shares = split(&labels, 4, partition, &mut source).unwrap();
             for (learner, total) in totals.iter_mut().enumerate() {
                 *total += held(&shares, &labels, learner, 1) as f64 / 500.0 / 400.0;

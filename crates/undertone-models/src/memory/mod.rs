@@ -18,10 +18,12 @@
 //! λ_t·e ≤ 8√n·u·B. [`Exact::rounding_error`] and [`Moments::rounding_error`] state e:
 //! - Exact: u·((n/4 + 4)·L·B + 40·G), for any number of records, since sums are compensated. With
 //!   n = 112, L = ¼, G = 1, B = 10 and λ_t ≤ 1 that is 120u against a charge of 847u.
-//! - Moments: u·((h/2 + n + 4)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a carry for
-//!   each entry would double the memory), but steps shrink: it is covered while λ_t·h_t·R² ≤ 16√n.
-//!   With n = 112, R = 1 and λ_t = (t+1)^−0.77 that holds for all 2³² rounds; with n = 1 up to
-//!   t = 170 000, and there [`Recursive`] has no such term.
+//! - Moments: u·((h/2 + n/2 + 8)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a carry
+//!   for each entry would double the memory), but steps shrink: with n = 112, R = 1, B = 10, b = 1,
+//!   h_t = t + 1 and λ_t = (t+1)^−0.77, λ_t·e is 651u at t = 0, 28u at t = 1 000, 120u at t = 10⁶ and
+//!   821u at t = 2³²: within the charge of 847u for life. With n = 1 that ends at t = 170 000, and there
+//!   [`Recursive`] has no such term.
+//! - Polynomial: as Moments, and far below its own error bound.
 //! - Anchored: as Exact for its gradient sum; H_a errs by u·h·R²/8 times ‖θ − θ_a‖, below Moments.
 
 mod anchored;

@@ -34,12 +34,12 @@ impl Moments {
     /// A bound on the machine rounding of `gradient`. See the module docs of [`crate::memory`].
     ///
     /// Adding the k-th record rounds S by at most u·‖S_k‖ ≤ u·k·R² in Frobenius norm, h²/2·u·R² over all, and
-    /// the product with θ adds n·u·R²·B.
+    /// the product with θ adds (n/2 + 6)·u·R²·B.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
     pub fn rounding_error(&self) -> f64 {
         let (bounds, norm) = (self.model.bounds(), self.model.expanded_norm());
-        let terms = self.records as f64 / 2.0 + self.model.parameters() as f64 + 4.0;
+        let terms = (self.records as f64 + self.model.parameters() as f64) / 2.0 + 8.0;
         f64::EPSILON / 2.0 * (terms * norm * norm * bounds.radius + 6.0 * norm * bounds.label)
     }
 }

@@ -85,9 +85,9 @@ pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> 
     Ok(LinkFit::new(degree as usize / 2, range))
 }
 
-/// e_M·max‖a‖: each record's derivative errs by at most e_M along its own features.
+/// e_M·max‖a‖, rounded up: each record's derivative errs by at most e_M along its own features.
 pub(super) fn bound(model: &Model, fit: &LinkFit) -> f64 {
-    (fit.error_max * model.expanded_norm()).next_up()
+    fit.error_max * model.expanded_norm() * (1.0 + 1e-9)
 }
 
 impl Tensor {

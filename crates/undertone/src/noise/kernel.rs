@@ -1,9 +1,9 @@
 //! The fast path: a block of lanes without branches, the same bits on every instruction set.
 //!
 //! A lane turns two random words and one value θ into the grid point nearest to θ + ρ·X. It uses only
-//! + − × ÷ and the square root, all of which IEEE 754 rounds the same way everywhere, and no fused
-//! multiply-add. It also says whether rounding error could have changed the answer; such lanes go to
-//! [`exact`](super::exact).
+//! sums, differences, products, quotients and square roots, all of which IEEE 754 rounds the same way
+//! everywhere, and no fused multiply-add. It also says whether rounding error could have changed the
+//! answer; such lanes go to [`exact`](super::exact).
 
 use super::Perturbation;
 use super::grid::{Grid, power_of_two};
@@ -22,12 +22,12 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// Values below 2^FLUSH grid steps count as zero.
 const FLUSH: i32 = -600;
 
-/// Error allowed for the magnitude: twice 2⁻⁴³, in units of the scale.
+/// A lane is doubtful within R times this of a rounding boundary.
 ///
-/// The magnitudes of [`laplace`](super::laplace) and [`gaussian`](super::gaussian) are within
-/// 2⁻⁴⁶·⁶ of the truth. Scaling by R and adding the offset of θ round twice more, each by at most
-/// 2⁻⁵³·(36.1·R + ½), so the sum that is rounded to the grid is within R·2⁻⁴⁵·⁶ of the truth. The
-/// margin is twelve times that, and costs one slow lane in 10⁸.
+/// The magnitudes of [`laplace`](super::laplace) and [`gaussian`](super::gaussian) are within 2⁻⁴⁵ of
+/// the truth. Scaling by R and adding the rest of θ round once each, by at most 2⁻⁵³·(36.1·R + ½), so
+/// the sum that is rounded to the grid is within R·2⁻⁴⁴·⁵ of the truth (R·2⁻⁴⁵·⁶ for Laplace, whose
+/// magnitude is better). The margin is more than five times that, and costs three slow lanes in 10⁹.
 const MARGIN: f64 = 1.0 / ((1_u64 << 42) as f64);
 
 /// A distribution's fast path: the size |X| of a standard variable from a uniform one.
@@ -35,7 +35,7 @@ pub(super) trait Magnitude {
     /// Uniforms below this go to the slow path. A power of two.
     const TAIL: f64;
 
-    /// The x with P(|X| > x) = `uniform`, within 2⁻⁴⁶·⁶ for uniforms from `TAIL` to 1.
+    /// The x with P(|X| > x) = `uniform`, within 2⁻⁴⁵ for uniforms from `TAIL` to 1.
     fn of(uniform: f64) -> f64;
 }
 
@@ -51,22 +51,23 @@ pub(super) struct Lattice {
 }
 
 impl Lattice {
-    /// Prepares a grid that admits the mechanism's bound.
-    pub(super) fn new(grid: &Grid, mechanism: &Perturbation) -> Lattice {
+    /// Prepares a grid that admits the bound.
+    pub(super) fn new(grid: &Grid, perturbation: &Perturbation) -> Lattice {
         Lattice {
             step: grid.step(),
             inverse_step: grid.inverse_step(),
             ratio: grid.ratio(),
-            bound: mechanism.bound,
+            bound: perturbation.bound,
             flush_below: power_of_two(grid.exponent() + FLUSH).to_bits(),
             certain_up_to: 0.5 - grid.ratio() * MARGIN,
         }
     }
 
-    /// Makes every lane doubtful, so that tests can send all of them down the slow path.
+    /// Doubts lanes up to `margin` steps from a rounding boundary; all of them from ½ up. With it
+    /// tests send more lanes down the slow path.
     #[cfg(test)]
-    pub(super) fn doubt_every_lane(&mut self) {
-        self.certain_up_to = -1.0;
+    pub(super) fn set_margin(&mut self, margin: f64) {
+        self.certain_up_to = if margin < 0.5 { 0.5 - margin } else { -1.0 };
     }
 
     pub(super) fn ratio(&self) -> f64 {
@@ -120,13 +121,16 @@ impl Lattice {
         let words = lanes.high.iter().zip(lanes.low);
         for ((high, low), (values, out)) in words.zip(lanes.values.iter().zip(lanes.out)) {
             let mut doubts = 0;
+            // A local result cannot overlap the inputs, so the compiler needs no scalar fallback.
+            let mut points = [0.0; GROUP];
             for lane in 0..GROUP {
                 let high = u64::from_le_bytes(high[lane]);
                 let low = u64::from_le_bytes(low[lane]);
                 let (point, doubt) = self.lane::<M>(high, low, values[lane]);
-                out[lane] = point;
+                points[lane] = point;
                 doubts |= u64::from(doubt);
             }
+            *out = points;
             doubtful |= doubts != 0;
         }
         doubtful

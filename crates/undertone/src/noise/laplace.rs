@@ -30,7 +30,7 @@ impl Magnitude for Laplace {
 /// - 2⁻⁴⁸ each for rounding e·ln 2 and the last subtraction, both below 64;
 /// - 52·2⁻⁵⁵·² for the rounded constant ln 2;
 /// - 2⁻⁵¹·⁵ for the terms left out, 2·s¹⁹/19 and smaller;
-/// - 2⁻⁵¹ for rounding inside the series, whose value is below 0.35;
+/// - 2⁻⁵¹·⁹ for six roundings on the way of the series, whose value is below 0.35;
 /// - 2⁻⁵³ for the rounding of U to x and 2⁻⁵² for the bits of U after the 104th.
 #[inline(always)]
 pub(super) fn negative_ln(x: f64) -> f64 {

@@ -3,7 +3,7 @@
 //! [`perturb`] adds Laplace or Gaussian noise to a vector and rounds the sum to a public [`Grid`].
 //! What it releases has exactly the distribution of round(θ + ρ·X) for an ideal real X, so rounding
 //! is post-processing and the privacy loss is that of the textbook mechanism, with no δ and no term
-//! for machine arithmetic in the sampler. Textbook f64 noise has no such guarantee: which sums are
+//! for rounding. Textbook f64 noise has no such guarantee: which sums are
 //! possible at all depends on θ, and tells it.
 //!
 //! Reading order: [`perturb`] (the loop over blocks), `kernel` (one lane of the fast path and when it

@@ -1,7 +1,11 @@
 //! The entry point: noise on every coordinate of a vector, block by block.
 
+use std::ops::Range;
+use std::slice;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use super::entropy::StreamKey;
 use super::exact::{Decide, Place, Uniform};
@@ -34,7 +38,7 @@ pub struct Perturbation {
 }
 
 impl Perturbation {
-    /// The grid that releases of this mechanism lie on.
+    /// The grid that releases of this perturbation lie on.
     ///
     /// # Errors
     /// [`NoiseError::Scale`] and [`NoiseError::Bound`] when the numbers are outside the range where
@@ -76,7 +80,7 @@ pub enum NoiseError {
 /// Adds noise to every coordinate, rounds to the grid, and returns the grid.
 ///
 /// Values are clamped to ±`bound` first. The key is consumed: a second vector needs a fresh one.
-/// Time depends on the length and, in about one coordinate of 10⁸, on a slow path; so send the
+/// Time depends on the length and, in about three coordinates of 10⁹, on a slow path; so send the
 /// result on the round's tick, not as soon as it is ready.
 ///
 /// # Guarantee
@@ -98,27 +102,27 @@ pub enum NoiseError {
 /// use undertone::noise::{Entropy, Perturbation, NoiseKind, OsEntropy, perturb};
 /// use undertone::{LearnerId, Round};
 ///
-/// let mechanism = Perturbation { kind: NoiseKind::Laplace, scale: 0.5, bound: 10.0 };
+/// let perturbation = Perturbation { kind: NoiseKind::Laplace, scale: 0.5, bound: 10.0 };
 /// let key = OsEntropy.key(LearnerId(0), Round(1))?;
 /// let mut released = [0.0; 3];
-/// let grid = perturb(&mechanism, &[0.25, -1.0, 3.0], key, &mut released)?;
+/// let grid = perturb(&perturbation, &[0.25, -1.0, 3.0], key, &mut released)?;
 /// for value in released {
 ///     assert_eq!((value / grid.step()).fract(), 0.0);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn perturb(
-    mechanism: &Perturbation,
+    perturbation: &Perturbation,
     values: &[f64],
     key: StreamKey,
     out: &mut [f64],
 ) -> Result<Grid, NoiseError> {
-    let grid = mechanism.grid()?;
+    let grid = perturbation.grid()?;
     assert_eq!(values.len(), out.len(), "values and output must have the same length");
     check_finite(values)?;
-    let lattice = Lattice::new(&grid, mechanism);
+    let lattice = Lattice::new(&grid, perturbation);
     let mut sampler = Sampler::new(lattice, key, InstructionSet::best());
-    match mechanism.kind {
+    match perturbation.kind {
         NoiseKind::Laplace => sampler.release::<Laplace>(values, out),
         NoiseKind::Gaussian => sampler.release::<Gaussian>(values, out),
     }
@@ -136,7 +140,7 @@ fn check_finite(values: &[f64]) -> Result<(), NoiseError> {
     Err(NoiseError::NotFinite { coordinate })
 }
 
-/// A key's stream and the buffers of one block.
+/// A key's stream and the words of one block.
 ///
 /// The keystream is laid out by blocks: the first words of all lanes, then the second words, then
 /// whatever the slow lanes of the block drew. The last block has as many lanes as are needed, rounded
@@ -146,8 +150,6 @@ pub(super) struct Sampler {
     stream: Keystream,
     instruction_set: InstructionSet,
     words: [[Word; GROUP]; 2 * BLOCK / GROUP],
-    values: [[f64; GROUP]; BLOCK / GROUP],
-    points: [[f64; GROUP]; BLOCK / GROUP],
     groups_used: usize,
     slow_lanes: u64,
 }
@@ -163,8 +165,6 @@ impl Sampler {
             stream: Keystream::new(key),
             instruction_set,
             words: [[[0; 8]; GROUP]; 2 * BLOCK / GROUP],
-            values: [[0.0; GROUP]; BLOCK / GROUP],
-            points: [[0.0; GROUP]; BLOCK / GROUP],
             groups_used: 0,
             slow_lanes: 0,
         }
@@ -187,13 +187,23 @@ impl Sampler {
         let groups = values.len().div_ceil(GROUP);
         self.groups_used = self.groups_used.max(groups);
         self.stream.fill(self.words[..2 * groups].as_flattened_mut());
-        // Lanes beyond the last value hold zeros or values of the block before; nobody reads them.
-        self.values.as_flattened_mut()[..values.len()].copy_from_slice(values);
         let (high, low) = self.words[..2 * groups].split_at(groups);
-        let lanes =
-            Lanes { high, low, values: &self.values[..groups], out: &mut self.points[..groups] };
-        let is_doubtful = self.instruction_set.run::<D>(&self.lattice, lanes);
-        out.copy_from_slice(&self.points.as_flattened()[..out.len()]);
+        let (whole_values, last_values) = values.as_chunks();
+        let (whole_out, last_out) = out.as_chunks_mut();
+        let whole = whole_values.len();
+        let run = |groups: Range<usize>, values: &[_], out: &mut [_]| {
+            let lanes = Lanes { high: &high[groups.clone()], low: &low[groups], values, out };
+            self.instruction_set.run::<D>(&self.lattice, lanes)
+        };
+        let mut is_doubtful = run(0..whole, whole_values, whole_out);
+        if !last_values.is_empty() {
+            let mut padded = Zeroizing::new([[0.0; GROUP]; 2]);
+            let [padded_values, points] = &mut *padded;
+            padded_values[..last_values.len()].copy_from_slice(last_values);
+            is_doubtful |=
+                run(whole..groups, slice::from_ref(padded_values), slice::from_mut(points));
+            last_out.copy_from_slice(&points[..last_out.len()]);
+        }
         if is_doubtful {
             self.redo_doubtful_lanes::<D>(values, out, groups);
         }
@@ -226,13 +236,9 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// Erases the part of the buffers that was used: for short vectors most was not.
+    /// Erases the part of the buffer that was used: for short vectors most was not.
     fn drop(&mut self) {
         self.words[..2 * self.groups_used].as_flattened_mut().as_flattened_mut().fill(0);
-        self.values[..self.groups_used].as_flattened_mut().fill(0.0);
-        self.points[..self.groups_used].as_flattened_mut().fill(0.0);
         zeroize::optimization_barrier(&self.words);
-        zeroize::optimization_barrier(&self.values);
-        zeroize::optimization_barrier(&self.points);
     }
 }
