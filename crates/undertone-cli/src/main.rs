@@ -1,1 +1,41 @@
-fn main() {}
+//! The `undertone` command.
+//!
+//! Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.
+
+mod commands;
+mod config_source;
+mod failure;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Learn one model together from private streams, with no server and nobody trusted.
+#[derive(Parser)]
+#[command(version, about, after_help = EXIT_CODES, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.";
+
+#[derive(Subcommand)]
+enum Command {
+    Simulate(commands::simulate::Arguments),
+    Budget(commands::budget::Arguments),
+    New(commands::new::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Simulate(arguments) => commands::simulate::run(arguments),
+        Command::Budget(arguments) => commands::budget::run(&arguments),
+        Command::New(arguments) => commands::new::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -10,11 +10,15 @@ mod entropy;
 mod metrics;
 mod optimum;
 mod plan;
+pub mod report;
+pub mod run_folder;
 mod simulate;
 pub mod stream;
+pub mod summary;
 
 pub use entropy::{RunEntropy, SeededEntropy};
 pub use metrics::Metrics;
 pub use optimum::Optimum;
 pub use plan::{Plan, PlanError};
 pub use simulate::{Ending, LearnerOutcome, Outcome, ROWS_MAX, RoundRow, SimulateError, simulate};
+pub use summary::{RunFacts, Summary};

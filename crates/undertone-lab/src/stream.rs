@@ -128,8 +128,11 @@ impl Stream {
 /// # Errors
 /// When the data cannot be read, do not fit the config or cannot be dealt out.
 pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, StreamError> {
-    let dataset = load_dataset(config, folder)?;
+    let mut dataset = load_dataset(config, folder)?;
     check_shape(config, &dataset)?;
+    if config.data.centre {
+        dataset.centre_one_hot();
+    }
     let mut records = dataset.records;
     let limits = Bounds {
         feature_norm: config.bounds.feature_norm,

@@ -58,7 +58,14 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
         Record { features: super::features(dimension, true, entries), label }
     };
     let records = rows.into_iter().zip(labels).map(record).collect();
-    Ok(Dataset { name: super::name_of(source), dimension, classes, records, feature_names })
+    Ok(Dataset {
+        name: super::name_of(source),
+        dimension,
+        classes,
+        records,
+        feature_names,
+        one_hot: Vec::new(),
+    })
 }
 
 /// Writes records as LIBSVM text that [`load`] reads back.
@@ -202,7 +209,7 @@ mod tests {
                 .collect();
             let names = (1..=6).map(|index| format!("x{index}")).collect();
             let dataset = Dataset {
-                name: "d".to_string(), dimension: 6, classes: None, records, feature_names: names,
+                name: "d".to_string(), dimension: 6, classes: None, records, feature_names: names, one_hot: Vec::new(),
             };
             let mut options = LoadOptions::new(Task::Regression);
             options.dimension = Some(6);

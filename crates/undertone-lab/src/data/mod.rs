@@ -19,6 +19,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -61,6 +62,8 @@ pub struct Dataset {
     pub records: Vec<Record>,
     /// One name for each feature.
     pub feature_names: Vec<String>,
+    /// The features of each categorical column: one of them is 1, the others 0.
+    pub one_hot: Vec<Range<usize>>,
 }
 
 impl Dataset {
@@ -68,6 +71,24 @@ impl Dataset {
     #[must_use]
     pub fn labels(&self) -> Vec<f64> {
         self.records.iter().map(|record| record.label).collect()
+    }
+
+    /// Subtracts 1/k from the k features of every categorical column, so that they add up to zero.
+    ///
+    /// The common offset of one-hot features slows gradient methods down and carries nothing. Only
+    /// the schema is used, never a record's value, so this costs no privacy.
+    pub fn centre_one_hot(&mut self) {
+        let mut offset = vec![0.0; self.dimension];
+        for block in &self.one_hot {
+            #[expect(clippy::cast_precision_loss, reason = "a column has few categories")]
+            let share = 1.0 / block.len() as f64;
+            offset[block.clone()].fill(share);
+        }
+        for record in &mut self.records {
+            let mut centred: Box<[f64]> = offset.iter().map(|share| -share).collect();
+            record.features.add_scaled_to(1.0, &mut centred);
+            record.features = Features::Dense(centred);
+        }
     }
 }
 
@@ -202,6 +223,7 @@ mod tests {
             classes: None,
             records: vec![Record { features: Features::Dense([31.25].into()), label: 7.5 }],
             feature_names: vec!["a".into()],
+            one_hot: Vec::new(),
         };
         assert_eq!(format!("{dataset:?}"), "Dataset(d, records=1, dim=1, classes=0, <redacted>)");
     }

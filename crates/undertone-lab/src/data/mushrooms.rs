@@ -57,12 +57,19 @@ pub fn dataset() -> Dataset {
     let names = ATTRIBUTES.iter().flat_map(|(attribute, categories)| {
         categories.chars().map(move |category| format!("{attribute}={category}"))
     });
+    let mut one_hot = Vec::with_capacity(ATTRIBUTES.len());
+    let mut first = 0;
+    for (_, categories) in ATTRIBUTES {
+        one_hot.push(first..first + categories.len());
+        first += categories.len();
+    }
     Dataset {
         name: "mushrooms".to_string(),
         dimension: DIMENSION,
         classes: Some(vec!["edible".to_string(), "poisonous".to_string()]),
         records: rows(&original_text()).map(record).collect(),
         feature_names: names.collect(),
+        one_hot,
     }
 }
 

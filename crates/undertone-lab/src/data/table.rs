@@ -137,12 +137,18 @@ impl Table {
         }
         let mut encoded = Vec::with_capacity(self.columns.len());
         let mut feature_names = Vec::new();
+        let mut one_hot = Vec::new();
         for column in self.columns {
             let decided = column.cells.decide();
             let cells = decided.map_err(|(line, fault)| {
                 DataError::cell(&self.source, line, &column.name, fault)
             })?;
-            encoded.push(Encoded::new(&column.name, cells, &mut feature_names));
+            let first = feature_names.len();
+            let column = Encoded::new(&column.name, cells, &mut feature_names);
+            if let Encoded::Categorical { .. } = column {
+                one_hot.push(first..feature_names.len());
+            }
+            encoded.push(column);
             if feature_names.len() > DIMENSION_MAX {
                 let fault = FileFault::TooManyFeatures { limit: DIMENSION_MAX };
                 return Err(DataError::file(&self.source, fault));
@@ -167,7 +173,7 @@ impl Table {
         };
         let records = labels.into_iter().enumerate().map(record).collect();
         let name = super::name_of(&self.source);
-        Ok(Dataset { name, dimension, classes, records, feature_names })
+        Ok(Dataset { name, dimension, classes, records, feature_names, one_hot })
     }
 }
 

@@ -75,6 +75,8 @@ pub struct DataPlan {
     pub drop: Vec<String>,
     /// Whether to add a constant feature.
     pub intercept: bool,
+    /// Whether one-hot features are shifted to add up to zero in each column.
+    pub centre: bool,
     /// Whether every row is scaled to the largest norm allowed.
     pub normalise: bool,
     /// How records are dealt out among the learners.

@@ -60,6 +60,7 @@ pub struct RawData {
     pub categorical: Option<Vec<String>>,
     pub drop: Option<Vec<String>>,
     pub intercept: Option<bool>,
+    pub centre: Option<bool>,
     pub normalise: Option<bool>,
     pub partition: Option<String>,
     pub alpha: Option<f64>,

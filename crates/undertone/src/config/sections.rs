@@ -121,6 +121,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         categorical: raw.categorical.clone(),
         drop: raw.drop.clone().unwrap_or_default(),
         intercept: raw.intercept.unwrap_or(false),
+        centre: raw.centre.unwrap_or(false),
         normalise: raw.normalise.unwrap_or(false),
         partition,
         test_fraction: faults.number(

@@ -1,0 +1,146 @@
+//! `undertone budget`: what a config costs, with no data and no run.
+
+use crate::config_source::ConfigSource;
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use undertone::privacy::Rule;
+use undertone_lab::Plan;
+use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
+use undertone_lab::config_file::Overrides;
+
+/// Show what a config costs each learner, with no data and no run
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Config file, for scripts that prefer a named argument
+    #[arg(long, value_name = "CONFIG.toml", conflicts_with_all = ["path", "preset"])]
+    config: Option<PathBuf>,
+    /// Recursion that bounds the sensitivity [default: as in the config]
+    #[arg(long, value_enum)]
+    rule: Option<RuleName>,
+    /// Count the releases of rounds 1 to T [default: as in the config]
+    #[arg(long, value_name = "T")]
+    rounds: Option<u64>,
+    /// Report epsilon at this delta [default: as in the config]
+    #[arg(long)]
+    delta: Option<f64>,
+    /// Target (or cap) epsilon instead of the config's
+    #[arg(long)]
+    epsilon: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+#[value(rename_all = "lowercase")]
+enum RuleName {
+    /// Ours, with proof
+    Tight,
+    /// Theorem 5(i) of the paper
+    Theorem5i,
+    /// Theorem 5(ii) of the paper
+    Theorem5ii,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let overrides =
+        Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: arguments.delta };
+    let mut loaded = match &arguments.config {
+        Some(path) => undertone_lab::config_file::load_file(path, &overrides)?,
+        None => arguments.source.load(&overrides)?,
+    };
+    if let Some(rule) = arguments.rule {
+        loaded.config.rule = match rule {
+            RuleName::Tight => Rule::Tight,
+            RuleName::Theorem5i => Rule::Theorem5i,
+            RuleName::Theorem5ii => Rule::Theorem5ii,
+        };
+    }
+    let plan = Plan::new(loaded.config)?;
+    let report = budget(&plan, plan.config.rounds, plan.config.delta);
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        print_table(&mut out, &report)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
+    let delta = report.learners.first().map_or(0.0, |learner| learner.delta);
+    writeln!(
+        out,
+        "{}: releases of rounds 1 to {}; unit: {}",
+        report.name, report.rounds, report.unit
+    )?;
+    if report.unproven {
+        writeln!(out, "UNPROVEN: the settings lie outside the convergence theorems")?;
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "learner   noise scale   pure epsilon          zCDP   epsilon at {delta:e}   for ever: epsilon   pure epsilon"
+    )?;
+    let optional = |value: Option<f64>| value.map_or("none".to_string(), number);
+    for learner in &report.learners {
+        writeln!(
+            out,
+            "{:>7}  {:>12}  {:>13}  {:>12}  {:>17}  {:>18}  {:>13}",
+            learner.learner,
+            number(learner.noise_scale),
+            optional(learner.pure_epsilon),
+            number(learner.zcdp),
+            number(learner.epsilon),
+            optional(learner.lifetime.epsilon),
+            optional(learner.lifetime.pure_epsilon),
+        )?;
+    }
+    for reason in reasons(&report.learners) {
+        writeln!(out, "\nNo certificate: {reason}.")?;
+    }
+    if let Some(first) = report.learners.first() {
+        writeln!(
+            out,
+            "\nWhat a record of learner {} pays, by the round it arrives in:",
+            first.learner
+        )?;
+        for record in &first.records {
+            writeln!(
+                out,
+                "  round {:>8}: epsilon {} (pure {})",
+                record.arrival_round,
+                number(record.epsilon),
+                optional(record.pure_epsilon)
+            )?;
+        }
+    }
+    writeln!(
+        out,
+        "\nFor ever holds while all neighbours are heard and records arrive as planned; a running\nlearner keeps its own account, and a cap is enforced on that."
+    )
+}
+
+fn reasons(learners: &[LearnerBudget]) -> Vec<&str> {
+    let mut reasons: Vec<&str> =
+        learners.iter().filter_map(|learner| learner.lifetime.no_certificate.as_deref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
+}
+
+/// Four digits that matter.
+fn number(value: f64) -> String {
+    if (1e-3..1e6).contains(&value) {
+        let digits = if value >= 1000.0 { 1 } else { 4 };
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:.4e}")
+    }
+}

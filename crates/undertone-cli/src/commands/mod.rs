@@ -1,0 +1,5 @@
+//! One file for each subcommand.
+
+pub(crate) mod budget;
+pub(crate) mod new;
+pub(crate) mod simulate;

@@ -1,0 +1,49 @@
+//! `undertone new`: a commented config to start from.
+
+use crate::failure::Failure;
+use anyhow::Context;
+use clap::Args;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use undertone_lab::config_file::{self, DEFAULT_PRESET};
+
+/// Write a commented starter config that runs as it is
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name of the new config; NAME.toml is written
+    name: PathBuf,
+    /// The built-in config to start from
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET, value_parser = clap::builder::PossibleValuesParser::new(config_file::preset_names()))]
+    preset: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let text = config_file::preset_text(&arguments.preset)?;
+    let mut path = arguments.name.clone();
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        let mut name = path.into_os_string();
+        name.push(".toml");
+        path = name.into();
+    }
+    let title =
+        path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let named = text.replacen(
+        &format!("name = \"{}\"", arguments.preset),
+        &format!("name = {}", serde_json::to_string(&title)?),
+        1,
+    );
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .with_context(|| format!("cannot create {}", path.display()))?;
+    file.write_all(named.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    let shown = path.display();
+    writeln!(
+        io::stdout(),
+        "Wrote {shown}. Next:\n  undertone budget {shown}     what it will cost, before any data\n  undertone simulate {shown}   run it"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

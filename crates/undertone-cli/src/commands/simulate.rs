@@ -1,0 +1,185 @@
+//! `undertone simulate`: all learners in one process.
+
+use crate::config_source::ConfigSource;
+use crate::failure::{BUDGET_EXHAUSTED, Failure};
+use anyhow::Context;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use undertone_lab::config_file::{Overrides, resolved};
+use undertone_lab::summary::NOT_PRIVATE;
+use undertone_lab::{
+    Ending, Plan, ROWS_MAX, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+};
+
+/// Run all learners of a config in this process and write a report
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Make the run repeatable. NOT PRIVATE: whoever knows the seed can subtract the noise
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run this many rounds instead
+    #[arg(long)]
+    rounds: Option<u64>,
+    /// Target (or cap) epsilon instead of the config's, at the config's delta
+    #[arg(long)]
+    epsilon: Option<f64>,
+    /// Folder for config, rounds, summary, model and report [default: runs/NAME-1, -2, …]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print the summary as JSON to stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let overrides = Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: None };
+    let loaded = arguments.source.load(&overrides)?;
+    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&loaded.config.name));
+    run_folder::check(&folder)?;
+    let plan = Plan::new(loaded.config.clone())?;
+    let streams = stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0))?;
+    let talk = !arguments.quiet && !arguments.json;
+    if talk {
+        introduce(&plan, &streams.name, arguments.seed)?;
+    }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
+    let mut facts = RunFacts {
+        seed: arguments.seed,
+        source: streams.name.clone(),
+        test_records: streams.test.len(),
+        records_scaled: streams.scaled,
+        seconds: 0.0,
+    };
+    let progress = progress_bar(plan.config.rounds, talk);
+    let started = Instant::now();
+    let entropy = RunEntropy::new(arguments.seed);
+    let outcome = simulate(&plan, streams, entropy, ROWS_MAX, |row| {
+        progress.set_position(row.round + 1);
+        progress.set_message(progress_message(row));
+        if interrupted.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    progress.finish_and_clear();
+    facts.seconds = started.elapsed().as_secs_f64();
+    let summary = Summary::new(&plan, &outcome, &facts);
+    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary)?;
+    if arguments.json {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if talk {
+        conclude(&summary, &folder)?;
+    }
+    if let Ending::BudgetExhausted { learner, refusal } = &outcome.ending {
+        writeln!(io::stderr(), "budget exhausted: learner {learner}: {refusal}")?;
+        return Ok(ExitCode::from(BUDGET_EXHAUSTED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `runs/NAME-1`, or the first number that is free.
+fn free_folder(name: &str) -> PathBuf {
+    let safe: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .collect();
+    (1..)
+        .map(|number: u64| Path::new("runs").join(format!("{safe}-{number}")))
+        .find(|path| !path.exists())
+        .expect("there are more numbers than folders")
+}
+
+fn introduce(plan: &Plan, data: &str, seed: Option<u64>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let config = &plan.config;
+    writeln!(
+        out,
+        "{}: {} learners, {} edges, {} parameters, {} rounds, data: {data}",
+        config.name,
+        config.graph.learners(),
+        config.graph.edges(),
+        plan.model.parameters(),
+        config.rounds,
+    )?;
+    if seed.is_some() {
+        writeln!(out, "{NOT_PRIVATE}")?;
+    }
+    for broken in config.broken_conditions() {
+        writeln!(
+            out,
+            "UNPROVEN: {}: {} = {}, {}",
+            broken.name, broken.path, broken.found, broken.text
+        )?;
+    }
+    Ok(())
+}
+
+fn progress_bar(rounds: u64, visible: bool) -> ProgressBar {
+    let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  ETA {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(rounds), target).with_style(style)
+}
+
+fn progress_message(row: &RoundRow) -> String {
+    let epsilon = row.epsilon.iter().copied().fold(0.0, f64::max);
+    let mut parts = Vec::new();
+    if let Some(loss) = row.prequential_loss {
+        parts.push(format!("loss {loss:.3}"));
+    }
+    if let Some(accuracy) = row.metrics.test_accuracy_public {
+        parts.push(format!("accuracy {accuracy:.3}"));
+    }
+    parts.push(format!("ε spent {epsilon:.3}"));
+    parts.join("  ")
+}
+
+fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let (first, last) = (&summary.first, &summary.last);
+    writeln!(
+        out,
+        "{} after {} rounds in {:.1} s",
+        summary.ending, summary.rounds_run, summary.seconds
+    )?;
+    if let (Some(public), Some(own), Some(best)) =
+        (last.test_accuracy_public, last.test_accuracy_private, last.test_accuracy_optimum)
+    {
+        writeln!(
+            out,
+            "  test accuracy    public model {public:.4}, learners' own {own:.4}, no privacy at all {best:.4}"
+        )?;
+    }
+    writeln!(out, "  tracking error   {:.3} → {:.3}", first.tracking_error, last.tracking_error)?;
+    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
+    let lifetime = summary
+        .lifetime_epsilon_max()
+        .map_or("no certificate".to_string(), |epsilon| format!("{epsilon:.4} for ever"));
+    writeln!(
+        out,
+        "  privacy          ε = {:.4} spent, {lifetime}, at δ = {delta:e}",
+        summary.epsilon_max()
+    )?;
+    if !summary.private {
+        writeln!(out, "  {NOT_PRIVATE}")?;
+    }
+    writeln!(out, "  report           {}", folder.join("report.html").display())
+}

@@ -1,0 +1,29 @@
+//! Which config a command is about: a file or a preset.
+
+use clap::Args;
+use std::path::PathBuf;
+use undertone_lab::config_file::{self, ConfigError, DEFAULT_PRESET, LoadedConfig, Overrides};
+
+/// A config file or a preset.
+#[derive(Args)]
+pub(crate) struct ConfigSource {
+    /// Config file (TOML); `undertone new` writes one to start from
+    #[arg(value_name = "CONFIG.toml", conflicts_with = "preset")]
+    path: Option<PathBuf>,
+    /// Use a built-in config instead of a file
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(config_file::preset_names()))]
+    preset: Option<String>,
+}
+
+impl ConfigSource {
+    /// Reads and checks it.
+    pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+        match (&self.path, &self.preset) {
+            (Some(path), _) => config_file::load_file(path, overrides),
+            (None, preset) => {
+                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
+                config_file::load_preset(name, overrides)
+            }
+        }
+    }
+}

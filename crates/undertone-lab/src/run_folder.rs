@@ -1,0 +1,191 @@
+//! The files a run leaves behind. They appear together or not at all.
+
+use crate::report;
+use crate::simulate::{Outcome, RoundRow};
+use crate::summary::{NOT_PRIVATE, Summary};
+use safetensors::tensor::{Dtype, TensorView};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use undertone::PublicModel;
+use undertone::config::RawConfig;
+
+/// Why the files could not be written.
+#[derive(Debug, Error)]
+pub enum RunFolderError {
+    /// The folder is there already.
+    #[error("{} exists already: choose another --out, or remove it", path.display())]
+    Exists {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// The system says no.
+    #[error("cannot write {}: {error}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The config cannot be written as TOML.
+    #[error("cannot write the config as TOML: {0}")]
+    Config(#[from] toml::ser::Error),
+    /// The rounds cannot be written as CSV.
+    #[error("cannot write rounds.csv: {0}")]
+    Rounds(#[from] csv::Error),
+    /// The summary cannot be written as JSON.
+    #[error("cannot write summary.json: {0}")]
+    Summary(#[from] serde_json::Error),
+    /// The model cannot be written.
+    #[error("cannot write model.safetensors: {0}")]
+    Model(#[from] safetensors::SafeTensorError),
+}
+
+/// Checks that a run folder can be made, before hours are spent on the run.
+///
+/// # Errors
+/// When it exists already or its parent cannot be written.
+pub fn check(path: &Path) -> Result<(), RunFolderError> {
+    if path.exists() {
+        return Err(RunFolderError::Exists { path: path.into() });
+    }
+    staging(path).map(|_| ())
+}
+
+/// Writes config, rounds, summary, public model and report into a new folder.
+///
+/// # Errors
+/// When the folder exists or cannot be written; nothing is left behind then.
+pub fn write(
+    path: &Path,
+    config: &RawConfig,
+    outcome: &Outcome,
+    summary: &Summary,
+) -> Result<(), RunFolderError> {
+    if path.exists() {
+        return Err(RunFolderError::Exists { path: path.into() });
+    }
+    let folder = staging(path)?;
+    let save = |name: &str, bytes: &[u8]| {
+        let file = folder.path().join(name);
+        fs::write(&file, bytes).map_err(|error| RunFolderError::Write { path: file, error })
+    };
+    save("config.toml", config_text(config, summary)?.as_bytes())?;
+    save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
+    save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
+    save("model.safetensors", &model_bytes(&outcome.public, summary)?)?;
+    save("report.html", report::html(summary, &outcome.rows).as_bytes())?;
+    let staged = folder.keep();
+    // A temporary folder is private to its owner, and what stands in it is too: it stays that way.
+    fs::rename(&staged, path).map_err(|error| {
+        let _ = fs::remove_dir_all(&staged);
+        RunFolderError::Write { path: path.into(), error }
+    })
+}
+
+/// A temporary folder beside the final one, so that the last step is a rename.
+fn staging(path: &Path) -> Result<tempfile::TempDir, RunFolderError> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = |error| RunFolderError::Write { path: parent.into(), error };
+    fs::create_dir_all(parent).map_err(failed)?;
+    tempfile::Builder::new().prefix(".undertone-").tempdir_in(parent).map_err(failed)
+}
+
+fn config_text(config: &RawConfig, summary: &Summary) -> Result<String, RunFolderError> {
+    let mut text =
+        String::from("# The config as it was run: defaults spelt out, noise calibrated.\n");
+    if !summary.private {
+        text.push_str(&format!("# {NOT_PRIVATE}\n"));
+    }
+    text.push('\n');
+    text.push_str(&toml::to_string(config)?);
+    Ok(text)
+}
+
+fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, RunFolderError> {
+    let mut bytes = Vec::new();
+    // A column rather than a comment, which few readers of CSV expect.
+    let warning = if summary.private { "" } else { "NOT PRIVATE" };
+    let learners = summary.learners.len();
+    let mut writer = csv::Writer::from_writer(&mut bytes);
+    let mut header: Vec<String> = [
+        "round",
+        "records",
+        "prequential_loss",
+        "prequential_accuracy",
+        "tracking_error",
+        "tracking_distance_of_mean",
+        "instantaneous_regret",
+        "dynamic_regret",
+        "consensus_error",
+        "optimal_loss",
+        "test_accuracy_private",
+        "test_accuracy_public",
+        "test_accuracy_optimum",
+        "test_loss_public",
+    ]
+    .map(String::from)
+    .to_vec();
+    for name in ["epsilon", "pure_epsilon", "noise_scale"] {
+        header.extend((0..learners).map(|learner| format!("{name}_{learner}")));
+    }
+    header.push("warning".into());
+    writer.write_record(&header)?;
+    for row in rows {
+        let mut cells = cells(row);
+        cells.push(warning.into());
+        writer.write_record(&cells)?;
+    }
+    writer.flush().map_err(csv::Error::from)?;
+    drop(writer);
+    Ok(bytes)
+}
+
+fn cells(row: &RoundRow) -> Vec<String> {
+    let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let metrics = &row.metrics;
+    let mut cells = vec![
+        row.round.to_string(),
+        row.records.to_string(),
+        optional(row.prequential_loss),
+        optional(row.prequential_accuracy),
+        metrics.tracking_error.to_string(),
+        metrics.tracking_distance_of_mean.to_string(),
+        metrics.instantaneous_regret.to_string(),
+        metrics.dynamic_regret.to_string(),
+        metrics.consensus_error.to_string(),
+        metrics.optimal_loss.to_string(),
+        optional(metrics.test_accuracy_private),
+        optional(metrics.test_accuracy_public),
+        optional(metrics.test_accuracy_optimum),
+        optional(metrics.test_loss_public),
+    ];
+    for list in [&row.epsilon, &row.pure_epsilon, &row.noise_scale] {
+        cells.extend(
+            list.iter()
+                .map(|value| if value.is_finite() { value.to_string() } else { String::new() }),
+        );
+    }
+    cells
+}
+
+/// The public model only: an average of releases, which costs nothing more to publish.
+fn model_bytes(model: &PublicModel, summary: &Summary) -> Result<Vec<u8>, RunFolderError> {
+    let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let tensor = TensorView::new(Dtype::F64, vec![model.values().len()], &bytes)?;
+    let mut metadata = HashMap::from([
+        ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
+        ("name".to_string(), summary.name.clone()),
+        ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+        ("epsilon_spent".to_string(), summary.epsilon_max().to_string()),
+    ]);
+    if !summary.private {
+        metadata.insert("content".into(), NOT_PRIVATE.into());
+    }
+    Ok(safetensors::serialize([("theta", tensor)], Some(metadata))?)
+}

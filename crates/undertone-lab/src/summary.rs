@@ -1,0 +1,305 @@
+//! What a run came to: `summary.json`, and the privacy statement in plain words.
+
+use crate::budget::{LifetimeBudget, SCHEMA_VERSION, UNIT, finite};
+use crate::metrics::Metrics;
+use crate::plan::Plan;
+use crate::simulate::{Ending, Outcome, RoundRow};
+use serde::Serialize;
+use undertone::noise::NoiseKind;
+use undertone::privacy::{Cap, Rule};
+
+/// A run in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// The version of Undertone that ran.
+    pub undertone_version: &'static str,
+    /// The config's name.
+    pub name: String,
+    /// False for a seeded run: whoever knows the seed can subtract the noise.
+    pub private: bool,
+    /// `NOT PRIVATE` for a seeded run.
+    pub warning: Option<&'static str>,
+    /// The seed of a repeatable run.
+    pub seed: Option<u64>,
+    /// `finished`, `interrupted` or `budget-exhausted`.
+    pub ending: &'static str,
+    /// Why the budget was exhausted.
+    pub refusal: Option<String>,
+    /// Rounds asked for.
+    pub rounds_planned: u64,
+    /// Rounds finished.
+    pub rounds_run: u64,
+    /// Conditions of the theorems that the config breaks.
+    pub unproven: Vec<String>,
+    /// Who talks to whom.
+    pub network: NetworkSummary,
+    /// What was learnt from.
+    pub data: DataSummary,
+    /// The first and the last measurement.
+    pub first: Metrics,
+    /// The last measurement.
+    pub last: Metrics,
+    /// Share of records classified rightly before their labels were known.
+    pub prequential_accuracy: Option<f64>,
+    /// What privacy is counted in.
+    pub unit: &'static str,
+    /// One entry for each learner.
+    pub learners: Vec<LearnerSummary>,
+    /// The statement, paragraph by paragraph.
+    pub privacy_statement: Vec<String>,
+    /// Wall-clock seconds of the rounds.
+    pub seconds: f64,
+}
+
+/// The graph in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct NetworkSummary {
+    /// How many learners.
+    pub learners: usize,
+    /// How many edges.
+    pub edges: usize,
+    /// δ₂ of W; null in large networks.
+    pub delta_2: Option<f64>,
+    /// δ_m of W; null in large networks.
+    pub delta_m: Option<f64>,
+}
+
+/// The data in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct DataSummary {
+    /// What they are called.
+    pub source: String,
+    /// n, the number of parameters learnt.
+    pub parameters: usize,
+    /// Records kept for testing.
+    pub test_records: usize,
+    /// Records that were scaled into the bounds.
+    pub records_scaled: u64,
+    /// Records collected before round 0, for each learner.
+    pub warmup: u64,
+    /// Records a round, for each learner.
+    pub batch: u64,
+    /// Whether records were drawn again when they ran out.
+    pub repeat: bool,
+}
+
+/// One learner in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct LearnerSummary {
+    /// The learner.
+    pub learner: u32,
+    /// Records in its history.
+    pub records: u64,
+    /// Whether its records ran out before the last round.
+    pub ran_dry: bool,
+    /// How often its most used record was used.
+    pub draws_max: u64,
+    /// Pure ε spent on a record used once; null for Gaussian noise.
+    pub pure_epsilon: Option<f64>,
+    /// zCDP spent.
+    pub zcdp: f64,
+    /// ε at `delta` spent.
+    pub epsilon: f64,
+    /// The δ.
+    pub delta: f64,
+    /// The cap, if there is one.
+    pub cap_epsilon: Option<f64>,
+    /// Bounds for ever.
+    pub lifetime: LifetimeBudget,
+    /// The recursion used.
+    pub rule: Rule,
+    /// The kind of noise.
+    pub noise: NoiseKind,
+    /// ρ_0, the noise scale of round 0.
+    pub noise_scale: f64,
+    /// ς, the growth of the noise.
+    pub noise_exponent: f64,
+}
+
+/// What a summary needs to know beside the plan and the outcome.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// The seed of a repeatable run.
+    pub seed: Option<u64>,
+    /// The name of the data.
+    pub source: String,
+    /// Records kept for testing.
+    pub test_records: usize,
+    /// Records that were scaled into the bounds.
+    pub records_scaled: u64,
+    /// Wall-clock seconds of the rounds.
+    pub seconds: f64,
+}
+
+/// The words that mark every output of a seeded run.
+pub const NOT_PRIVATE: &str =
+    "NOT PRIVATE: the noise of this run follows from its seed and can be subtracted";
+
+impl Summary {
+    /// Sums up a run.
+    #[must_use]
+    pub fn new(plan: &Plan, outcome: &Outcome, facts: &RunFacts) -> Summary {
+        let config = &plan.config;
+        let spectrum = config.graph.spectrum();
+        let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
+        let mut summary = Summary {
+            schema_version: SCHEMA_VERSION,
+            undertone_version: env!("CARGO_PKG_VERSION"),
+            name: config.name.clone(),
+            private: facts.seed.is_none(),
+            warning: facts.seed.map(|_| NOT_PRIVATE),
+            seed: facts.seed,
+            ending: match outcome.ending {
+                Ending::Finished => "finished",
+                Ending::Interrupted => "interrupted",
+                Ending::BudgetExhausted { .. } => "budget-exhausted",
+            },
+            refusal: match &outcome.ending {
+                Ending::BudgetExhausted { learner, refusal } => {
+                    Some(format!("learner {learner}: {refusal}"))
+                }
+                Ending::Finished | Ending::Interrupted => None,
+            },
+            rounds_planned: config.rounds,
+            rounds_run: outcome.rounds_run,
+            unproven: config
+                .broken_conditions()
+                .iter()
+                .map(|broken| {
+                    format!("{}: {} = {}, {}", broken.name, broken.path, broken.found, broken.text)
+                })
+                .collect(),
+            network: NetworkSummary {
+                learners: config.graph.learners(),
+                edges: config.graph.edges(),
+                delta_2: spectrum.map(|spectrum| spectrum.delta_2),
+                delta_m: spectrum.map(|spectrum| spectrum.delta_m),
+            },
+            data: DataSummary {
+                source: facts.source.clone(),
+                parameters: plan.model.parameters(),
+                test_records: facts.test_records,
+                records_scaled: facts.records_scaled,
+                warmup: config.data.warmup,
+                batch: config.data.batch,
+                repeat: config.data.repeat,
+            },
+            first: metrics(outcome.rows.first()),
+            last: metrics(outcome.rows.last()),
+            prequential_accuracy: outcome.rows.last().and_then(|row| row.prequential_accuracy),
+            unit: UNIT,
+            learners: learner_summaries(plan, outcome),
+            privacy_statement: Vec::new(),
+            seconds: facts.seconds,
+        };
+        summary.privacy_statement = statement(&summary);
+        summary
+    }
+
+    /// The largest ε any learner has spent.
+    #[must_use]
+    pub fn epsilon_max(&self) -> f64 {
+        self.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max)
+    }
+
+    /// The largest lifetime ε, if every learner has a certificate.
+    #[must_use]
+    pub fn lifetime_epsilon_max(&self) -> Option<f64> {
+        self.learners
+            .iter()
+            .map(|learner| learner.lifetime.epsilon)
+            .try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
+    }
+}
+
+fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
+    let delta = plan.config.delta;
+    outcome
+        .learners
+        .iter()
+        .enumerate()
+        .map(|(place, learner)| {
+            let mechanism = &plan.mechanisms[place];
+            LearnerSummary {
+                learner: u32::try_from(place).unwrap_or(u32::MAX),
+                records: learner.records,
+                ran_dry: learner.ran_dry,
+                draws_max: learner.draws_max,
+                pure_epsilon: finite(learner.pure_epsilon),
+                zcdp: learner.zcdp,
+                epsilon: learner.epsilon,
+                delta,
+                cap_epsilon: plan.config.caps[place].map(|cap| match cap {
+                    Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
+                }),
+                lifetime: LifetimeBudget::of(plan, place, delta),
+                rule: mechanism.rule,
+                noise: mechanism.noise.kind,
+                noise_scale: mechanism.noise.scale.initial,
+                noise_exponent: mechanism.noise.scale.exponent,
+            }
+        })
+        .collect()
+}
+
+/// What may be promised, to whom, and what may not, in plain words.
+fn statement(summary: &Summary) -> Vec<String> {
+    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
+    let mut text = Vec::new();
+    if summary.seed.is_some() {
+        text.push(format!(
+            "{NOT_PRIVATE}. Everything below describes what the same run would promise without a seed."
+        ));
+    }
+    text.push(
+        "Unit: one record of one learner. Two histories are neighbours when one record is replaced by \
+         another and all else is equal (event level). Whoever sees every message of the network, \
+         neighbours included, can hardly tell the two apart; nobody is trusted."
+            .into(),
+    );
+    text.push(format!(
+        "Spent in {} rounds, as each learner's own account has it with the neighbours really heard: \
+         at most ε = {:.4} at δ = {delta:e}.",
+        summary.rounds_run,
+        summary.epsilon_max(),
+    ));
+    text.push(match summary.lifetime_epsilon_max() {
+        Some(epsilon) => format!(
+            "For ever: ε = {epsilon:.4} at δ = {delta:e}, however long the run goes on, as long as all \
+             neighbours are heard and records keep arriving as planned. With neighbours missing the \
+             running account above is the one that counts, and a cap is enforced on it."
+        ),
+        None => "For ever: no certificate. No finite bound over all rounds is proved for this config."
+            .into(),
+    });
+    let draws = summary.learners.iter().map(|learner| learner.draws_max).max().unwrap_or(0);
+    if draws > 1 {
+        text.push(format!(
+            "Records were drawn again: a record drawn r times pays r times the pure ε and r² times the \
+             zCDP stated here, which hold for a record used once. The most used record was drawn \
+             {draws} times."
+        ));
+    }
+    if !summary.unproven.is_empty() {
+        text.push(format!(
+            "UNPROVEN: the settings lie outside the convergence theorems ({}). Privacy does not depend \
+             on them; convergence does.",
+            summary.unproven.join("; ")
+        ));
+    }
+    text.push(
+        "Covered: every release, and all that is computed from releases, such as model.safetensors."
+            .into(),
+    );
+    text.push(
+        "Not covered: the learners' own parameters and predictions made with them; a person behind \
+         many records; how long a slow computation takes; a learner restored from an old backup. \
+         Losses, accuracies and regrets in this folder were computed from all private records, which \
+         only a simulation can do: keep rounds.csv, summary.json and report.html to yourself when the \
+         data are."
+            .into(),
+    );
+    text
+}
