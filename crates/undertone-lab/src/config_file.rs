@@ -190,6 +190,7 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.data.normalise = Some(config.data.normalise);
     raw.data.intercept = Some(config.data.intercept);
     raw.model.ridge = Some(config.model.ridge);
+    raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
     raw.privacy.rule.get_or_insert_with(|| "tight".into());

@@ -71,4 +71,10 @@ impl Shuffle {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
+
+    /// A number from [0, 1).
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
 }

@@ -4,6 +4,7 @@
 //! its decomposition is kept until it no longer halves the gradient.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use rayon::prelude::*;
 use std::sync::Arc;
 use undertone::{Domain, Memory, Round};
 use undertone_models::Model;
@@ -183,12 +184,19 @@ fn average_hessian(histories: &[Exact], theta: &[f64]) -> SymmetricEigen<f64, na
 
 fn average_gradient(histories: &mut [Exact], theta: &[f64]) -> DVector<f64> {
     let mut sum = DVector::<f64>::zeros(theta.len());
-    let mut one = vec![0.0; theta.len()];
     #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
     let share = 1.0 / histories.len() as f64;
-    for history in histories {
-        history.gradient(Round::ZERO, theta, &mut one);
-        for (slot, value) in sum.iter_mut().zip(&one) {
+    let gradients: Vec<Vec<f64>> = histories
+        .par_iter_mut()
+        .map(|history| {
+            let mut one = vec![0.0; theta.len()];
+            history.gradient(Round::ZERO, theta, &mut one);
+            one
+        })
+        .collect();
+    // Added in order, so that the result does not depend on the number of threads.
+    for one in gradients {
+        for (slot, value) in sum.iter_mut().zip(one) {
             *slot += share * value;
         }
     }

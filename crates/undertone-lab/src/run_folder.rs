@@ -78,7 +78,6 @@ pub fn write(
     save("model.safetensors", &model_bytes(&outcome.public, summary)?)?;
     save("report.html", report::html(summary, &outcome.rows).as_bytes())?;
     let staged = folder.keep();
-    // A temporary folder is private to its owner, and what stands in it is too: it stays that way.
     fs::rename(&staged, path).map_err(|error| {
         let _ = fs::remove_dir_all(&staged);
         RunFolderError::Write { path: path.into(), error }
@@ -93,7 +92,12 @@ fn staging(path: &Path) -> Result<tempfile::TempDir, RunFolderError> {
     };
     let failed = |error| RunFolderError::Write { path: parent.into(), error };
     fs::create_dir_all(parent).map_err(failed)?;
-    tempfile::Builder::new().prefix(".undertone-").tempdir_in(parent).map_err(failed)
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".undertone-");
+    // Losses and accuracies come from private records: the folder is its owner's alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(parent).map_err(failed)
 }
 
 fn config_text(config: &RawConfig, summary: &Summary) -> Result<String, RunFolderError> {

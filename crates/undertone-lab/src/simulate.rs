@@ -1,6 +1,6 @@
 //! All learners in one process: the plain loop over `observe`, `release`, `absorb`.
 
-use crate::entropy::RunEntropy;
+use crate::entropy::{RunEntropy, Shuffle};
 use crate::metrics::{Evaluator, Metrics};
 use crate::plan::Plan;
 use crate::stream::{Stream, Streams, is_regression};
@@ -140,7 +140,7 @@ pub fn simulate(
     let mut evaluator =
         Evaluator::new(&plan.model, config.domain, measured, &streams.test, is_regression(config))
             .map_err(SimulateError::TestRecord)?;
-    let mut members = gather(plan, streams.learners)?;
+    let mut members = gather(plan, streams.learners, streams.order)?;
     let mut public = PublicModel::new(plan.model.parameters());
     let mut total = Score::default();
     let mut rows = Vec::new();
@@ -186,7 +186,11 @@ pub fn simulate(
     Ok(Outcome { rows, public, learners, rounds_run, ending })
 }
 
-fn gather(plan: &Plan, streams: Vec<Stream>) -> Result<Vec<Member>, SimulateError> {
+fn gather(
+    plan: &Plan,
+    streams: Vec<Stream>,
+    mut order: Shuffle,
+) -> Result<Vec<Member>, SimulateError> {
     let config = &plan.config;
     let mut members = Vec::with_capacity(streams.len());
     for (id, stream) in config.graph.ids().zip(streams) {
@@ -199,7 +203,13 @@ fn gather(plan: &Plan, streams: Vec<Stream>) -> Result<Vec<Member>, SimulateErro
             lasso: config.model.lasso,
         };
         let memory = AnyMemory::new(config.memory, plan.model.clone())?;
-        let learner = Learner::new(setup, memory);
+        let mut learner = Learner::new(setup, memory);
+        if config.start_spread > 0.0 {
+            let start: Vec<f64> = (0..plan.model.parameters())
+                .map(|_| config.start_spread * (2.0 * order.unit() - 1.0))
+                .collect();
+            learner = learner.starting_at(&start);
+        }
         members.push(Member { learner, stream, batch: Vec::new(), ran_dry: false });
     }
     Ok(members)

@@ -23,6 +23,8 @@ pub struct Streams {
     pub test: Vec<Record>,
     /// How many records were scaled into the bounds.
     pub scaled: u64,
+    /// Goes on where dealing out stopped, for other public randomness of the run.
+    pub(crate) order: Shuffle,
 }
 
 /// The records of one learner, in the order they arrive.
@@ -163,7 +165,7 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
         learners.push(Stream::new(own, config.data.repeat));
     }
     let test = test.iter().map(|&place| records[place].clone()).collect();
-    Ok(Streams { name: dataset.name, classes: dataset.classes, learners, test, scaled })
+    Ok(Streams { name: dataset.name, classes: dataset.classes, learners, test, scaled, order })
 }
 
 /// Whether labels are numbers rather than classes.

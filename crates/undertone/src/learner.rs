@@ -161,6 +161,20 @@ impl<M: Memory> Learner<M> {
         }
     }
 
+    /// The same learner, starting at another point, moved to the nearest point of Θ.
+    ///
+    /// The start must not depend on any record: the release of round 0 is not charged.
+    ///
+    /// # Panics
+    /// After round 0 or with a point of another dimension: bugs in the caller.
+    #[must_use]
+    pub fn starting_at(mut self, start: &[f64]) -> Learner<M> {
+        assert!(self.round() == Round::ZERO && !self.released, "a start comes before everything");
+        self.theta.copy_from_slice(start);
+        self.domain.project(&mut self.theta);
+        self
+    }
+
     /// Its number in the network.
     #[must_use]
     pub fn id(&self) -> LearnerId {

@@ -42,6 +42,8 @@ pub struct Config {
     pub model: ModelSpec,
     /// Θ.
     pub domain: Domain,
+    /// Learners start at random points with coordinates up to this size; 0 starts them at zero.
+    pub start_spread: f64,
     /// How the history gradient is computed.
     pub memory: MemoryKind,
     /// λ_t and γ_t.

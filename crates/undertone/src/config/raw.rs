@@ -105,6 +105,7 @@ pub struct RawParameters {
     pub lower: Option<f64>,
     pub upper: Option<f64>,
     pub total: Option<f64>,
+    pub start_spread: Option<f64>,
 }
 
 /// `[memory]`: how the history gradient is computed.

@@ -1,6 +1,6 @@
 //! Checking each section of a config.
 
-use super::faults::{EXPONENT, FRACTION, Faults, POSITIVE, PROBABILITY};
+use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY};
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
@@ -60,6 +60,11 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         out_of_bounds,
         model,
         domain,
+        start_spread: faults.number(
+            "parameters.start_spread",
+            Some(raw.parameters.start_spread.unwrap_or(0.0)),
+            &NON_NEGATIVE,
+        ),
         memory,
         schedule,
         noise_kind,

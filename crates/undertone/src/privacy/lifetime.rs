@@ -21,9 +21,9 @@ pub enum NoCertificate {
         "no records arrive after the warm-up, so a record's weight in the history never shrinks"
     )]
     NoNewRecords,
-    /// The coupling decays too fast, or there are no neighbours, to forget a record.
+    /// A record is not forgotten fast enough: no neighbours, or too weak a coupling for the step.
     #[error(
-        "the coupling is too weak to contract: needs neighbours and a coupling exponent below 1"
+        "no contraction sets in within {SEARCH_LIMIT} rounds: needs neighbours, a coupling exponent below 1, and a coupling that outweighs the step"
     )]
     NoContraction,
     /// The bound decays too slowly for the sum over all rounds to be finite.
