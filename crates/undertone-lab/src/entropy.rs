@@ -18,7 +18,7 @@ impl RunEntropy {
     #[must_use]
     pub fn new(seed: Option<u64>) -> RunEntropy {
         match seed {
-            Some(seed) => RunEntropy::Seeded(SeededEntropy { seed }),
+            Some(seed) => RunEntropy::Seeded(SeededEntropy::new(seed)),
             None => RunEntropy::System(OsEntropy),
         }
     }
@@ -39,6 +39,14 @@ impl Entropy for RunEntropy {
 #[derive(Clone, Copy, Debug)]
 pub struct SeededEntropy {
     seed: u64,
+}
+
+impl SeededEntropy {
+    /// The keys that belong to a seed. NOT PRIVATE.
+    #[must_use]
+    pub fn new(seed: u64) -> SeededEntropy {
+        SeededEntropy { seed }
+    }
 }
 
 impl Entropy for SeededEntropy {

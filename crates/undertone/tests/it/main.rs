@@ -4,6 +4,7 @@
 mod noise_attack;
 mod noise_coordinates;
 mod noise_golden;
+mod round;
 
 use undertone::noise::{
     Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb,

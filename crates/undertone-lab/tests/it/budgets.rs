@@ -1,0 +1,140 @@
+//! Budgets against an independent computation, written from the formulas alone.
+
+use crate::{preset, run};
+use undertone::config::OneOrEach;
+use undertone::privacy::epsilon_from_zcdp;
+use undertone_lab::Plan;
+use undertone_lab::budget::budget;
+
+/// The numbers of a logistic config that the cost follows from.
+struct Facts {
+    n: f64,
+    radius: f64,
+    smoothness: f64,
+    convexity: f64,
+    spread: f64,
+    step: (f64, f64),
+    coupling: (f64, f64),
+    weight: f64,
+    warmup: f64,
+    batch: f64,
+    scale: (f64, f64),
+}
+
+/// zCDP and pure ε of releases 1 … last, straight from method.md §3.
+fn recompute(facts: &Facts, last: u64) -> (f64, f64) {
+    let machine = facts.n.sqrt() * facts.radius / 2f64.powi(50);
+    let (mut phi, mut zcdp, mut pure) = (0.0f64, 0.0, 0.0);
+    for t in 0..=last {
+        let x = t as f64 + 1.0;
+        let noise = facts.scale.0 * x.powf(facts.scale.1);
+        if t > 0 {
+            let ratio = (phi + machine) / noise;
+            zcdp += ratio * ratio / 2.0;
+            pure += facts.n.sqrt() * ratio;
+        }
+        let lambda = facts.step.0 / x.powf(facts.step.1);
+        let attraction = facts.weight * facts.coupling.0 / x.powf(facts.coupling.1);
+        let fast = (1.0 - attraction - lambda * facts.smoothness).abs();
+        let slow = (1.0 - attraction - lambda * facts.convexity).abs();
+        phi = fast.max(slow) * phi + lambda * facts.spread / (facts.warmup + facts.batch * x);
+    }
+    (zcdp, pure)
+}
+
+/// ε from zCDP by a plain scan over Rényi orders.
+fn convert(zcdp: f64, delta: f64) -> f64 {
+    (1..2_000_000)
+        .map(|step| {
+            let order = 1.0 + f64::from(step) * 1e-4;
+            zcdp * order + (1.0 - 1.0 / order).ln() - (delta * order).ln() / (order - 1.0)
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn default_facts(scale: f64) -> Facts {
+    Facts {
+        n: 112.0,
+        radius: 20.0,
+        smoothness: 0.251,
+        convexity: 0.001,
+        spread: 2.0,
+        step: (8.0, 0.55),
+        coupling: (2.5, 0.52),
+        weight: 0.5,
+        warmup: 300.0,
+        batch: 1.0,
+        scale: (scale, 0.01),
+    }
+}
+
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() < tolerance, "found {found}, expected {expected}");
+}
+
+#[test]
+fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let (plan, outcome) = run(&loaded.config, 1, 10);
+    for learner in &outcome.learners {
+        let (zcdp, pure) = recompute(&default_facts(plan.scales()[0]), 119);
+        close(learner.zcdp, zcdp, 1e-9);
+        close(learner.pure_epsilon, pure, 1e-9);
+        close(learner.epsilon, convert(zcdp, 1e-6), 1e-7);
+    }
+}
+
+#[test]
+fn a_wrong_recursion_would_be_noticed() {
+    // Control: one per cent less spread must not pass the test above.
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let (plan, outcome) = run(&loaded.config, 1, 10);
+    let facts = Facts { spread: 1.98, ..default_facts(plan.scales()[0]) };
+    let (zcdp, _) = recompute(&facts, 119);
+    assert!((outcome.learners[0].zcdp / zcdp - 1.0).abs() > 1e-3);
+}
+
+#[test]
+fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
+    for epsilon in [0.5, 2.0, 8.0] {
+        let loaded = preset("mushrooms", |raw| raw.privacy.epsilon = Some(OneOrEach::One(epsilon)));
+        let plan = Plan::new(loaded.config).unwrap();
+        let report = budget(&plan, 800, 1e-6);
+        for learner in &report.learners {
+            let lifetime = learner.lifetime.epsilon.unwrap();
+            assert!(lifetime <= epsilon && lifetime > epsilon * (1.0 - 1e-6), "{lifetime}");
+            assert!(learner.epsilon < lifetime);
+            // A million rounds stay below the certificate, which is not far above them.
+            let (zcdp, _) = recompute(&default_facts(learner.noise_scale), 1_000_000);
+            let long = epsilon_from_zcdp(zcdp, 1e-6);
+            assert!(long <= lifetime && long > 0.99 * lifetime, "{long} {lifetime}");
+        }
+    }
+}
+
+#[test]
+fn learners_may_choose_their_own_budgets() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
+    });
+    let plan = Plan::new(loaded.config).unwrap();
+    let scales = plan.scales();
+    assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
+    let report = budget(&plan, 100, 1e-6);
+    for (learner, target) in report.learners.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
+        assert!(learner.lifetime.epsilon.unwrap() <= target);
+    }
+}
+
+#[test]
+fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
+    let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
+    let tight = budget(&Plan::new(loaded.config.clone()).unwrap(), 2000, 1e-6);
+    let mut config = loaded.config;
+    config.rule = undertone::privacy::Rule::Theorem5ii;
+    let paper = budget(&Plan::new(config).unwrap(), 2000, 1e-6);
+    assert!(tight.unproven);
+    assert!(tight.learners[0].pure_epsilon.unwrap() < 1e5);
+    assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);
+    assert!(paper.learners[0].lifetime.epsilon.is_none());
+}

@@ -1,0 +1,30 @@
+//! Integration tests of the lab, through its public interface only.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
+
+mod budgets;
+mod runs;
+mod sensitivity;
+mod tidy;
+
+use std::path::Path;
+use undertone::config::{Config, RawConfig};
+use undertone_lab::config_file::{LoadedConfig, Overrides, load_preset};
+use undertone_lab::{Outcome, Plan, RunEntropy, simulate, stream};
+
+/// A preset, changed.
+fn preset(name: &str, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
+    let mut loaded = load_preset(name, &Overrides::default()).unwrap();
+    change(&mut loaded.raw);
+    loaded.config = Config::try_from(&loaded.raw).unwrap();
+    loaded
+}
+
+/// Runs a config with a seed, measuring about `rows` rounds.
+fn run(config: &Config, seed: u64, rows: u64) -> (Plan, Outcome) {
+    let plan = Plan::new(config.clone()).unwrap();
+    let streams = stream::load(&plan.config, Path::new("."), seed).unwrap();
+    let entropy = RunEntropy::new(Some(seed));
+    let outcome =
+        simulate(&plan, streams, entropy, rows, |_| std::ops::ControlFlow::Continue(())).unwrap();
+    (plan, outcome)
+}

@@ -1,0 +1,321 @@
+//! Whole simulations: they learn, repeat, stop, refuse and leave the right files behind.
+
+use crate::{preset, run};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use undertone::config::OneOrEach;
+use undertone_lab::config_file::{LoadedConfig, Overrides, load_file, load_preset, resolved};
+use undertone_lab::{
+    Ending, Outcome, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+};
+
+#[test]
+fn the_default_run_learns_privately() {
+    let loaded = preset("mushrooms", |_| ());
+    let (plan, outcome) = run(&loaded.config, 1, 4);
+    assert_eq!(outcome.ending, Ending::Finished);
+    let (first, last) = (&outcome.rows[0].metrics, &outcome.rows.last().unwrap().metrics);
+    assert!(last.tracking_error < 0.6 * first.tracking_error);
+    assert!(last.test_accuracy_public.unwrap() > 0.93);
+    assert!(last.test_accuracy_private.unwrap() > 0.93);
+    assert!(last.test_accuracy_optimum.unwrap() > 0.97);
+    assert!(last.instantaneous_regret > 0.0 && last.consensus_error > 0.0);
+    let lifetime = plan.lifetimes[0].unwrap().total.zcdp;
+    assert!(
+        outcome.learners.iter().all(|learner| learner.zcdp <= lifetime && learner.epsilon <= 8.0)
+    );
+    assert!(outcome.learners.iter().all(|learner| learner.draws_max == 1), "one pass");
+    assert!(outcome.learners.iter().all(|learner| !learner.ran_dry));
+}
+
+#[test]
+fn without_neighbours_worth_hearing_nobody_can_tell_the_classes_apart() {
+    // Control: if the coupling carried nothing, each learner would know one class only.
+    let loaded = preset("mushrooms", |raw| {
+        raw.schedule.coupling = Some(1e-6);
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(1e-3));
+        raw.privacy.epsilon = None;
+        raw.rounds = Some(200);
+    });
+    let (_, outcome) = run(&loaded.config, 1, 1);
+    assert!(outcome.rows.last().unwrap().metrics.test_accuracy_private.unwrap() < 0.65);
+}
+
+#[test]
+fn a_seed_repeats_a_run_bit_for_bit_whatever_the_threads() {
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(40));
+    let bits = |outcome: &Outcome| -> Vec<u64> {
+        outcome.public.values().iter().map(|value| value.to_bits()).collect()
+    };
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let one = pool(1).install(|| run(&loaded.config, 5, 1).1);
+    let two = pool(2).install(|| run(&loaded.config, 5, 1).1);
+    let other = run(&loaded.config, 6, 1).1;
+    assert_eq!(bits(&one), bits(&two));
+    assert_ne!(bits(&one), bits(&other));
+}
+
+#[test]
+fn a_run_without_a_seed_is_never_the_same_twice() {
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(3));
+    let once = || {
+        let plan = Plan::new(loaded.config.clone()).unwrap();
+        let streams = stream::load(&plan.config, Path::new("."), 0).unwrap();
+        let go = |_: &_| ControlFlow::Continue(());
+        simulate(&plan, streams, RunEntropy::new(None), 1, go).unwrap().public
+    };
+    assert_ne!(once(), once());
+}
+
+#[test]
+fn a_cap_below_the_cost_ends_the_run_and_is_never_passed() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(0.43));
+        raw.privacy.epsilon = Some(OneOrEach::One(3.0));
+    });
+    let (_, outcome) = run(&loaded.config, 1, 4);
+    assert!(matches!(outcome.ending, Ending::BudgetExhausted { .. }));
+    assert!(outcome.rounds_run > 2 && outcome.rounds_run < 800);
+    assert!(outcome.learners.iter().all(|learner| learner.epsilon <= 3.0));
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let loaded = preset("mushrooms", |_| ());
+    let plan = Plan::new(loaded.config).unwrap();
+    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let outcome = simulate(&plan, streams, RunEntropy::new(Some(1)), 2000, |row| {
+        if row.round == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert_eq!(
+        (outcome.ending, outcome.rounds_run, outcome.rows.len()),
+        (Ending::Interrupted, 10, 10)
+    );
+}
+
+#[test]
+fn records_drawn_again_are_counted_and_said() {
+    let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(1500));
+    let (plan, outcome) = run(&loaded.config, 1, 2);
+    assert_eq!(outcome.learners[0].draws_max, 2);
+    let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
+    let statement = summary.privacy_statement.join("\n");
+    assert!(statement.contains("drawn 2 times") && statement.contains("UNPROVEN"));
+    assert!(statement.contains("NOT PRIVATE"));
+}
+
+#[test]
+fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.data.test_fraction = Some(0.9);
+        raw.data.warmup = Some(50);
+        raw.rounds = Some(300);
+        raw.privacy.epsilon = None;
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(1.0));
+    });
+    let (plan, outcome) = run(&loaded.config, 1, 1);
+    assert!(outcome.learners[0].ran_dry);
+    let planned = undertone::privacy::planned_cost(&plan.mechanisms[0], 299).zcdp;
+    assert!(outcome.learners[0].zcdp > planned, "h_t stopped growing");
+}
+
+fn facts(seed: Option<u64>) -> RunFacts {
+    RunFacts { seed, source: "mushrooms".into(), test_records: 1, records_scaled: 0, seconds: 1.0 }
+}
+
+fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
+    let plan = Plan::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let go = |_: &_| ControlFlow::Continue(());
+    let outcome = simulate(&plan, streams, RunEntropy::new(seed), 10, go).unwrap();
+    let summary = Summary::new(&plan, &outcome, &facts(seed));
+    run_folder::write(folder, &resolved(loaded, &plan.scales()), &outcome, &summary).unwrap();
+    summary
+}
+
+#[test]
+fn the_run_folder_holds_all_files_and_marks_seeded_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
+    let seeded = scratch.path().join("seeded");
+    let private = scratch.path().join("deep/private");
+    write(&loaded, Some(3), &seeded);
+    write(&loaded, None, &private);
+    for name in ["config.toml", "rounds.csv", "summary.json", "model.safetensors", "report.html"] {
+        let text = |folder: &Path| {
+            String::from_utf8_lossy(&fs::read(folder.join(name)).unwrap()).into_owned()
+        };
+        assert!(text(&seeded).contains("NOT PRIVATE"), "{name} of a seeded run");
+        assert!(!text(&private).contains("NOT PRIVATE"), "{name} of a private run");
+    }
+    let again = run_folder::check(&seeded).unwrap_err().to_string();
+    assert!(again.contains("exists already"), "{again}");
+    let leftovers: Vec<_> =
+        fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(leftovers.len(), 2, "{leftovers:?}");
+}
+
+#[test]
+fn the_resolved_config_runs_again_with_the_same_result() {
+    let scratch = tempfile::tempdir().unwrap();
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
+    let first = write(&loaded, Some(3), &scratch.path().join("first"));
+    let reloaded =
+        load_file(&scratch.path().join("first/config.toml"), &Overrides::default()).unwrap();
+    let second = write(&reloaded, Some(3), &scratch.path().join("second"));
+    assert_eq!(first.last, second.last);
+    assert_eq!(first.learners[0].zcdp.to_bits(), second.learners[0].zcdp.to_bits());
+}
+
+#[test]
+fn only_the_public_model_is_written_as_a_model() {
+    let scratch = tempfile::tempdir().unwrap();
+    let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
+    let plan = Plan::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let go = |_: &_| ControlFlow::Continue(());
+    let outcome = simulate(&plan, streams, RunEntropy::new(Some(1)), 10, go).unwrap();
+    let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
+    let folder = scratch.path().join("run");
+    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary).unwrap();
+    let bytes = fs::read(folder.join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.names(), ["theta"]);
+    let values: Vec<f64> = file
+        .tensor("theta")
+        .unwrap()
+        .data()
+        .chunks_exact(8)
+        .map(|chunk| f64::from_le_bytes(chunk.try_into().unwrap()))
+        .collect();
+    assert_eq!(values, outcome.public.values());
+}
+
+/// A regression file: the label follows the first feature.
+fn regression_csv(folder: &Path) -> std::path::PathBuf {
+    let mut text = String::from("x,y,kind,target\n");
+    for i in 0..400 {
+        let x = f64::from(i % 21) / 20.0 - 0.5;
+        let y = f64::from(i % 13) / 12.0 - 0.5;
+        let kind = if i % 3 == 0 { "a" } else { "b" };
+        text.push_str(&format!("{x},{y},{kind},{}\n", 0.8 * x - 0.3 * y));
+    }
+    let path = folder.join("table.csv");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn every_loss_and_memory_runs_from_a_config() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = regression_csv(scratch.path());
+    let settings = [
+        ("ridge", None, None, "exact"),
+        ("ridge", None, None, "moments"),
+        ("lasso", None, None, "moments"),
+        ("polynomial", Some(2), None, "moments"),
+        ("power", Some(4), None, "exact"),
+        ("huber", None, Some(0.2), "exact"),
+    ];
+    for (loss, degree, threshold, memory) in settings {
+        let loaded = preset("mushrooms", |raw| {
+            raw.rounds = Some(30);
+            raw.data.source = Some(path.display().to_string());
+            raw.data.label = Some("target".into());
+            raw.data.partition = Some("iid".into());
+            raw.data.warmup = Some(5);
+            raw.data.normalise = None;
+            raw.bounds.feature_norm = Some(1.3);
+            raw.bounds.label = Some(1.0);
+            raw.model.loss = Some(loss.into());
+            raw.model.features = Some(4);
+            raw.model.degree = degree;
+            raw.model.threshold = threshold;
+            raw.model.lasso = (loss == "lasso").then_some(0.01);
+            raw.parameters.radius = Some(1.5);
+            raw.memory.kind = Some(memory.into());
+            raw.schedule.step = Some(0.05);
+        });
+        let (_, outcome) = run(&loaded.config, 1, 5);
+        let last = &outcome.rows.last().unwrap().metrics;
+        assert_eq!(outcome.ending, Ending::Finished, "{loss} {memory}");
+        assert!(last.test_loss_public.unwrap().is_finite() && last.test_accuracy_public.is_none());
+        assert!(
+            last.tracking_error.is_finite() && last.instantaneous_regret > -1e-9,
+            "{loss} {memory}"
+        );
+    }
+}
+
+#[test]
+fn logistic_runs_with_each_of_its_memories_and_softmax_with_exact() {
+    let gradient_paths =
+        [("exact", None, None), ("anchored", None, Some(0.01)), ("polynomial", Some(2), None)];
+    for (kind, degree, tolerance) in gradient_paths {
+        let loaded = preset("mushrooms", |raw| {
+            raw.rounds = Some(25);
+            raw.memory.kind = Some(kind.into());
+            raw.memory.degree = degree;
+            raw.memory.tolerance = tolerance;
+            raw.noise.calibrate = Some("rounds".into());
+        });
+        let (plan, outcome) = run(&loaded.config, 1, 5);
+        assert_eq!(outcome.ending, Ending::Finished, "{kind}");
+        assert_eq!(
+            plan.lifetimes[0].is_ok(),
+            kind == "exact",
+            "a constant error has no certificate"
+        );
+    }
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(25);
+        raw.model.loss = Some("softmax".into());
+        raw.model.classes = Some(2);
+    });
+    assert_eq!(run(&loaded.config, 1, 2).1.ending, Ending::Finished);
+}
+
+#[test]
+fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
+    let refuse = |change: &dyn Fn(&mut undertone::config::RawConfig)| {
+        let loaded = preset("mushrooms", |raw| change(raw));
+        stream::load(&loaded.config, Path::new("."), 0).unwrap_err().to_string()
+    };
+    let text = refuse(&|raw| raw.model.features = Some(111));
+    assert_eq!(text, "model.features = 111: the data have 112 features");
+    let text = refuse(&|raw| {
+        raw.model.loss = Some("softmax".into());
+        raw.model.classes = Some(3);
+    });
+    assert_eq!(text, "the loss needs 3 classes, and the data have 2");
+    let text = refuse(&|raw| raw.data.source = Some("nowhere.csv".into()));
+    assert!(text.contains("nowhere.csv: no such file"), "{text}");
+    let text = refuse(&|raw| raw.data.warmup = Some(100_000));
+    assert!(text.contains("the warm-up takes 100000"), "{text}");
+    let text = refuse(&|raw| {
+        raw.data.normalise = None;
+        raw.data.centre = None;
+        raw.bounds.out_of_bounds = Some("refuse".into());
+    });
+    assert!(text.contains("record 1") || text.contains("line 1"), "{text}");
+}
+
+#[test]
+fn overrides_change_the_preset() {
+    let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), delta: None };
+    let loaded = load_preset("mushrooms", &overrides).unwrap();
+    assert_eq!(loaded.config.rounds, 7);
+    let plan = Plan::new(loaded.config).unwrap();
+    assert!(plan.scales()[0] > 1.0, "a smaller budget needs more noise");
+    assert!(
+        load_preset("mushroom", &Overrides::default())
+            .unwrap_err()
+            .to_string()
+            .contains("paper-mushrooms")
+    );
+}

@@ -1,0 +1,165 @@
+//! Two histories that differ in one record never drift further apart than the accountant claims.
+
+use std::sync::Arc;
+use undertone::noise::NoiseKind;
+use undertone::privacy::{Mechanism, NoiseLaw, Rule};
+use undertone::{
+    DataBounds, Domain, Learner, LearnerId, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
+    Release, Schedule,
+};
+use undertone_lab::SeededEntropy;
+use undertone_models::memory::error_bound;
+use undertone_models::{AnyMemory, Features, Model, Record};
+
+const DIMENSION: usize = 4;
+const ROUNDS: u64 = 120;
+
+struct Case {
+    loss: Loss,
+    ridge: f64,
+    lasso: f64,
+    memory: MemoryKind,
+    domain: Domain,
+    step: f64,
+}
+
+fn cases() -> Vec<Case> {
+    let ball = Domain::Ball { radius: 2.0 };
+    let case =
+        |loss, memory| Case { loss, ridge: 0.01, lasso: 0.0, memory, domain: ball, step: 1.0 };
+    let tolerance = PowerLaw::decaying(0.01, 0.5);
+    vec![
+        case(Loss::Logistic, MemoryKind::Exact),
+        case(Loss::Logistic, MemoryKind::Anchored { tolerance }),
+        case(Loss::Logistic, MemoryKind::Polynomial { degree: 2 }),
+        case(Loss::Squared, MemoryKind::Moments),
+        Case { lasso: 0.05, ..case(Loss::Squared, MemoryKind::Moments) },
+        case(Loss::Huber { threshold: 0.5 }, MemoryKind::Exact),
+        // A step so long that the recursion expands.
+        Case { step: 12.0, ..case(Loss::Logistic, MemoryKind::Exact) },
+        Case {
+            domain: Domain::Box { lower: -0.5, upper: 0.7 },
+            ..case(Loss::Squared, MemoryKind::Exact)
+        },
+        Case { domain: Domain::Simplex { total: 1.0 }, ..case(Loss::Squared, MemoryKind::Exact) },
+    ]
+}
+
+fn twin(case: &Case, mechanism: Mechanism, model: &Arc<Model>) -> Learner<AnyMemory> {
+    let setup = LearnerSetup {
+        id: LearnerId(0),
+        neighbours: vec![(LearnerId(1), 0.3), (LearnerId(2), 0.3)],
+        mechanism,
+        cap: None,
+        domain: case.domain,
+        lasso: case.lasso,
+    };
+    Learner::new(setup, AnyMemory::new(case.memory, Arc::clone(model)).unwrap())
+}
+
+/// A record on the edge of the bounds: the worst there is.
+fn record(t: u64, sign: f64, regression: bool) -> Record {
+    let angle = t as f64 * 0.7;
+    let direction = [angle.sin(), angle.cos(), 0.0, 0.0];
+    let features = Features::Dense(direction.map(|x| x * sign * (1.0 - 1e-12)).into());
+    let positive = angle.sin() > 0.0;
+    let label =
+        if regression { if positive { 1.0 } else { -1.0 } } else { f64::from(u8::from(positive)) };
+    Record { features, label }
+}
+
+/// The largest ratio of the distance found to the distance claimed, over all rounds.
+fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
+    let regression = !matches!(case.loss, Loss::Logistic | Loss::Softmax { .. });
+    let spec = ModelSpec {
+        loss: case.loss,
+        features: DIMENSION,
+        degree: 1,
+        ridge: case.ridge,
+        lasso: case.lasso,
+    };
+    let bounds =
+        DataBounds { feature_norm: 1.0, label: 1.0, radius: case.domain.radius(DIMENSION) };
+    let model = Arc::new(Model::new(spec, bounds).unwrap());
+    let mechanism = Mechanism {
+        dimension: DIMENSION,
+        radius: bounds.radius,
+        constants: spec.constants(&bounds),
+        schedule: Schedule {
+            step: PowerLaw::decaying(case.step, 0.77),
+            coupling: PowerLaw::decaying(1.0, 0.65),
+        },
+        weight: 0.6,
+        weight_min: 0.6,
+        warmup: 0,
+        batch: 1,
+        memory_error: error_bound(case.memory, &model).unwrap(),
+        noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
+        rule: Rule::Tight,
+    };
+    let mut twins = [twin(case, mechanism, &model), twin(case, mechanism, &model)];
+    // Neighbours whose releases both twins hear: they never learn, only add noise.
+    let mut others: Vec<Learner<AnyMemory>> = [1, 2]
+        .map(|id| {
+            let setup = LearnerSetup {
+                id: LearnerId(id),
+                neighbours: Vec::new(),
+                mechanism,
+                cap: None,
+                domain: case.domain,
+                lasso: 0.0,
+            };
+            Learner::new(setup, AnyMemory::new(case.memory, Arc::clone(&model)).unwrap())
+        })
+        .into();
+    let mut entropy = SeededEntropy::new(11);
+    let mut worst: f64 = 0.0;
+    for t in 0..ROUNDS {
+        for (place, twin) in twins.iter_mut().enumerate() {
+            let changed = place == 1 && t == changed_round;
+            let mut own = record(t, 1.0, regression);
+            if changed {
+                own = record(t, -1.0, regression);
+                own.label = record(t, 1.0, regression).label;
+            }
+            twin.observe(&[own]).unwrap();
+            twin.release(&mut entropy).unwrap();
+        }
+        let heard: Vec<Release> =
+            others.iter_mut().map(|other| other.release(&mut entropy).unwrap()).collect();
+        for twin in &mut twins {
+            twin.absorb(&[&heard[0], &heard[1]]);
+        }
+        for other in &mut others {
+            other.absorb(&[]);
+        }
+        let [left, right] = &twins;
+        let distance: f64 = left
+            .private_parameters()
+            .iter()
+            .zip(right.private_parameters())
+            .map(|(a, b)| (a - b) * (a - b))
+            .sum::<f64>()
+            .sqrt();
+        let claimed = left.accountant().sensitivity() + mechanism.machine_sensitivity();
+        worst = worst.max(distance / claimed);
+    }
+    worst
+}
+
+#[test]
+fn twin_histories_stay_within_the_claimed_sensitivity() {
+    for (place, case) in cases().iter().enumerate() {
+        for changed_round in [0, 1, 7, 60] {
+            let worst = worst_ratio(case, changed_round);
+            assert!(worst <= 1.0, "case {place}, record {changed_round}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn an_account_that_claimed_half_would_be_caught() {
+    // Control: if the claim were halved, some case must break it, or the test above proves nothing.
+    let worst = cases().iter().map(|case| worst_ratio(case, 0)).fold(0.0, f64::max);
+    assert!(worst > 0.5, "{worst}");
+}
