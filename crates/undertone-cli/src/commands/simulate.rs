@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
     let overrides = Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: None };
     let loaded = arguments.source.load(&overrides)?;
     let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&loaded.config.name));
@@ -54,10 +58,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if talk {
         introduce(&plan, &streams.name, arguments.seed)?;
     }
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for Ctrl-C")?;
     let mut facts = RunFacts {
         seed: arguments.seed,
         source: streams.name.clone(),

@@ -1,0 +1,291 @@
+//! The command as a person meets it: right and wrong arguments, good and bad files, exit codes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+struct Shell {
+    folder: TempDir,
+}
+
+impl Shell {
+    fn new() -> Shell {
+        Shell { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_undertone"))
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .unwrap()
+    }
+
+    /// Runs and expects an exit code; gives stdout and stderr.
+    fn expect(&self, code: i32, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+        assert!(!err.contains("panicked"), "{err}");
+        (out, err)
+    }
+
+    /// Writes a starter config with lines replaced.
+    fn config(&self, name: &str, changes: &[(&str, &str)]) -> String {
+        self.expect(0, &["new", name]);
+        let path = self.path().join(format!("{name}.toml"));
+        let mut text = fs::read_to_string(&path).unwrap();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from} is in the starter config");
+            text = text.replacen(from, to, 1);
+        }
+        fs::write(&path, text).unwrap();
+        format!("{name}.toml")
+    }
+}
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let (out, _) = Shell::new().expect(0, &["--help"]);
+    for word in ["simulate", "budget", "new", "Exit codes"] {
+        assert!(out.contains(word), "{out}");
+    }
+}
+
+#[test]
+fn a_starter_config_runs_as_it_is_and_is_never_overwritten() {
+    let shell = Shell::new();
+    let (out, _) = shell.expect(0, &["new", "mine"]);
+    assert!(out.contains("mine.toml"));
+    shell.expect(0, &["simulate", "mine.toml", "--rounds", "5", "--quiet"]);
+    assert!(shell.path().join("runs/mine-1/report.html").exists());
+    let (_, err) = shell.expect(2, &["new", "mine"]);
+    assert!(err.contains("cannot create mine.toml"), "{err}");
+    shell.expect(0, &["new", "paper", "--preset", "paper-mushrooms"]);
+    shell.expect(0, &["budget", "paper.toml"]);
+}
+
+#[test]
+fn a_seed_repeats_the_summary_and_marks_it() {
+    let shell = Shell::new();
+    let summary = |folder: &str| -> serde_json::Value {
+        let arguments = ["simulate", "--seed", "1", "--rounds", "12", "--json", "--out", folder];
+        let mut value: serde_json::Value =
+            serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
+        value["seconds"] = 0.into();
+        value
+    };
+    let (first, second) = (summary("a"), summary("b"));
+    assert_eq!(first, second);
+    assert_eq!(first["schema_version"], 1);
+    assert_eq!(first["private"], false);
+    assert!(first["warning"].as_str().unwrap().starts_with("NOT PRIVATE"));
+    assert_eq!(first["learners"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn the_numbers_to_hold_come_out_of_the_budget_command() {
+    let shell = Shell::new();
+    let path = shell.config(
+        "hold",
+        &[
+            ("rounds = 800", "rounds = 2000\nunproven = true"),
+            ("weight = 0.25", "weight = 0.3"),
+            ("warmup = 300", "warmup = 0"),
+            ("ridge = 0.001", "ridge = 0.0"),
+            ("radius = 20.0", "radius = 1e5"),
+            ("step = 8.0", "step = 1.0"),
+            ("step_exponent = 0.55", "step_exponent = 0.77"),
+            ("coupling = 2.5", "coupling = 1.0"),
+            ("coupling_exponent = 0.52", "coupling_exponent = 0.65"),
+            ("exponent = 0.01 ", "exponent = 0.11 "),
+            ("calibrate = \"lifetime\"", "scale = 1.0"),
+            ("epsilon = 8.0", "# no cap"),
+        ],
+    );
+    let number = |rule: &str, key: &str| -> f64 {
+        let arguments = ["budget", "--config", &path, "--json", "--rule", rule, "--delta", "1e-6"];
+        let report: serde_json::Value =
+            serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
+        assert_eq!(report["learners"][0]["rule"], rule);
+        report["learners"][0][key].as_f64().unwrap()
+    };
+    for (rule, key, expected) in [
+        ("tight", "pure_epsilon", 241.75),
+        ("tight", "zcdp", 7.1535),
+        ("tight", "epsilon", 25.86),
+        ("theorem5i", "pure_epsilon", 20_575.0),
+        ("theorem5ii", "pure_epsilon", 412.88),
+    ] {
+        let found = number(rule, key);
+        assert!((found / expected - 1.0).abs() < 2e-4, "{rule} {key}: {found}");
+    }
+    let arguments = ["budget", "--config", &path, "--json", "--rule", "theorem5i"];
+    let report: serde_json::Value = serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
+    assert!(report["learners"][0]["lifetime"]["pure_epsilon"].is_null());
+}
+
+#[test]
+fn an_exhausted_budget_has_its_own_exit_code_and_keeps_what_was_learnt() {
+    let shell = Shell::new();
+    let path = shell.config("tight", &[("calibrate = \"lifetime\"", "scale = 0.4")]);
+    let (_, err) =
+        shell.expect(3, &["simulate", &path, "--epsilon", "2", "--quiet", "--out", "spent"]);
+    assert!(err.contains("budget exhausted: learner"), "{err}");
+    let summary = fs::read_to_string(shell.path().join("spent/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["ending"], "budget-exhausted");
+    assert!(summary["learners"][0]["epsilon"].as_f64().unwrap() <= 2.0);
+}
+
+#[test]
+fn all_faults_of_a_config_are_reported_at_once_and_nothing_is_written() {
+    let shell = Shell::new();
+    let path = shell.config(
+        "bad",
+        &[
+            ("delta = 1e-6", "delta = 2.0\nepsilom = 3"),
+            ("feature_norm = 1.0", "feature_norm = -1.0"),
+            ("loss = \"logistic\"", "loss = \"logit\""),
+            ("[memory]", "[memmory]"),
+        ],
+    );
+    let (_, err) = shell.expect(2, &["simulate", &path]);
+    for part in [
+        "privacy.delta = 2",
+        "privacy.epsilom: unknown key",
+        "bounds.feature_norm = -1",
+        "model.loss = \"logit\"",
+        "memmory: unknown key",
+    ] {
+        assert!(err.contains(part), "{part} not in\n{err}");
+    }
+    assert!(!shell.path().join("runs").exists());
+}
+
+#[test]
+fn schedules_outside_the_theorems_are_refused_unless_asked_for() {
+    let shell = Shell::new();
+    let path = shell.config("outside", &[("weight = 0.25", "weight = 0.3")]);
+    let (_, err) = shell.expect(2, &["budget", &path]);
+    assert!(err.contains("Assumption 2") && err.contains("unproven = true"), "{err}");
+    let path = shell.config(
+        "allowed",
+        &[("weight = 0.25", "weight = 0.3"), ("rounds = 800", "rounds = 5\nunproven = true")],
+    );
+    let (out, _) = shell.expect(0, &["simulate", &path, "--out", "run"]);
+    assert!(out.contains("UNPROVEN"), "{out}");
+    let report = fs::read_to_string(shell.path().join("run/report.html")).unwrap();
+    assert!(report.contains("UNPROVEN"));
+}
+
+#[test]
+fn bad_arguments_and_files_get_a_clear_message_and_code_2() {
+    let shell = Shell::new();
+    let cases: [(&[&str], &str); 9] = [
+        (&["simulate", "missing.toml"], "cannot read missing.toml"),
+        (&["simulate", "."], "cannot read"),
+        (&["simulate", "--preset", "nothing"], "possible values"),
+        (&["simulate", "--rounds", "0"], "rounds = 0"),
+        (&["simulate", "--rounds", "-3"], "unexpected argument"),
+        (&["simulate", "--epsilon", "nan"], "privacy.epsilon"),
+        (&["simulate", "--epsilon", "0"], "privacy.epsilon = 0"),
+        (&["budget", "--delta", "0"], "privacy.delta = 0"),
+        (&["dance"], "unrecognized subcommand"),
+    ];
+    for (arguments, part) in cases {
+        let (_, err) = shell.expect(2, arguments);
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    }
+    fs::write(shell.path().join("not.toml"), "rounds = [1,").unwrap();
+    let (_, err) = shell.expect(2, &["budget", "not.toml"]);
+    assert!(err.contains("line 1") || err.contains("1 |"), "{err}");
+    fs::write(shell.path().join("binary.toml"), [0u8, 255, 254]).unwrap();
+    shell.expect(2, &["budget", "binary.toml"]);
+    fs::create_dir(shell.path().join("taken")).unwrap();
+    let (_, err) = shell.expect(2, &["simulate", "--out", "taken", "--rounds", "2"]);
+    assert!(err.contains("exists already"), "{err}");
+}
+
+#[test]
+fn bad_rows_are_named_by_line_and_never_shown() {
+    let shell = Shell::new();
+    let path = shell.config(
+        "rows",
+        &[
+            ("source = \"mushrooms\"", "source = \"rows.csv\"\nlabel = \"y\""),
+            ("features = 112", "features = 2"),
+            ("warmup = 300", "warmup = 1"),
+        ],
+    );
+    let mut text = String::from("a,b,y\n");
+    for i in 0..60 {
+        text.push_str(&format!("{},0.5,{}\n", f64::from(i) / 60.0, i % 2));
+    }
+    for (bad, part) in [
+        ("NaN,0.5,1\n", "rows.csv:62"),
+        ("0.125,31.25\n", "rows.csv:62"),
+        ("0.125,,1\n", "rows.csv:62"),
+    ] {
+        fs::write(shell.path().join("rows.csv"), format!("{text}{bad}")).unwrap();
+        let (_, err) = shell.expect(2, &["simulate", &path, "--rounds", "3"]);
+        assert!(err.contains(part), "{err}");
+        assert!(!err.contains("31.25") && !err.contains("0.125"), "{err}");
+    }
+    fs::write(shell.path().join("rows.csv"), &text).unwrap();
+    shell.expect(0, &["simulate", &path, "--rounds", "3", "--quiet"]);
+}
+
+#[test]
+fn a_disconnected_graph_is_refused_and_an_edge_file_is_read() {
+    let shell = Shell::new();
+    let edges = ("topology = \"ring\"", "topology = \"edges\"\nedges = \"graph.txt\"");
+    let path = shell.config("graph", &[edges]);
+    fs::write(shell.path().join("graph.txt"), "# a line and a pair\n0 1\n1 2\n3 4\n").unwrap();
+    let (_, err) = shell.expect(2, &["simulate", &path]);
+    assert!(err.contains("not connected") && err.contains("learner 3"), "{err}");
+    fs::write(shell.path().join("graph.txt"), "0 1\n1 2\n2 3\nx 4\n").unwrap();
+    let (_, err) = shell.expect(2, &["simulate", &path]);
+    assert!(err.contains("graph.txt, line 4"), "{err}");
+    fs::write(shell.path().join("graph.txt"), "0 1\n1 2\n2 3\n3 4\n").unwrap();
+    shell.expect(0, &["simulate", &path, "--rounds", "3", "--quiet"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_cleanly_with_what_there_is() {
+    let shell = Shell::new();
+    let child = Command::new(env!("CARGO_BIN_EXE_undertone"))
+        .args([
+            "simulate",
+            "--preset",
+            "paper-mushrooms",
+            "--rounds",
+            "2000",
+            "--quiet",
+            "--out",
+            "cut",
+        ])
+        .current_dir(shell.path())
+        .spawn()
+        .unwrap();
+    let id = child.id().to_string();
+    let mut child = child;
+    let status = loop {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        Command::new("kill").args(["-INT", &id]).status().unwrap();
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(0));
+    let summary = fs::read_to_string(shell.path().join("cut/summary.json")).unwrap();
+    assert!(summary.contains("\"interrupted\""));
+}
