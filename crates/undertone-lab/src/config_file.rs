@@ -1,7 +1,9 @@
 //! Configs from TOML files and presets.
 
+use crate::stream::EMBEDDED;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use undertone::MemoryKind;
 use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
 
 /// A preset by name, with its starter file.
@@ -188,8 +190,20 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.data.test_fraction = Some(config.data.test_fraction);
     raw.data.centre = Some(config.data.centre);
     raw.data.normalise = Some(config.data.normalise);
-    raw.data.intercept = Some(config.data.intercept);
     raw.model.ridge = Some(config.model.ridge);
+    raw.model.lasso = Some(config.model.lasso);
+    if config.data.source != EMBEDDED {
+        // The run folder is elsewhere, so a relative path would no longer lead to the data.
+        let path = loaded.folder.join(&config.data.source);
+        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        raw.data.source = Some(path.display().to_string());
+    }
+    if let MemoryKind::Anchored { tolerance } = config.memory {
+        raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+    }
+    if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
+        raw.network.seed.get_or_insert(0);
+    }
     raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());

@@ -81,8 +81,8 @@ impl Evaluator {
 
     /// Measures the learners' parameters and the public model.
     ///
-    /// `stride` is how many rounds this measurement stands for in the dynamic regret.
-    pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], stride: u64) -> Metrics {
+    /// `rounds` is how many rounds this measurement stands for in the dynamic regret.
+    pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], rounds: u64) -> Metrics {
         self.optimum.update(&mut self.histories);
         let best = self.optimum.theta();
         let histories = &self.histories;
@@ -102,7 +102,7 @@ impl Evaluator {
         #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
         let regret = losses.iter().sum::<f64>() / losses.len() as f64 - optimal_loss;
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
-        let weight = stride as f64;
+        let weight = rounds as f64;
         self.dynamic_regret += regret * weight;
         let classify = self.test.as_ref().filter(|_| !self.regression);
         Metrics {

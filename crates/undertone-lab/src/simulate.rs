@@ -165,9 +165,10 @@ pub fn simulate(
         let stop = if t % stride == 0 || t + 1 == config.rounds {
             let thetas: Vec<&[f64]> = members[..measured]
                 .iter()
-                .map(|member| member.learner.private_parameters())
+                .map(|member| member.learner.private_parameters().for_owner())
                 .collect();
-            let metrics = evaluator.measure(&thetas, public.values(), stride);
+            let since = rows.last().map_or(1, |row: &RoundRow| t - row.round);
+            let metrics = evaluator.measure(&thetas, public.values(), since);
             let row = row(plan, t, &members, &score, &total, metrics);
             let flow = after_round(&row);
             rows.push(row);
@@ -239,7 +240,7 @@ fn observe_all(
         total.correct += score.correct;
     }
     for (place, member) in members[..measured].iter().enumerate() {
-        let theta = member.learner.private_parameters();
+        let theta = member.learner.private_parameters().for_owner();
         let learner = member.learner.id();
         evaluator
             .remember(place, theta, &member.batch)

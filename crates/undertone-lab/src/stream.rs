@@ -10,6 +10,9 @@ use undertone::Loss;
 use undertone::config::Config;
 use undertone_models::Record;
 
+/// The name of the data that come with the program.
+pub const EMBEDDED: &str = "mushrooms";
+
 /// All records of a simulation, dealt out.
 #[derive(Clone, Debug)]
 pub struct Streams {
@@ -178,7 +181,7 @@ pub fn is_regression(config: &Config) -> bool {
 }
 
 fn load_dataset(config: &Config, folder: &Path) -> Result<Dataset, StreamError> {
-    if config.data.source == "mushrooms" {
+    if config.data.source == EMBEDDED {
         return Ok(data::mushrooms::dataset());
     }
     let task = if is_regression(config) { Task::Regression } else { Task::Classification };

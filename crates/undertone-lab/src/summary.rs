@@ -142,7 +142,7 @@ impl Summary {
     #[must_use]
     pub fn new(plan: &Plan, outcome: &Outcome, facts: &RunFacts) -> Summary {
         let config = &plan.config;
-        let spectrum = config.graph.spectrum();
+        let spectrum = config.spectrum;
         let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
         let mut summary = Summary {
             schema_version: SCHEMA_VERSION,
@@ -204,7 +204,13 @@ impl Summary {
         self.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max)
     }
 
-    /// The largest lifetime ε, if every learner has a certificate.
+    /// Whether some learner's records ran out, which voids its certificate.
+    #[must_use]
+    pub fn ran_dry(&self) -> bool {
+        self.learners.iter().any(|learner| learner.ran_dry)
+    }
+
+    /// The largest planned lifetime ε, if every learner has a certificate.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
         self.learners
@@ -265,7 +271,12 @@ fn statement(summary: &Summary) -> Vec<String> {
         summary.rounds_run,
         summary.epsilon_max(),
     ));
+    let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
     text.push(match summary.lifetime_epsilon_max() {
+        Some(_) if dry > 0 => format!(
+            "For ever: no certificate any more. The records of {dry} learners ran out, so a record's \
+             share of the history stopped shrinking as planned. The running account above counts."
+        ),
         Some(epsilon) => format!(
             "For ever: ε = {epsilon:.4} at δ = {delta:e}, however long the run goes on, as long as all \
              neighbours are heard and records keep arriving as planned. With neighbours missing the \

@@ -107,6 +107,25 @@ pub struct LearnerSetup {
     pub lasso: f64,
 }
 
+/// A learner's own θ_t. Of another type than what may be published, so that the two are not mixed up.
+#[derive(Clone, Copy)]
+pub struct PrivateParameters<'a>(&'a [f64]);
+
+impl<'a> PrivateParameters<'a> {
+    /// The values, for the owner of the learner only.
+    #[must_use]
+    pub fn for_owner(self) -> &'a [f64] {
+        self.0
+    }
+}
+
+/// Prints the shape only: parameters are private.
+impl fmt::Debug for PrivateParameters<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PrivateParameters(dim={}, <redacted>)", self.0.len())
+    }
+}
+
 /// Why nothing was released.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum ReleaseError {
@@ -201,8 +220,8 @@ impl<M: Memory> Learner<M> {
 
     /// The private parameters θ_t, for the owner's own predictions only. Never publish them.
     #[must_use]
-    pub fn private_parameters(&self) -> &[f64] {
-        &self.theta
+    pub fn private_parameters(&self) -> PrivateParameters<'_> {
+        PrivateParameters(&self.theta)
     }
 
     /// Predicts and scores the records that arrived, then remembers them.

@@ -13,7 +13,7 @@ mod schedule;
 mod units;
 
 pub use domain::Domain;
-pub use learner::{Learner, LearnerSetup, ReleaseError, RoundReport};
+pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
 pub use loss::{DataBounds, Loss, LossConstants, ModelSpec};
 pub use memory::{Memory, MemoryKind, RecordError, Score};
 pub use release::{PublicModel, Release};

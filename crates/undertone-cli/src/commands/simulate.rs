@@ -172,6 +172,7 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
     let lifetime = summary
         .lifetime_epsilon_max()
+        .filter(|_| !summary.ran_dry())
         .map_or("no certificate".to_string(), |epsilon| format!("{epsilon:.4} for ever"));
     writeln!(
         out,

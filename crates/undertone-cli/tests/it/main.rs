@@ -204,6 +204,9 @@ fn bad_arguments_and_files_get_a_clear_message_and_code_2() {
         let (_, err) = shell.expect(2, arguments);
         assert!(err.contains(part), "{arguments:?}: {err}");
     }
+    let huge = shell.config("huge", &[("learners = 5", "learners = 9223372036854775807")]);
+    let (_, err) = shell.expect(2, &["budget", &huge]);
+    assert!(err.contains("2 to 1000000 learners"), "{err}");
     fs::write(shell.path().join("not.toml"), "rounds = [1,").unwrap();
     let (_, err) = shell.expect(2, &["budget", "not.toml"]);
     assert!(err.contains("line 1") || err.contains("1 |"), "{err}");

@@ -454,22 +454,6 @@ mod tests {
     }
 
     #[test]
-    fn zz_probe() {
-        let labels = labels(&[500, 500]);
-        let mut source = source(5);
-        let mut bad = [0; 4];
-        for _ in 0..100_000 {
-            let partition = Partition::Dirichlet { alpha: 1.0 };
-            if let Err(PartitionError::EmptyLearner { learner, .. }) =
-                split(&labels, 4, partition, &mut source)
-            {
-                bad[learner] += 1;
-            }
-        }
-        panic!("{bad:?}");
-    }
-
-    #[test]
     fn dirichlet_splits_give_each_learner_its_mean_share_of_a_class() {
         // 400 splits of 1000 records: the mean share of a learner has a standard deviation of
         // 0.0072, and the tolerance is seven of it. With alpha 2 no learner is ever left empty (the

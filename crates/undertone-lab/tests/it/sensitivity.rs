@@ -68,9 +68,7 @@ fn record(t: u64, sign: f64, regression: bool) -> Record {
     Record { features, label }
 }
 
-/// The largest ratio of the distance found to the distance claimed, over all rounds.
-fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
-    let regression = !matches!(case.loss, Loss::Logistic | Loss::Softmax { .. });
+fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
     let spec = ModelSpec {
         loss: case.loss,
         features: DIMENSION,
@@ -97,6 +95,13 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
         rule: Rule::Tight,
     };
+    (model, mechanism)
+}
+
+/// The largest ratio of the distance found to the distance claimed, over all rounds.
+fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
+    let regression = !matches!(case.loss, Loss::Logistic | Loss::Softmax { .. });
+    let (model, mechanism) = facts(case);
     let mut twins = [twin(case, mechanism, &model), twin(case, mechanism, &model)];
     // Neighbours whose releases both twins hear: they never learn, only add noise.
     let mut others: Vec<Learner<AnyMemory>> = [1, 2]
@@ -136,8 +141,9 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
         let [left, right] = &twins;
         let distance: f64 = left
             .private_parameters()
+            .for_owner()
             .iter()
-            .zip(right.private_parameters())
+            .zip(right.private_parameters().for_owner())
             .map(|(a, b)| (a - b) * (a - b))
             .sum::<f64>()
             .sqrt();

@@ -27,7 +27,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
     let growth = config.noise_exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let slowest = config.noise_exponents.iter().copied().fold(f64::INFINITY, f64::min);
     let mut list = Vec::new();
-    if let Some(spectrum) = config.graph.spectrum() {
+    if let Some(spectrum) = config.spectrum {
         list.push(Condition {
             name: "Assumption 2",
             path: "network.weight",
@@ -57,6 +57,15 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         text: format!("must lie strictly between the coupling exponent {u} and 1"),
         holds: above(v, u) && above(1.0, v),
     });
+    if config.model.lasso > 0.0 {
+        list.push(Condition {
+            name: "Assumption 3",
+            path: "model.lasso",
+            found: format!("{}", config.model.lasso),
+            text: "the theorems ask for a smooth loss, and a lasso penalty is not".into(),
+            holds: false,
+        });
+    }
     if !(config.model.ridge > 0.0) {
         list.push(Condition {
             name: "Theorem 4",

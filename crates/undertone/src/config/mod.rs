@@ -16,7 +16,7 @@ pub use raw::{
     RawParameters, RawPrivacy, RawSchedule,
 };
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Spectrum};
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Mechanism, NoiseLaw, Rule};
 use crate::{DataBounds, Domain, LearnerId, MemoryKind, ModelSpec, PowerLaw, Schedule};
@@ -32,6 +32,8 @@ pub struct Config {
     pub unproven: bool,
     /// Who talks to whom.
     pub graph: Graph,
+    /// δ₂ and δ_m of W, where the graph is small enough.
+    pub spectrum: Option<Spectrum>,
     /// Where records come from and how they are dealt out.
     pub data: DataPlan,
     /// Public bounds on data and parameters.

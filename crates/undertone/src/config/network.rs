@@ -16,7 +16,7 @@ pub(super) fn network(raw: &RawNetwork, faults: &mut Faults) -> Option<Graph> {
             Weights::Uniform(faults.number("network.weight", raw.weight, &POSITIVE))
         }
         Some("metropolis") => Weights::Metropolis,
-        Some("explicit") => Weights::Explicit(inline_edges(raw, faults, true)),
+        Some("explicit") => Weights::Explicit(inline_edges(raw, faults)),
         Some(other) => {
             let needed = "must be one of uniform, metropolis, explicit";
             faults.push("network.weights", format!("\"{other}\""), needed);
@@ -57,7 +57,7 @@ fn topology(raw: &RawNetwork, faults: &mut Faults) -> Topology {
             seed,
         },
         Some("edges") => Topology::Edges(
-            inline_edges(raw, faults, false).into_iter().map(|(from, to, _)| (from, to)).collect(),
+            inline_edges(raw, faults).into_iter().map(|(from, to, _)| (from, to)).collect(),
         ),
         other => {
             let needed = "must be one of ring, path, complete, star, torus, random-regular, erdos-renyi, edges";
@@ -90,7 +90,7 @@ fn topology(raw: &RawNetwork, faults: &mut Faults) -> Topology {
     topology
 }
 
-fn inline_edges(raw: &RawNetwork, faults: &mut Faults, weighted: bool) -> Vec<(u32, u32, f64)> {
+fn inline_edges(raw: &RawNetwork, faults: &mut Faults) -> Vec<(u32, u32, f64)> {
     let list = match &raw.edges {
         Some(RawEdges::Inline(list)) => list,
         Some(RawEdges::Path(path)) => {
@@ -110,17 +110,20 @@ fn inline_edges(raw: &RawNetwork, faults: &mut Faults, weighted: bool) -> Vec<(u
     )]
     let whole =
         |x: f64| (x >= 0.0 && x <= f64::from(u32::MAX) && x == x.trunc()).then_some(x as u32);
+    let explicit = raw.weights.as_deref() == Some("explicit");
     let mut edges = Vec::with_capacity(list.len());
     for (place, edge) in list.iter().enumerate() {
         let ends = (edge.first().copied().and_then(whole), edge.get(1).copied().and_then(whole));
         match (ends, edge.len(), edge.get(2)) {
-            ((Some(from), Some(to)), 2, None) if !weighted => edges.push((from, to, 0.0)),
-            ((Some(from), Some(to)), 3, Some(&weight)) => edges.push((from, to, weight)),
+            ((Some(from), Some(to)), 2, None) if !explicit => edges.push((from, to, 0.0)),
+            ((Some(from), Some(to)), 3, Some(&weight)) if explicit => {
+                edges.push((from, to, weight))
+            }
             _ => {
-                let needed = if weighted {
+                let needed = if explicit {
                     "must be [i, j, weight]"
                 } else {
-                    "must be [i, j] or [i, j, weight]"
+                    "must be [i, j]; weights need weights = \"explicit\""
                 };
                 faults.push(&format!("network.edges[{place}]"), format!("{edge:?}"), needed);
             }

@@ -7,10 +7,10 @@ use super::{
     Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawConfig, RawData, RawMemory, RawNoise,
     RawPrivacy, RawSchedule,
 };
-use crate::graph::Graph;
+use crate::graph::{Graph, LEARNERS_MAX};
 use crate::noise::{NoiseKind, Perturbation};
 use crate::privacy::{Cap, Rule};
-use crate::{DataBounds, Loss, MemoryKind, PowerLaw, Round, Schedule};
+use crate::{DataBounds, Domain, Loss, MemoryKind, PowerLaw, Round, Schedule};
 
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
@@ -22,7 +22,9 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
     }
     let graph = network(&raw.network, faults);
-    let learners = graph.as_ref().map_or(raw.network.learners.unwrap_or(1), Graph::learners);
+    // Without a graph there is a fault already; the rest is checked as for a small network.
+    let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
+    let learners = graph.as_ref().map_or(stated, Graph::learners);
     let model = model(&raw.model, faults);
     let domain = parameters(&raw.parameters, faults);
     let data = data(&raw.data, faults);
@@ -50,10 +52,14 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
     let memory = memory(&raw.memory, faults);
     let schedule = schedule(&raw.schedule, faults);
+    if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
+        faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
+    }
     let config = Config {
         name: raw.name.clone().unwrap_or_else(|| "unnamed".into()),
         rounds,
         unproven: raw.unproven.unwrap_or(false),
+        spectrum: graph.as_ref().and_then(Graph::spectrum),
         graph: graph?,
         data,
         bounds,
@@ -83,6 +89,14 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         faults.missing("data.source", "\"mushrooms\" or the path of a file");
         String::new()
     });
+    if source == "mushrooms" {
+        let only = "a file as the source";
+        faults.unused("data.format", raw.format.as_ref(), only);
+        faults.unused("data.label", raw.label.as_ref(), only);
+        faults.unused("data.categorical", raw.categorical.as_ref(), only);
+        faults.unused("data.drop", raw.drop.as_ref(), only);
+        faults.unused("data.intercept", raw.intercept.filter(|&wanted| wanted).as_ref(), only);
+    }
     let kind = raw.partition.as_deref();
     if kind != Some("dirichlet") {
         faults.unused("data.alpha", raw.alpha.as_ref(), "partition = \"dirichlet\"");

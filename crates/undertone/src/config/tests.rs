@@ -161,6 +161,30 @@ fn calibration_needs_a_target_and_gaussian_noise_has_no_pure_one() {
 }
 
 #[test]
+fn keys_that_would_be_ignored_are_refused() {
+    let mut raw = good();
+    raw.data.format = Some("csv".into());
+    raw.data.intercept = Some(true);
+    assert_eq!(paths(&raw), ["data.format", "data.intercept"]);
+    let mut raw = good();
+    raw.network.topology = Some("edges".into());
+    raw.network.edges = Some(RawEdges::Inline(vec![vec![0.0, 1.0, 0.2]]));
+    assert_eq!(paths(&raw), ["network.edges[0]"]);
+}
+
+#[test]
+fn a_lasso_is_outside_the_theorems_and_meaningless_on_a_simplex() {
+    let mut raw = good();
+    raw.model.lasso = Some(0.1);
+    assert_eq!(paths(&raw), ["model.lasso"]);
+    raw.unproven = Some(true);
+    assert!(paths(&raw).is_empty());
+    raw.parameters =
+        RawParameters { set: Some("simplex".into()), total: Some(1.0), ..RawParameters::default() };
+    assert_eq!(paths(&raw), ["model.lasso"]);
+}
+
+#[test]
 fn the_sampler_must_be_able_to_hold_theta() {
     let mut raw = good();
     raw.parameters.radius = Some(1e30);

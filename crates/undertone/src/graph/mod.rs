@@ -5,6 +5,7 @@ mod topology;
 mod weights;
 
 pub use spectrum::Spectrum;
+pub(crate) use topology::LEARNERS_MAX;
 pub use topology::{Edge, Topology, TopologyError};
 pub use weights::{WeightError, Weights};
 

@@ -14,10 +14,10 @@ pub struct Spectrum {
 }
 
 /// Above this many learners a dense solve would take minutes.
-const SOLVABLE: usize = 1500;
+const SOLVABLE: usize = 1000;
 
 impl Spectrum {
-    /// The spectrum by a dense symmetric eigen-solver, or `None` for more than 1 500 learners.
+    /// The spectrum by a dense symmetric eigen-solver, or `None` for more than 1 000 learners.
     pub(super) fn of(graph: &Graph) -> Option<Spectrum> {
         let learners = graph.learners();
         if learners > SOLVABLE {

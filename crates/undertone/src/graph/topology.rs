@@ -49,11 +49,13 @@ pub enum Topology {
 /// Why a topology cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum TopologyError {
-    /// Fewer than two learners, or more than fit an id.
-    #[error("a network needs 2 to {} learners, not {learners}", u32::MAX)]
+    /// Fewer than two learners, or more than one process can hold.
+    #[error("this topology needs 2 to {most} learners, not {learners}")]
     Learners {
         /// How many were asked for.
         learners: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// The torus does not divide evenly.
     #[error(
@@ -108,12 +110,19 @@ pub enum TopologyError {
 }
 
 const ATTEMPTS: u32 = 1000;
+/// The largest network that one process simulates.
+pub(crate) const LEARNERS_MAX: usize = 1_000_000;
 
 impl Topology {
     /// The edges between the given number of learners, in increasing order, each once.
     pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, TopologyError> {
-        if learners < 2 || u32::try_from(learners).is_err() {
-            return Err(TopologyError::Learners { learners });
+        let most = match self {
+            // Every pair is looked at.
+            Topology::Complete | Topology::ErdosRenyi { .. } => 5_000,
+            _ => LEARNERS_MAX,
+        };
+        if learners < 2 || learners > most {
+            return Err(TopologyError::Learners { learners, most });
         }
         let mut edges = match self {
             Topology::Ring => (0..learners).map(|i| edge(i, (i + 1) % learners)).collect(),

@@ -9,7 +9,8 @@ use thiserror::Error;
 pub enum Weights {
     /// The same on every edge.
     Uniform(f64),
-    /// 1 / (1 + the larger degree of the two ends): keeps all eigenvalues of W above −1 or close.
+    /// 1 / (1 + the larger degree of the two ends). Assumption 2 may still fail: a ring of five has
+    /// δ_m = −1.206.
     Metropolis,
     /// One weight for each edge of an edge list, in its order of ends.
     Explicit(Vec<(u32, u32, f64)>),

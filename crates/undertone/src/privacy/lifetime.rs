@@ -162,21 +162,27 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
     let step = mechanism.schedule.step.initial;
     let inherit = |drive: f64, decay: f64, start: f64| {
         let room = alpha - decay * first.powf(u - 1.0);
-        (room > 0.0 && decay > 0.0)
-            .then(|| (start * first.powf(decay)).max(drive / room) * ROUNDING)
+        let constant = (start * first.powf(decay)).max(drive / room) * ROUNDING;
+        if room > 0.0 { Ok(constant) } else { Err(NoCertificate::NoContraction) }
     };
     #[expect(clippy::cast_precision_loss, reason = "batches stay far below 2^53")]
     let batch = mechanism.batch as f64;
     // h_t ≥ N(t+1) turns λ_t C / h_t into (λ0 C / N)(t+1)^−(1+v).
     let decay = 1.0 + v - u;
-    let drive = step * mechanism.constants.gradient_spread / batch;
-    let constant = inherit(drive, decay, sensitivity).ok_or(NoCertificate::NoContraction)?;
+    let spread = mechanism.constants.gradient_spread;
+    let constant = inherit(step * spread / batch, decay, sensitivity)?;
     let mut terms = vec![Term { constant, decay, machine: false }];
-    if mechanism.memory_error.initial > 0.0 {
-        let decay = v - u - mechanism.memory_error.exponent;
-        let drive = 2.0 * step * mechanism.memory_error.initial;
-        let constant = inherit(drive, decay, 0.0).ok_or(NoCertificate::Diverges { rate: decay })?;
-        terms.push(Term { constant, decay, machine: false });
+    let error = mechanism.memory_error;
+    if error.initial > 0.0 {
+        let decay = v - u - error.exponent;
+        if !(decay > 0.0) {
+            let rate = 2.0 * (decay + mechanism.noise.scale.exponent);
+            return Err(NoCertificate::Diverges { rate });
+        }
+        let constant = inherit(2.0 * step * error.initial, decay, 0.0)?;
+        // An error of a few roundings is machine arithmetic by another name.
+        let machine = error.initial <= spread * (-40f64).exp2();
+        terms.push(Term { constant, decay, machine });
     }
     terms.push(Term { constant: mechanism.machine_sensitivity(), decay: 0.0, machine: true });
     sum_costs(mechanism, first, &terms)

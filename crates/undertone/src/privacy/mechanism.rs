@@ -92,7 +92,8 @@ impl Mechanism {
         // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The absolute
         // value agrees with it wherever Theorem 5 applies. With neighbours missing, what was heard
         // replaces w̄.
-        let paper = || (1.0 - heard.min(coupling * self.weight_min)).abs() + step * smoothness;
+        let assumed = heard.min(coupling * self.weight_min);
+        let paper = || (1.0 - assumed).abs().max((1.0 - heard).abs()) + step * smoothness;
         let (contraction, drive) = match self.rule {
             Rule::Tight => {
                 let fast = (1.0 - heard - step * smoothness).abs();
@@ -138,8 +139,9 @@ impl Mechanism {
     }
 }
 
-/// Covers the rounding of powers, square roots and feature norms behind a cost: 1 + 2⁻⁴⁰.
-pub(crate) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
+/// Covers the rounding of powers, square roots and feature norms (of up to 10⁶ entries) behind a
+/// cost: 1 + 2⁻³².
+pub(crate) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 32) as f64;
 
 /// A privacy cost, in both currencies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

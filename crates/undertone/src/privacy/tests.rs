@@ -72,7 +72,27 @@ fn strong_coupling_is_not_mistaken_for_contraction() {
     let mut mechanism = reference(Rule::Tight);
     mechanism.schedule.coupling.initial = 10.0;
     let found = planned_cost(&mechanism, 2000).pure / (2.0 * 112f64.sqrt());
-    assert!(found > 40.0, "{found}");
+    assert!((found / 52.6 - 1.0).abs() < 2e-3, "{found}");
+}
+
+#[test]
+fn the_papers_rules_hold_for_a_hub_that_hears_more_than_the_others() {
+    // With a_t > 1 at the hub, 1 − w̄γ_t alone would claim too little.
+    for rule in [Rule::Theorem5i, Rule::Theorem5ii] {
+        let mut hub = reference(rule);
+        hub.weight = 2.8;
+        hub.weight_min = 0.7;
+        let tight = Mechanism { rule: Rule::Tight, ..hub };
+        assert!(planned_cost(&hub, 200).pure >= planned_cost(&tight, 200).pure);
+    }
+}
+
+#[test]
+fn a_memory_error_of_a_few_roundings_keeps_the_certificate() {
+    let mut mechanism = reference(Rule::Tight);
+    mechanism.memory_error = PowerLaw { initial: 1e-14, exponent: 0.0 };
+    let bound = lifetime(&mechanism).unwrap();
+    assert!(bound.total.zcdp < 1.001 * lifetime(&reference(Rule::Tight)).unwrap().total.zcdp);
 }
 
 #[test]

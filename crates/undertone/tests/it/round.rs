@@ -136,10 +136,16 @@ fn the_same_entropy_gives_the_same_bits() {
     let (right, public_right) = run(30, 7);
     let (other, _) = run(30, 8);
     for (a, b) in left.iter().zip(&right) {
-        assert_eq!(bits(a.private_parameters()), bits(b.private_parameters()));
+        assert_eq!(
+            bits(a.private_parameters().for_owner()),
+            bits(b.private_parameters().for_owner())
+        );
     }
     assert_eq!(bits(public_left.values()), bits(public_right.values()));
-    assert_ne!(bits(left[0].private_parameters()), bits(other[0].private_parameters()));
+    assert_ne!(
+        bits(left[0].private_parameters().for_owner()),
+        bits(other[0].private_parameters().for_owner())
+    );
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -155,17 +161,16 @@ fn one_round_is_the_update_of_algorithm_1() {
     }
     let releases = release_all(&mut learners, &mut fixed(3));
     let before: Vec<Vec<f64>> =
-        learners.iter().map(|learner| learner.private_parameters().to_vec()).collect();
+        learners.iter().map(|learner| learner.private_parameters().for_owner().to_vec()).collect();
     absorb_all(&mut learners, &releases);
     let (step, coupling) = (0.5 * 5f64.powf(-0.8), 5f64.powf(-0.7));
     for id in 0..5usize {
-        for j in 0..DIMENSION {
+        for (j, &own) in before[id].iter().enumerate() {
             let mean: f64 = (0..5).map(|t| record(id as u32, t)[j]).sum::<f64>() / 5.0;
-            let own = before[id][j];
             let pull = 0.25 * (releases[(id + 1) % 5].values()[j] - own)
                 + 0.25 * (releases[(id + 4) % 5].values()[j] - own);
             let expected = own + coupling * pull - step * (own - mean);
-            let found = learners[id].private_parameters()[j];
+            let found = learners[id].private_parameters().for_owner()[j];
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
     }
@@ -176,16 +181,19 @@ fn without_noise_mixing_keeps_the_sum_and_with_it_the_noise_averages_out() {
     // With symmetric weights the noise is all that can move the average; the gradients are zero
     // because no records were observed.
     let mut learners = ring(5, None);
-    let mut moved = vec![0.0; DIMENSION];
+    let mut moved = [0.0; DIMENSION];
     let releases: Vec<Release> =
         learners.iter_mut().map(|learner| learner.release(&mut fixed(1)).unwrap()).collect();
     absorb_all(&mut learners, &releases);
     for learner in &learners {
-        moved.iter_mut().zip(learner.private_parameters()).for_each(|(sum, x)| *sum += x);
+        moved
+            .iter_mut()
+            .zip(learner.private_parameters().for_owner())
+            .for_each(|(sum, x)| *sum += x);
     }
-    for j in 0..DIMENSION {
+    for (j, found) in moved.into_iter().enumerate() {
         let noise: f64 = releases.iter().map(|release| 0.5 * release.values()[j]).sum();
-        assert!((moved[j] - noise).abs() < 1e-9);
+        assert!((found - noise).abs() < 1e-9);
     }
 }
 
@@ -305,10 +313,14 @@ fn learning_gets_closer_to_the_mean_of_all() {
             .sum::<f64>()
             .sqrt()
     };
-    let last: f64 =
-        learners.iter().map(|learner| distance(learner.private_parameters())).sum::<f64>() / 5.0;
+    let last: f64 = learners
+        .iter()
+        .map(|learner| distance(learner.private_parameters().for_owner()))
+        .sum::<f64>()
+        / 5.0;
     let (early, _) = run(3, 4);
     let first: f64 =
-        early.iter().map(|learner| distance(learner.private_parameters())).sum::<f64>() / 5.0;
+        early.iter().map(|learner| distance(learner.private_parameters().for_owner())).sum::<f64>()
+            / 5.0;
     assert!(last < 0.3 * first, "{first} {last}");
 }
