@@ -120,7 +120,7 @@ struct Member {
 /// Measured rounds are thinned to about this many, unless the caller asks for fewer.
 pub const ROWS_MAX: u64 = 2000;
 /// In large networks only the first learners are measured.
-const MEASURED_LEARNERS_MAX: usize = 32;
+pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
 
 /// Runs all rounds, calling `after_round` with each measured row.
 ///

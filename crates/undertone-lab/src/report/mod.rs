@@ -1,10 +1,220 @@
 //! `report.html`: a run to look at, in one self-contained file.
+//!
+//! This file is the page; `charts` says what is drawn, `plot` and `axis` how, `tables` writes the
+//! learners and the facts, `number` writes numbers and escapes text.
+
+mod axis;
+mod charts;
+mod number;
+mod plot;
+mod tables;
+#[cfg(test)]
+mod tests;
 
 use crate::simulate::RoundRow;
 use crate::summary::Summary;
+use number::{MISSING, count, epsilon, escape, number, percent};
+use plot::{Chart, Size};
+
+const STYLE: &str = include_str!("style.css");
+/// Nothing may be loaded, from anywhere; only the page's own style sheet counts.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+/// Charts stand in two columns, or one below the other on a phone.
+const NARROW: Size = Size { width: 480, height: 290 };
+/// The first chart spans both columns.
+const WIDE: Size = Size { width: 1000, height: 340 };
 
 /// Draws a run as one HTML page that needs no network.
 #[must_use]
 pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
-    format!("<!doctype html><title>{}</title><p>{} rows", summary.name, rows.len())
+    let name = escape(&summary.name);
+    let charts: String = charts::charts(summary, rows)
+        .iter()
+        .enumerate()
+        .map(|(place, chart)| figure(chart, place == 0))
+        .collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{mark}{name} – Undertone run report</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<main>\n<header>\n<p class=\"kicker\">Undertone run report</p>\n<h1>{name}</h1>\n\
+         <p class=\"lead\">{lead}</p>\n{banners}</header>\n\
+         <section class=\"cards\" aria-label=\"Results\">\n{cards}</section>\n\
+         <section>\n<h2>What this run promises</h2>\n{statement}</section>\n\
+         <section>\n<h2>How it went</h2>\n<div class=\"charts\">\n{charts}</div>\n</section>\n\
+         {tables}</main>\n</body>\n</html>\n",
+        mark = if summary.private { "" } else { "NOT PRIVATE – " },
+        lead = lead(summary),
+        banners = banners(summary),
+        cards = cards(summary, rows),
+        statement = statement(summary),
+        tables = tables::html(summary),
+    )
+}
+
+fn lead(summary: &Summary) -> String {
+    let plural = |amount: u64, one: &str| {
+        format!("{} {one}{}", count(amount), if amount == 1 { "" } else { "s" })
+    };
+    format!(
+        "{} learning together over {}; a model of {}; data: {}.",
+        plural(summary.network.learners as u64, "learner"),
+        plural(summary.rounds_run, "round"),
+        plural(summary.data.parameters as u64, "parameter"),
+        escape(&summary.data.source),
+    )
+}
+
+fn banners(summary: &Summary) -> String {
+    let mut text = String::new();
+    if !summary.private {
+        let words = summary.warning.unwrap_or("the noise of this run can be subtracted");
+        let words = words.strip_prefix("NOT PRIVATE: ").unwrap_or(words);
+        text += &banner("stop", "NOT PRIVATE", &format!("<p>{}.</p>", escape(&capital(words))));
+    }
+    let run = count(summary.rounds_run);
+    let planned = count(summary.rounds_planned);
+    match summary.ending {
+        "finished" => {}
+        "budget-exhausted" => {
+            let why = summary.refusal.as_deref().unwrap_or("a release was refused");
+            let body = format!(
+                "<p>The run stopped after {run} of {planned} rounds, because the next release would \
+                 have cost more than the cap allows. {}.</p>",
+                escape(&capital(why.trim_end_matches('.')))
+            );
+            text += &banner("warn", "BUDGET EXHAUSTED", &body);
+        }
+        _ => {
+            let body =
+                format!("<p>The run was stopped by hand after {run} of {planned} rounds.</p>");
+            text += &banner("warn", &summary.ending.to_uppercase(), &body);
+        }
+    }
+    if !summary.unproven.is_empty() {
+        let list: String =
+            summary.unproven.iter().map(|one| format!("<li>{}</li>", escape(one))).collect();
+        let body = format!(
+            "<p>The settings lie outside the convergence theorems; privacy does not depend on \
+             them.</p><ul>{list}</ul>"
+        );
+        text += &banner("warn", "UNPROVEN", &body);
+    }
+    text
+}
+
+fn banner(kind: &str, title: &str, body: &str) -> String {
+    format!(
+        "<div class=\"banner {kind}\" role=\"note\"><strong>{}</strong>{body}</div>\n",
+        escape(title)
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().chain(characters).collect::<String>())
+}
+
+fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
+    let measured = !rows.is_empty();
+    let (first, last) = (&summary.first, &summary.last);
+    let share = |value: Option<f64>| value.map_or(MISSING.into(), percent);
+    let test = if let (Some(public), true) = (last.test_accuracy_public, measured) {
+        let beside = format!(
+            "public model; learners’ own {}, without privacy {}",
+            share(last.test_accuracy_private),
+            share(last.test_accuracy_optimum)
+        );
+        card("Test accuracy", &percent(public), &beside)
+    } else {
+        let loss = last.test_loss_public.filter(|_| measured);
+        let beside = if loss.is_some() { "public model" } else { "not measured" };
+        card("Test loss", &loss.map_or(MISSING.into(), number), beside)
+    };
+    let tracking = if measured {
+        format!("{} → {}", number(first.tracking_error), number(last.tracking_error))
+    } else {
+        MISSING.into()
+    };
+    let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
+    let caps = summary.learners.iter().filter_map(|one| one.cap_epsilon);
+    let spent = match (
+        caps.fold(None, |most: Option<f64>, cap| Some(most.unwrap_or(cap).max(cap))),
+        summary.learners.len(),
+    ) {
+        (Some(cap), 0 | 1) => format!("at δ = {delta}; cap {}", number(cap)),
+        (Some(cap), _) => format!("at δ = {delta}, most of any learner; cap {}", number(cap)),
+        (None, 0 | 1) => format!("at δ = {delta}; no cap"),
+        (None, _) => format!("at δ = {delta}, most of any learner; no cap"),
+    };
+    let known = !summary.learners.is_empty();
+    let for_ever = match summary.lifetime_epsilon_max().filter(|_| known) {
+        Some(bound) => card("ε for ever", &epsilon(bound), "bound over all rounds to come"),
+        None => card("ε for ever", "no certificate", "no finite bound is proved for this config"),
+    };
+    [
+        test,
+        card("Tracking error", &tracking, "first → last measured round, ‖θᵢ − θ*‖²"),
+        card("ε spent", &epsilon(summary.epsilon_max()), &spent),
+        for_ever,
+        card(
+            "Prequential accuracy",
+            &share(summary.prequential_accuracy),
+            "of records when they arrived, before their labels were known",
+        ),
+    ]
+    .concat()
+}
+
+fn card(title: &str, figure: &str, note: &str) -> String {
+    let kind = if figure.chars().count() > 10 { "figure words" } else { "figure" };
+    format!(
+        "<div class=\"card\"><h3>{}</h3><div class=\"{kind}\">{}</div><p>{}</p></div>\n",
+        escape(title),
+        escape(figure),
+        escape(note)
+    )
+}
+
+/// The statement, its short leading words set in bold.
+fn statement(summary: &Summary) -> String {
+    let paragraph = |text: &String| match text.split_once(": ") {
+        Some((head, rest)) if head.chars().count() <= 14 => {
+            format!("<p><strong>{}:</strong> {}</p>\n", escape(head), escape(rest))
+        }
+        _ => format!("<p>{}</p>\n", escape(text)),
+    };
+    let body: String = summary.privacy_statement.iter().map(paragraph).collect();
+    let body = if body.is_empty() { "<p>Nothing is promised.</p>\n".into() } else { body };
+    format!("<div class=\"statement\">\n{body}</div>\n")
+}
+
+fn figure(chart: &Chart, hero: bool) -> String {
+    let drawing = if hero {
+        plot::svg(chart, WIDE).zip(plot::svg(chart, NARROW)).map(|(wide, narrow)| {
+            format!("<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>")
+        })
+    } else {
+        plot::svg(chart, NARROW)
+    };
+    let body = match drawing {
+        Some(drawing) => format!("{}{drawing}", plot::legend(chart)),
+        None => {
+            "<p class=\"nothing\">Nothing to show: no value was measured that could be drawn.</p>"
+                .into()
+        }
+    };
+    format!(
+        "<figure id=\"{}\"{}>\n<h3>{}</h3>\n<figcaption>{}</figcaption>\n{body}</figure>\n",
+        chart.id,
+        if hero { " class=\"hero\"" } else { "" },
+        escape(chart.title),
+        escape(&chart.caption),
+    )
 }

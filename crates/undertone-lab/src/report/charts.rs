@@ -1,0 +1,357 @@
+//! What is drawn: one function for each chart of the report.
+
+use super::axis::{Scale, Unit};
+use super::number::{epsilon, number, percent};
+use super::plot::{Chart, Look, POINTS_MAX, STYLES, Series, thin};
+use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
+use crate::summary::Summary;
+
+/// A level this many times above the highest value would flatten the curve: it is told, not drawn.
+const LEVEL_FACTOR_MAX: f64 = 5.0;
+
+/// All charts of a run, in the order of the page.
+pub(super) fn charts(summary: &Summary, rows: &[RoundRow]) -> Vec<Chart> {
+    let mut charts = vec![test(rows)];
+    charts.extend([tracking(rows), instantaneous_regret(rows), dynamic_regret(rows)]);
+    charts.push(consensus(rows));
+    for chart in &mut charts[1..] {
+        if summary.network.learners > MEASURED_LEARNERS_MAX {
+            chart.caption +=
+                &format!(" Measured on the first {MEASURED_LEARNERS_MAX} learners only.");
+        }
+    }
+    charts.extend(prequential_accuracy(rows));
+    charts.push(prequential_loss(rows));
+    charts.push(budget(summary, rows));
+    charts.push(noise(rows));
+    for chart in &mut charts {
+        tell_of_gaps(chart);
+    }
+    charts
+}
+
+fn test(rows: &[RoundRow]) -> Chart {
+    let public = column(rows, |row| row.metrics.test_accuracy_public);
+    if public.is_empty() {
+        let loss = column(rows, |row| row.metrics.test_loss_public);
+        return Chart {
+            id: "test-loss",
+            title: "Test loss",
+            caption: "Mean loss of the public model on records that no learner has seen; lower is \
+                      better."
+                .into(),
+            y_label: "loss per test record",
+            scale: Scale::Linear,
+            unit: Unit::Plain,
+            series: vec![series("public model", Look::Line(1), &loss, number)],
+            band: None,
+        };
+    }
+    let own = column(rows, |row| row.metrics.test_accuracy_private);
+    let best = column(rows, |row| row.metrics.test_accuracy_optimum);
+    Chart {
+        id: "test-accuracy",
+        title: "Test accuracy",
+        caption:
+            "Share of unseen test records classified rightly; higher is better. The gap between \
+                  the public model, made of noisy releases only, and the optimum, which learns from \
+                  all records without noise, is the price of privacy and of learning as records \
+                  arrive."
+                .into(),
+        y_label: "test records right",
+        scale: Scale::Linear,
+        unit: Unit::Percent,
+        series: vec![
+            series("public model", Look::Line(1), &public, percent),
+            series("learners’ own models (mean)", Look::Line(2), &own, percent),
+            series("optimum, no privacy", Look::Line(3), &best, percent),
+        ],
+        band: None,
+    }
+}
+
+fn tracking(rows: &[RoundRow]) -> Chart {
+    error_chart(
+        "tracking-error",
+        "Tracking error",
+        "Mean squared distance ‖θᵢ − θ*‖² between a learner’s parameters and the best parameters for \
+         the records so far; lower is better, and equal steps upwards multiply the value.",
+        "squared distance (log scale)",
+        column(rows, |row| Some(row.metrics.tracking_error)),
+    )
+}
+
+fn instantaneous_regret(rows: &[RoundRow]) -> Chart {
+    error_chart(
+        "instantaneous-regret",
+        "Instantaneous regret",
+        "How much larger the learners’ mean loss is in each round than the smallest possible one, on \
+         all records so far; a falling line means that learning catches up.",
+        "excess loss per record (log scale)",
+        column(rows, |row| Some(row.metrics.instantaneous_regret)),
+    )
+}
+
+fn dynamic_regret(rows: &[RoundRow]) -> Chart {
+    let points = column(rows, |row| Some(row.metrics.dynamic_regret));
+    Chart {
+        id: "dynamic-regret",
+        title: "Dynamic regret",
+        caption:
+            "The sum of the instantaneous regrets up to each round; the flatter the line, the \
+                  less each further round loses."
+                .into(),
+        y_label: "summed excess loss",
+        scale: Scale::Linear,
+        unit: Unit::Plain,
+        series: vec![series("mean over learners", Look::Line(1), &points, number)],
+        band: None,
+    }
+}
+
+fn consensus(rows: &[RoundRow]) -> Chart {
+    error_chart(
+        "consensus-error",
+        "Consensus error",
+        "Mean squared distance ‖θᵢ − θ̄‖² between a learner’s parameters and the average over learners; \
+         the lower, the more the learners agree.",
+        "squared distance (log scale)",
+        column(rows, |row| Some(row.metrics.consensus_error)),
+    )
+}
+
+fn error_chart(
+    id: &'static str,
+    title: &'static str,
+    caption: &str,
+    y_label: &'static str,
+    points: Vec<(f64, f64)>,
+) -> Chart {
+    let series = vec![series("mean over learners", Look::Line(1), &points, number)];
+    let caption = caption.into();
+    Chart { id, title, caption, y_label, scale: Scale::Log, unit: Unit::Plain, series, band: None }
+}
+
+/// Absent for regression, where nothing is classified.
+fn prequential_accuracy(rows: &[RoundRow]) -> Option<Chart> {
+    let points = column(rows, |row| row.prequential_accuracy);
+    (!points.is_empty()).then(|| Chart {
+        id: "prequential-accuracy",
+        title: "Prequential accuracy",
+        caption:
+            "Share of all records so far that were classified rightly when they arrived, before \
+                  their labels were known; higher is better."
+                .into(),
+        y_label: "records right so far",
+        scale: Scale::Linear,
+        unit: Unit::Percent,
+        series: vec![series("all learners together", Look::Line(1), &points, percent)],
+        band: None,
+    })
+}
+
+fn prequential_loss(rows: &[RoundRow]) -> Chart {
+    let points = column(rows, |row| row.prequential_loss);
+    let window = (points.len() / 40).max(1);
+    let smooth = moving_mean(&points, window);
+    let label = match window {
+        1 => "all learners together".to_string(),
+        _ => format!("mean of the last {window} measured rounds"),
+    };
+    let mut lines = vec![series(&label, Look::Line(1), &smooth, number)];
+    if window > 1 {
+        lines.push(series("each measured round", Look::Faint(1), &points, |_| String::new()));
+    }
+    Chart {
+        id: "prequential-loss",
+        title: "Prequential loss",
+        caption:
+            "Mean loss of the records of a round, measured when they arrived and before anything \
+                  was learnt from them; lower is better."
+                .into(),
+        y_label: "loss per arriving record",
+        scale: Scale::Linear,
+        unit: Unit::Plain,
+        series: lines,
+        band: None,
+    }
+}
+
+fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
+    let mut chart = Chart {
+        id: "privacy-spent",
+        title: "Privacy spent",
+        caption:
+            "ε at the run’s δ that a record used once has cost so far, as each learner’s account \
+                  has it; lower is more private."
+                .into(),
+        y_label: "ε spent, at the run’s δ",
+        scale: Scale::Linear,
+        unit: Unit::Plain,
+        series: Vec::new(),
+        band: None,
+    };
+    per_learner(&mut chart, rows, |row| &row.epsilon, epsilon);
+    let spent = chart.series.iter().flat_map(|series| &series.points).map(|point| point.1);
+    let highest = spent.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let caps: Vec<f64> = summary.learners.iter().filter_map(|one| one.cap_epsilon).collect();
+    let lives: Vec<f64> = summary.learners.iter().filter_map(|one| one.lifetime.epsilon).collect();
+    let (cap, life) = (ends(&caps), ends(&lives));
+    let alike = match (cap, life) {
+        (Some(cap), Some(life)) => near(cap.0, life.0) && near(cap.1, life.1),
+        _ => false,
+    };
+    if alike {
+        level(&mut chart, rows, highest, "cap, and bound for ever", Look::Level(1), cap);
+    } else {
+        level(&mut chart, rows, highest, "cap", Look::Level(1), cap);
+        level(&mut chart, rows, highest, "bound for ever", Look::Level(2), life);
+    }
+    chart
+}
+
+fn noise(rows: &[RoundRow]) -> Chart {
+    let mut chart = Chart {
+        id: "noise",
+        title: "Noise schedule",
+        caption: "Scale ρₜ of the noise added to every parameter of the release of a round (for \
+                  Gaussian noise, its standard deviation); more noise is more private."
+            .into(),
+        y_label: "noise scale ρₜ (units of a parameter)",
+        scale: Scale::Linear,
+        unit: Unit::Plain,
+        series: Vec::new(),
+        band: None,
+    };
+    per_learner(&mut chart, rows, |row| &row.noise_scale, number);
+    chart
+}
+
+/// Adds one line for all learners, one for each, or their minimum, median and maximum.
+fn per_learner(
+    chart: &mut Chart,
+    rows: &[RoundRow],
+    values: impl Fn(&RoundRow) -> &Vec<f64>,
+    text: fn(f64) -> String,
+) {
+    let learners = rows.iter().map(|row| values(row).len()).max().unwrap_or(0);
+    let curve = |learner: usize| column(rows, |row| values(row).get(learner).copied());
+    let same = rows.iter().all(|row| {
+        let list = values(row);
+        list.len() == learners && list.windows(2).all(|w| w[0].to_bits() == w[1].to_bits())
+    });
+    if learners == 0 {
+        return;
+    }
+    if same {
+        let label = if learners == 1 { "the learner" } else { "all learners" };
+        chart.series.push(series(label, Look::Line(1), &curve(0), text));
+    } else if learners <= usize::from(STYLES) {
+        for (learner, style) in (0..learners).zip(1..) {
+            let label = format!("learner {learner}");
+            chart.series.push(series(&label, Look::Line(style), &curve(learner), text));
+        }
+    } else {
+        let every = rows.len().div_ceil(POINTS_MAX - 1).max(1);
+        let last = rows.len() - 1;
+        let kept =
+            rows.iter().enumerate().filter(|(place, _)| place % every == 0 || *place == last);
+        let spread: Vec<(f64, [f64; 3])> =
+            kept.filter_map(|(_, row)| Some((round(row), spread(values(row))?))).collect();
+        let pick = |which: usize| -> Vec<(f64, f64)> {
+            spread.iter().map(|(round, values)| (*round, values[which])).collect()
+        };
+        chart.band = Some(spread.iter().map(|(round, v)| (*round, v[0], v[2])).collect());
+        chart.series.push(series("highest", Look::Line(2), &pick(2), text));
+        chart.series.push(series("median learner", Look::Line(1), &pick(1), text));
+        chart.series.push(series("lowest", Look::Line(3), &pick(0), text));
+    }
+}
+
+/// Least, median and greatest of the finite values.
+fn spread(values: &[f64]) -> Option<[f64; 3]> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    Some([*sorted.first()?, sorted[sorted.len() / 2], *sorted.last()?])
+}
+
+/// Adds horizontal lines at the least and the greatest of some levels, or says where they are.
+fn level(
+    chart: &mut Chart,
+    rows: &[RoundRow],
+    highest: f64,
+    label: &str,
+    look: Look,
+    ends: Option<(f64, f64)>,
+) {
+    let (Some((low, high)), Some(first), Some(last)) = (ends, rows.first(), rows.last()) else {
+        return;
+    };
+    let text = if near(low, high) {
+        epsilon(high)
+    } else {
+        format!("{} to {}", epsilon(low), epsilon(high))
+    };
+    if high > LEVEL_FACTOR_MAX * highest {
+        chart.caption += &format!(" Far above what is drawn: {label}, ε = {text}.");
+        return;
+    }
+    let mut points = vec![(round(first), high), (round(last), high)];
+    if !near(low, high) {
+        points.extend([(f64::NAN, f64::NAN), (round(first), low), (round(last), low)]);
+    }
+    chart.series.push(Series { label: label.into(), value: text, look, points });
+}
+
+fn ends(values: &[f64]) -> Option<(f64, f64)> {
+    let [least, _, greatest] = spread(values)?;
+    Some((least, greatest))
+}
+
+fn near(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-6 * left.abs().max(right.abs())
+}
+
+fn series(label: &str, look: Look, points: &[(f64, f64)], text: fn(f64) -> String) -> Series {
+    let value = points.last().map_or(String::new(), |point| text(point.1));
+    Series { label: label.into(), value, look, points: thin(points) }
+}
+
+fn column(rows: &[RoundRow], value: impl Fn(&RoundRow) -> Option<f64>) -> Vec<(f64, f64)> {
+    rows.iter().filter_map(|row| Some((round(row), value(row)?))).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rounds only have to be placed on an axis")]
+fn round(row: &RoundRow) -> f64 {
+    row.round as f64
+}
+
+/// The mean of the finite values among the last `window`.
+fn moving_mean(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
+    let mean = |place: usize| {
+        let from = (place + 1).saturating_sub(window);
+        let finite = points[from..=place].iter().map(|p| p.1).filter(|value| value.is_finite());
+        let (sum, count) =
+            finite.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        sum / count
+    };
+    (0..points.len()).map(|place| (points[place].0, mean(place))).collect()
+}
+
+/// A reader must know when values are missing from a picture.
+fn tell_of_gaps(chart: &mut Chart) {
+    let lines = chart.series.iter().filter(|series| !matches!(series.look, Look::Level(_)));
+    let mut gaps = lines
+        .flat_map(|series| &series.points)
+        .map(|point| point.1)
+        .filter(|value| !chart.scale.can_draw(*value))
+        .peekable();
+    if gaps.peek().is_none() {
+        return;
+    }
+    chart.caption += if gaps.all(|value| value.is_finite() && value <= 0.0) {
+        " Values of zero or below have no place on a log scale and are left out."
+    } else {
+        " Values that are infinite, not a number or off the scale are left out."
+    };
+}

@@ -1,0 +1,289 @@
+//! How a chart is drawn: plotters writes the geometry, the page's style sheet gives the looks.
+//!
+//! Plotters knows neither classes nor style sheets, so every part is drawn in a colour that only
+//! stands for a class, and the colours are replaced by classes afterwards. It also only sees values
+//! that [`Axis`] has mapped to 0..1, which keeps it away from NaN and overflows.
+
+use super::axis::{Axis, Scale, Unit};
+use super::number::escape;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use std::fmt::Write as _;
+use std::io;
+use std::ops::Range;
+
+/// Plotters draws on whole pixels: drawing larger than shown keeps curves smooth.
+const OVERSIZE: u32 = 4;
+/// No series is drawn with more points than this.
+pub(super) const POINTS_MAX: usize = 400;
+/// As many line styles as the style sheet has.
+pub(super) const STYLES: u8 = 8;
+
+const GRID: RGBColor = RGBColor(255, 0, 200);
+const BASE: RGBColor = RGBColor(255, 0, 203);
+const TEXT: RGBColor = RGBColor(255, 0, 201);
+const BAND: RGBColor = RGBColor(255, 0, 202);
+
+/// One chart of the report.
+pub(super) struct Chart {
+    /// Its name in the page's addresses.
+    pub(super) id: &'static str,
+    /// What it is about.
+    pub(super) title: &'static str,
+    /// What is shown and how to read it.
+    pub(super) caption: String,
+    /// What is measured upwards, with its unit.
+    pub(super) y_label: &'static str,
+    /// How values are spread upwards.
+    pub(super) scale: Scale,
+    /// How values are written.
+    pub(super) unit: Unit,
+    /// The lines, the most important first: it is drawn above the others.
+    pub(super) series: Vec<Series>,
+    /// An area between two lines, behind everything.
+    pub(super) band: Option<Vec<(f64, f64, f64)>>,
+}
+
+/// One line.
+pub(super) struct Series {
+    /// What it is.
+    pub(super) label: String,
+    /// Its last value in words; empty where that says nothing.
+    pub(super) value: String,
+    /// How it looks.
+    pub(super) look: Look,
+    /// Round and value.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// One of the line styles, from 1.
+    Line(u8),
+    /// A thin, pale line behind another.
+    Faint(u8),
+    /// A horizontal line to compare with; 1 or 2.
+    Level(u8),
+}
+
+/// The size of a drawing in CSS pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// How wide.
+    pub(super) width: u32,
+    /// How high.
+    pub(super) height: u32,
+}
+
+impl Look {
+    fn class(self) -> String {
+        match self {
+            Look::Line(style) => format!("line s{}", 1 + (style - 1) % STYLES),
+            Look::Faint(style) => format!("faint s{}", 1 + (style - 1) % STYLES),
+            Look::Level(style) => format!("level l{style}"),
+        }
+    }
+
+    fn stand_in(self) -> RGBColor {
+        match self {
+            Look::Line(style) => RGBColor(255, 1, style),
+            Look::Faint(style) => RGBColor(255, 2, style),
+            Look::Level(style) => RGBColor(255, 3, style),
+        }
+    }
+}
+
+/// Draws a chart as an inline SVG; None when there is nothing to show.
+pub(super) fn svg(chart: &Chart, size: Size) -> Option<String> {
+    let lines: Vec<&Series> = chart.series.iter().collect();
+    // A level alone is not a measurement: without any line there is nothing to compare it with.
+    let drawable = |series: &&&Series| {
+        !matches!(series.look, Look::Level(_)) && series.points.iter().any(|p| can_draw(chart, *p))
+    };
+    lines.iter().find(drawable)?;
+    let points = || chart.series.iter().flat_map(|series| &series.points);
+    let edges = || chart.band.iter().flatten().flat_map(|&(_, low, high)| [low, high]);
+    let ticks_across = if size.width > 600 { 8 } else { 5 };
+    let x = Axis::rounds(points().filter(|p| can_draw(chart, **p)).map(|p| p.0), ticks_across)?;
+    let values = points().map(|point| point.1).chain(edges());
+    let y = Axis::fit(chart.scale, chart.unit, values, 6)?;
+    let mut text = String::new();
+    draw(&mut text, chart, size, &x, &y).ok()?;
+    Some(dress(&text, chart))
+}
+
+/// The legend of a chart; empty where there is one line and the title says it all.
+pub(super) fn legend(chart: &Chart) -> String {
+    let mut items = String::new();
+    for series in &chart.series {
+        let value = match series.value.as_str() {
+            "" => String::new(),
+            value => format!(" <b>{}</b>", escape(value)),
+        };
+        let _ = write!(
+            items,
+            "<li><svg class=\"swatch\" viewBox=\"0 0 112 40\" aria-hidden=\"true\">\
+             <line class=\"{}\" x1=\"4\" y1=\"20\" x2=\"108\" y2=\"20\"/></svg>{}{value}</li>",
+            series.look.class(),
+            escape(&series.label),
+        );
+    }
+    format!("<ul class=\"legend\">{items}</ul>")
+}
+
+/// At most [`POINTS_MAX`] points: the first, the last, and the extremes of what lies between.
+pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    if points.len() <= POINTS_MAX {
+        return points.to_vec();
+    }
+    let inner = &points[1..points.len() - 1];
+    let bucket = inner.len().div_ceil((POINTS_MAX - 2) / 2);
+    let mut kept = vec![points[0]];
+    for part in inner.chunks(bucket) {
+        let by_value = |left: &&(usize, f64), right: &&(usize, f64)| left.1.total_cmp(&right.1);
+        let values: Vec<(usize, f64)> = part
+            .iter()
+            .enumerate()
+            .map(|(place, point)| (place, point.1))
+            .filter(|(_, value)| value.is_finite())
+            .collect();
+        let least = values.iter().min_by(by_value).map(|value| value.0);
+        let most = values.iter().max_by(by_value).map(|value| value.0);
+        let (Some(least), Some(most)) = (least, most) else {
+            kept.push(part[0]);
+            continue;
+        };
+        kept.push(part[least.min(most)]);
+        if least != most {
+            kept.push(part[least.max(most)]);
+        }
+    }
+    kept.push(points[points.len() - 1]);
+    kept
+}
+
+fn can_draw(chart: &Chart, (round, value): (f64, f64)) -> bool {
+    Scale::Linear.can_draw(round) && chart.scale.can_draw(value)
+}
+
+type Failure = DrawingAreaErrorKind<io::Error>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn draw(text: &mut String, chart: &Chart, size: Size, x: &Axis, y: &Axis) -> Result<(), Failure> {
+    let (width, height) = (size.width * OVERSIZE, size.height * OVERSIZE);
+    let root: Area = SVGBackend::with_string(text, (width, height)).into_drawing_area();
+    let px = |pixels: u32| pixels * OVERSIZE;
+    let letters = ("sans-serif", f64::from(px(16))).into_text_style(&root).color(&TEXT);
+    root.draw_text(chart.y_label, &letters, (0, 0))?;
+    let mut context = ChartBuilder::on(&root)
+        .margin_top(px(28))
+        .margin_right(px(14))
+        .x_label_area_size(px(44))
+        .y_label_area_size(px(58))
+        .build_cartesian_2d(Marked(x), Marked(y))?;
+    context
+        .configure_mesh()
+        .disable_x_mesh()
+        .axis_style(TRANSPARENT)
+        .max_light_lines(0)
+        .bold_line_style(GRID)
+        .label_style(letters.clone())
+        .axis_desc_style(letters)
+        .x_desc("round")
+        .set_all_tick_mark_size(px(4))
+        .draw()?;
+    if let Some(band) = &chart.band {
+        let inside = |&&(round, low, high): &&(f64, f64, f64)| {
+            can_draw(chart, (round, low)) && can_draw(chart, (round, high))
+        };
+        let upper =
+            band.iter().filter(inside).map(|&(t, _, high)| (x.position(t), y.position(high)));
+        let lower = band.iter().filter(inside).map(|&(t, low, _)| (x.position(t), y.position(low)));
+        let outline: Vec<(f64, f64)> = upper.chain(lower.rev()).collect();
+        context.draw_series([Polygon::new(outline, BAND)])?;
+    }
+    context.draw_series([PathElement::new([(0.0, 0.0), (1.0, 0.0)], BASE)])?;
+    for series in chart.series.iter().rev() {
+        let colour = series.look.stand_in();
+        for run in series.points.split(|point| !can_draw(chart, *point)) {
+            let path: Vec<(f64, f64)> =
+                run.iter().map(|point| (x.position(point.0), y.position(point.1))).collect();
+            match path.as_slice() {
+                [] => {}
+                [point] => {
+                    context.draw_series([Circle::new(*point, px(3), colour.filled())])?;
+                }
+                _ => {
+                    context.draw_series([PathElement::new(path, colour)])?;
+                }
+            }
+        }
+    }
+    root.present()
+}
+
+/// An axis as plotters wants it: positions from 0 to 1, marked where the axis says.
+struct Marked<'a>(&'a Axis);
+
+impl Ranged for Marked<'_> {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, position: &f64, (from, to): (i32, i32)) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "within the drawing, in pixels")]
+        let pixels = (f64::from(to - from) * position).round() as i32;
+        from + pixels
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() {
+            return Vec::new();
+        }
+        self.0.ticks.iter().map(|tick| tick.0).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        0.0..1.0
+    }
+}
+
+impl ValueFormatter<f64> for Marked<'_> {
+    fn format_ext(&self, position: &f64) -> String {
+        self.0.label(*position)
+    }
+}
+
+/// Makes plotters' picture part of the page: scalable, styled by the page, nothing to load.
+fn dress(picture: &str, chart: &Chart) -> String {
+    let label = format!("{}: {} by round", chart.title, chart.y_label);
+    let body = picture.split_once('>').map_or("", |(_, body)| body);
+    let head = picture.split_once('>').map_or("", |(head, _)| head);
+    let view = head.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let mut page = format!(
+        "<svg class=\"chart\" viewBox=\"{}\" role=\"img\" aria-label=\"{}\">{body}",
+        view.unwrap_or("0 0 1 1"),
+        escape(&label)
+    );
+    let mut classes = vec![
+        (GRID, "grid".to_string()),
+        (BASE, "base".into()),
+        (TEXT, String::new()),
+        (BAND, "band".into()),
+    ];
+    classes.extend(chart.series.iter().map(|series| (series.look.stand_in(), series.look.class())));
+    for (RGBColor(red, green, blue), class) in classes {
+        let class = if class.is_empty() { class } else { format!("class=\"{class}\"") };
+        let colour = format!("#{red:02X}{green:02X}{blue:02X}");
+        page = page.replace(&format!("stroke=\"{colour}\" stroke-width=\"1\""), &class);
+        let dot = class.replace("=\"", "=\"dot ");
+        page = page.replace(&format!("fill=\"{colour}\" stroke=\"none\" stroke-width=\"1\""), &dot);
+        page = page.replace(&format!("fill=\"{colour}\""), &class);
+    }
+    page.replace(" opacity=\"1\"", "")
+        .replace(" font-family=\"sans-serif\"", "")
+        .replace(" fill=\"none\"", "")
+        .replace(" >", ">")
+        .replace(" \"", "\"")
+}
