@@ -250,6 +250,11 @@ fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
         .collect()
 }
 
+/// Four digits after the point, never below the truth.
+fn rounded_up(epsilon: f64) -> f64 {
+    (epsilon * 1e4).ceil() / 1e4
+}
+
 /// What may be promised, to whom, and what may not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
@@ -269,7 +274,7 @@ fn statement(summary: &Summary) -> Vec<String> {
         "Spent in {} rounds, as each learner's own account has it with the neighbours really heard: \
          at most ε = {:.4} at δ = {delta:e}.",
         summary.rounds_run,
-        summary.epsilon_max(),
+        rounded_up(summary.epsilon_max()),
     ));
     let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
     text.push(match summary.lifetime_epsilon_max() {
@@ -278,9 +283,10 @@ fn statement(summary: &Summary) -> Vec<String> {
              share of the history stopped shrinking as planned. The running account above counts."
         ),
         Some(epsilon) => format!(
-            "For ever: ε = {epsilon:.4} at δ = {delta:e}, however long the run goes on, as long as all \
+            "For ever: ε = {:.4} at δ = {delta:e}, however long the run goes on, as long as all \
              neighbours are heard and records keep arriving as planned. With neighbours missing the \
-             running account above is the one that counts, and a cap is enforced on it."
+             running account above is the one that counts, and a cap is enforced on it.",
+            rounded_up(epsilon)
         ),
         None => "For ever: no certificate. No finite bound over all rounds is proved for this config."
             .into(),
