@@ -26,6 +26,8 @@ pub struct Streams {
     pub test: Vec<Record>,
     /// How many records were scaled into the bounds.
     pub scaled: u64,
+    /// How many records were left out because they lie outside the bounds.
+    pub refused: u64,
     /// Goes on where dealing out stopped, for other public randomness of the run.
     pub(crate) order: Shuffle,
 }
@@ -138,17 +140,26 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
     if config.data.centre {
         dataset.centre_one_hot();
     }
-    let mut records = dataset.records;
+    let records = dataset.records;
     let limits = Bounds {
         feature_norm: config.bounds.feature_norm,
         label: is_regression(config).then_some(config.bounds.label),
         out_of_bounds: config.out_of_bounds,
         normalise: config.data.normalise,
     };
-    let mut scaled = 0;
-    for (place, record) in records.iter_mut().enumerate() {
-        scaled += u64::from(bounds::apply(record, place + 1, &limits)?);
+    let (mut scaled, mut refused) = (0, 0);
+    let mut kept = Vec::with_capacity(records.len());
+    for (place, mut record) in records.into_iter().enumerate() {
+        match bounds::apply(&mut record, place + 1, &limits) {
+            Ok(changed) => {
+                scaled += u64::from(changed);
+                kept.push(record);
+            }
+            Err(DataError::Record { fault, .. }) if fault.is_out_of_bounds() => refused += 1,
+            Err(error) => return Err(error.into()),
+        }
     }
+    let records = kept;
     let mut order = Shuffle::new(seed);
     let (train, test) =
         partition::train_test_split(records.len(), config.data.test_fraction, &mut || {
@@ -168,7 +179,15 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
         learners.push(Stream::new(own, config.data.repeat));
     }
     let test = test.iter().map(|&place| records[place].clone()).collect();
-    Ok(Streams { name: dataset.name, classes: dataset.classes, learners, test, scaled, order })
+    Ok(Streams {
+        name: dataset.name,
+        classes: dataset.classes,
+        learners,
+        test,
+        scaled,
+        refused,
+        order,
+    })
 }
 
 /// Whether labels are numbers rather than classes.

@@ -77,6 +77,8 @@ pub struct DataSummary {
     pub test_records: usize,
     /// Records that were scaled into the bounds.
     pub records_scaled: u64,
+    /// Records that were left out because they lie outside the bounds.
+    pub records_refused: u64,
     /// Records collected before round 0, for each learner.
     pub warmup: u64,
     /// Records a round, for each learner.
@@ -129,6 +131,8 @@ pub struct RunFacts {
     pub test_records: usize,
     /// Records that were scaled into the bounds.
     pub records_scaled: u64,
+    /// Records that were left out because they lie outside the bounds.
+    pub records_refused: u64,
     /// Wall-clock seconds of the rounds.
     pub seconds: f64,
 }
@@ -164,13 +168,7 @@ impl Summary {
             },
             rounds_planned: config.rounds,
             rounds_run: outcome.rounds_run,
-            unproven: config
-                .broken_conditions()
-                .iter()
-                .map(|broken| {
-                    format!("{}: {} = {}, {}", broken.name, broken.path, broken.found, broken.text)
-                })
-                .collect(),
+            unproven: config.broken_conditions().iter().map(ToString::to_string).collect(),
             network: NetworkSummary {
                 learners: config.graph.learners(),
                 edges: config.graph.edges(),
@@ -182,6 +180,7 @@ impl Summary {
                 parameters: plan.model.parameters(),
                 test_records: facts.test_records,
                 records_scaled: facts.records_scaled,
+                records_refused: facts.records_refused,
                 warmup: config.data.warmup,
                 batch: config.data.batch,
                 repeat: config.data.repeat,

@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         source: streams.name.clone(),
         test_records: streams.test.len(),
         records_scaled: streams.scaled,
+        records_refused: streams.refused,
         seconds: 0.0,
     };
     let progress = progress_bar(plan.config.rounds, talk);
@@ -123,11 +124,7 @@ fn introduce(plan: &Plan, data: &str, seed: Option<u64>) -> io::Result<()> {
         writeln!(out, "{NOT_PRIVATE}")?;
     }
     for broken in config.broken_conditions() {
-        writeln!(
-            out,
-            "UNPROVEN: {}: {} = {}, {}",
-            broken.name, broken.path, broken.found, broken.text
-        )?;
+        writeln!(out, "UNPROVEN: {broken}")?;
     }
     Ok(())
 }

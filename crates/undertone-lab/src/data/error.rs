@@ -269,6 +269,14 @@ pub enum RecordFault {
     },
 }
 
+impl RecordFault {
+    /// Whether the record is well-formed but lies outside the declared bounds.
+    #[must_use]
+    pub fn is_out_of_bounds(&self) -> bool {
+        matches!(self, RecordFault::NormAboveBound { .. } | RecordFault::LabelAboveBound { .. })
+    }
+}
+
 impl DataError {
     pub(super) fn file(path: &Path, fault: FileFault) -> Self {
         DataError::File { path: path.to_path_buf(), fault }

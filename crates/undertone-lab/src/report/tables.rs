@@ -110,6 +110,7 @@ fn facts(summary: &Summary) -> String {
         ("Records a round, each learner", count(data.batch)),
         ("Records drawn again when they ran out", if data.repeat { "yes" } else { "no" }.into()),
         ("Records scaled into the bounds", count(data.records_scaled)),
+        ("Records left out, outside the bounds", count(data.records_refused)),
         ("Test records", count(data.test_records as u64)),
         ("Privacy accounting", rules.join(", ")),
         ("Undertone version", summary.undertone_version.to_string()),

@@ -57,6 +57,7 @@ fn summary(rows: &[RoundRow]) -> Summary {
             parameters: 112,
             test_records: 1625,
             records_scaled: 0,
+            records_refused: 0,
             warmup: 300,
             batch: 1,
             repeat: false,

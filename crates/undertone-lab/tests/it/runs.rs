@@ -125,7 +125,14 @@ fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
 }
 
 fn facts(seed: Option<u64>) -> RunFacts {
-    RunFacts { seed, source: "mushrooms".into(), test_records: 1, records_scaled: 0, seconds: 1.0 }
+    RunFacts {
+        seed,
+        source: "mushrooms".into(),
+        test_records: 1,
+        records_scaled: 0,
+        records_refused: 0,
+        seconds: 1.0,
+    }
 }
 
 fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
@@ -298,12 +305,43 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
     assert!(text.contains("nowhere.csv: no such file"), "{text}");
     let text = refuse(&|raw| raw.data.warmup = Some(100_000));
     assert!(text.contains("the warm-up takes 100000"), "{text}");
+    // Every row is outside: nothing is left to deal out.
     let text = refuse(&|raw| {
         raw.data.normalise = None;
         raw.data.centre = None;
         raw.bounds.out_of_bounds = Some("refuse".into());
     });
-    assert!(text.contains("record 1") || text.contains("line 1"), "{text}");
+    assert!(text.contains("data.partition"), "{text}");
+}
+
+#[test]
+fn records_outside_the_bounds_are_left_out_and_counted_or_scaled_and_counted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = regression_csv(scratch.path());
+    let load = |rule: &str| {
+        let loaded = preset("mushrooms", |raw| {
+            raw.data.source = Some(path.display().to_string());
+            raw.data.label = Some("target".into());
+            raw.data.partition = Some("iid".into());
+            raw.data.warmup = Some(0);
+            raw.data.normalise = None;
+            raw.data.centre = None;
+            raw.data.test_fraction = None;
+            raw.bounds.feature_norm = Some(1.1);
+            raw.bounds.label = Some(0.4);
+            raw.bounds.out_of_bounds = Some(rule.into());
+            raw.model.loss = Some("ridge".into());
+            raw.model.features = Some(4);
+        });
+        stream::load(&loaded.config, Path::new("."), 0).unwrap()
+    };
+    let total =
+        |streams: &stream::Streams| streams.learners.iter().map(stream::Stream::len).sum::<usize>();
+    let (scaled, refused) = (load("scale"), load("refuse"));
+    assert_eq!((total(&scaled), scaled.refused), (400, 0));
+    assert!(scaled.scaled > 0 && scaled.scaled < 400);
+    assert_eq!(refused.refused, scaled.scaled);
+    assert_eq!(total(&refused) as u64, 400 - refused.refused);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The conditions of the paper's convergence theorems, each with its numbers.
 
 use super::Config;
+use std::fmt;
 
 /// One condition of an assumption or theorem.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,12 +10,18 @@ pub struct Condition {
     pub name: &'static str,
     /// The key of the config it depends on most.
     pub path: &'static str,
-    /// The number found.
+    /// The symbol and the number found.
     pub found: String,
     /// What is asked for, in words and numbers.
     pub text: String,
     /// Whether it holds.
     pub holds: bool,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}; {}", self.name, self.found, self.text)
+    }
 }
 
 /// Checks what Theorems 3 and 4 ask of graph, schedules and noise.
@@ -31,7 +38,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         list.push(Condition {
             name: "Assumption 2",
             path: "network.weight",
-            found: format!("{:.4}", spectrum.delta_m),
+            found: format!("δ_m = {:.4}", spectrum.delta_m),
             text: "the smallest eigenvalue of W must be above -1; use smaller weights".into(),
             holds: above(spectrum.delta_m, -1.0),
         });
@@ -39,21 +46,21 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
     list.push(Condition {
         name: "Assumption 4",
         path: "noise.exponent",
-        found: format!("{slowest}"),
+        found: format!("ς = {slowest}"),
         text: "the noise must grow: exponents above 0".into(),
         holds: slowest > 0.0,
     });
     list.push(Condition {
         name: "Assumption 4",
         path: "schedule.coupling_exponent",
-        found: format!("{u}"),
+        found: format!("u = {u}"),
         text: format!("must be above the largest noise exponent + 1/2 = {}", growth + 0.5),
         holds: above(u, growth + 0.5),
     });
     list.push(Condition {
         name: "Assumption 4",
         path: "schedule.step_exponent",
-        found: format!("{v}"),
+        found: format!("v = {v}"),
         text: format!("must lie strictly between the coupling exponent {u} and 1"),
         holds: above(v, u) && above(1.0, v),
     });
@@ -61,7 +68,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         list.push(Condition {
             name: "Assumption 3",
             path: "model.lasso",
-            found: format!("{}", config.model.lasso),
+            found: format!("weight {}", config.model.lasso),
             text: "the theorems ask for a smooth loss, and a lasso penalty is not".into(),
             holds: false,
         });
@@ -70,7 +77,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         list.push(Condition {
             name: "Theorem 4",
             path: "schedule.step_exponent",
-            found: format!("{v}"),
+            found: format!("v = {v}"),
             text: format!(
                 "without a ridge term it must be above (2u + 1)/3 = {:.4}",
                 (2.0 * u + 1.0) / 3.0

@@ -180,10 +180,10 @@ impl TryFrom<&RawConfig> for Config {
                 }
                 for condition in config.broken_conditions() {
                     let needed = format!(
-                        "breaks {}: {}; mend it, or set unproven = true",
-                        condition.name, condition.text
+                        "{} breaks {}: {}; or set unproven = true",
+                        condition.found, condition.name, condition.text
                     );
-                    faults.push(condition.path, condition.found, needed);
+                    faults.push(condition.path, "", needed);
                 }
                 if faults.0.is_empty() { Ok(config) } else { Err(faults) }
             }
