@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Learn one model together from private streams, with no server and nobody trusted.
 #[derive(Parser)]
-#[command(version, about, after_help = EXIT_CODES, propagate_version = true)]
+#[command(version, after_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

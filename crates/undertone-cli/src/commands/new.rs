@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = config_file::preset_text(&arguments.preset)?;
     let mut path = arguments.name.clone();
+    if path.file_name().is_none() {
+        return Err(anyhow::anyhow!("{} is not a name for a config", path.display()).into());
+    }
     if path.extension().is_none_or(|extension| extension != "toml") {
         let mut name = path.into_os_string();
         name.push(".toml");
@@ -40,7 +43,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .open(&path)
         .with_context(|| format!("cannot create {}", path.display()))?;
     file.write_all(named.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    let shown = path.display();
+    let shown = path.display().to_string();
+    let shown = if shown.contains(char::is_whitespace) { format!("'{shown}'") } else { shown };
     writeln!(
         io::stdout(),
         "Wrote {shown}. Next:\n  undertone budget {shown}     what it will cost, before any data\n  undertone simulate {shown}   run it"
