@@ -25,6 +25,7 @@ enum Command {
     Simulate(commands::simulate::Arguments),
     Budget(commands::budget::Arguments),
     New(commands::new::Arguments),
+    Verify(commands::verify::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::Budget(arguments) => commands::budget::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
+        Command::Verify(arguments) => commands::verify::run(&arguments),
     };
     match result {
         Ok(code) => code,

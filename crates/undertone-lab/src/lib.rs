@@ -7,6 +7,7 @@ pub mod budget;
 pub mod config_file;
 pub mod data;
 mod entropy;
+pub mod ledger_file;
 mod metrics;
 mod optimum;
 mod plan;

@@ -1,5 +1,6 @@
 //! The files a run leaves behind. They appear together or not at all.
 
+use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
 use crate::summary::{NOT_PRIVATE, Summary};
@@ -76,6 +77,9 @@ pub fn write(
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
     save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
     save("model.safetensors", &model_bytes(&outcome.public, summary)?)?;
+    if !outcome.ledger.is_empty() {
+        save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
+    }
     save("report.html", report::html(summary, &outcome.rows).as_bytes())?;
     let staged = folder.keep();
     fs::rename(&staged, path).map_err(|error| {

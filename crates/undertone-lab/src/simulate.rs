@@ -7,7 +7,7 @@ use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use thiserror::Error;
-use undertone::privacy::{Refusal, epsilon_from_zcdp};
+use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{
     Learner, LearnerId, LearnerSetup, Memory, PublicModel, RecordError, Release, ReleaseError,
     Round, Score,
@@ -60,6 +60,8 @@ pub struct Outcome {
     pub public: PublicModel,
     /// One entry for each learner.
     pub learners: Vec<LearnerOutcome>,
+    /// One receipt for every release, by round and learner; empty in networks too large to keep it.
+    pub ledger: Vec<Receipt>,
     /// How many rounds were finished.
     pub rounds_run: u64,
     /// Why it ended.
@@ -119,6 +121,8 @@ struct Member {
 
 /// Measured rounds are thinned to about this many, unless the caller asks for fewer.
 pub const ROWS_MAX: u64 = 2000;
+/// Receipts beyond this number would take more than some 300 MB; then none are kept.
+const RECEIPTS_MAX: u64 = 2_000_000;
 /// In large networks only the first learners are measured.
 pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
 
@@ -144,6 +148,8 @@ pub fn simulate(
     let mut public = PublicModel::new(plan.model.parameters());
     let mut total = Score::default();
     let mut rows = Vec::new();
+    let mut ledger = Vec::new();
+    let keep_ledger = config.rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
     let mut ending = Ending::Finished;
     let mut rounds_run = 0;
     for t in 0..config.rounds {
@@ -161,6 +167,9 @@ pub fn simulate(
         };
         for release in &releases {
             public.include(release);
+        }
+        if keep_ledger {
+            ledger.extend(members.iter().filter_map(|member| member.learner.receipt()));
         }
         let stop = if t % stride == 0 || t + 1 == config.rounds {
             let thetas: Vec<&[f64]> = members[..measured]
@@ -184,7 +193,7 @@ pub fn simulate(
         }
     }
     let learners = members.iter().map(|member| learner_outcome(member, config.delta)).collect();
-    Ok(Outcome { rows, public, learners, rounds_run, ending })
+    Ok(Outcome { rows, public, learners, ledger, rounds_run, ending })
 }
 
 fn gather(

@@ -3,7 +3,7 @@
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
 use crate::noise::{Entropy, EntropyError, NoiseError, Perturbation, perturb};
-use crate::privacy::{Accountant, Cap, Mechanism, Refusal, RoundTerms};
+use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
 use crate::release::Release;
 use crate::{LearnerId, Round};
 use std::fmt;
@@ -88,6 +88,8 @@ pub struct Learner<M> {
     /// Room for the gradient and the update, kept to avoid allocation in every round.
     update: Vec<f64>,
     released: bool,
+    ledger: Ledger,
+    receipt: Option<Receipt>,
 }
 
 /// What a learner is made of, apart from its memory.
@@ -177,6 +179,8 @@ impl<M: Memory> Learner<M> {
             update: vec![0.0; theta.len()],
             theta,
             released: false,
+            ledger: Ledger::new(setup.id, &setup.mechanism),
+            receipt: None,
         }
     }
 
@@ -210,6 +214,12 @@ impl<M: Memory> Learner<M> {
     #[must_use]
     pub fn accountant(&self) -> &Accountant {
         &self.accountant
+    }
+
+    /// The receipt of the last charge, for the ledger.
+    #[must_use]
+    pub fn receipt(&self) -> Option<&Receipt> {
+        self.receipt.as_ref()
     }
 
     /// Its history.
@@ -249,7 +259,8 @@ impl<M: Memory> Learner<M> {
     pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         assert!(!self.released, "a round has one release");
         let round = self.round();
-        self.accountant.pay()?;
+        let cost = self.accountant.pay()?;
+        self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
         let mechanism = self.accountant.mechanism();
         let perturbation = Perturbation {
             kind: mechanism.noise.kind,
@@ -309,7 +320,9 @@ impl<M: Memory> Learner<M> {
         self.domain.project(&mut self.theta);
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
         let records = self.memory.records();
-        self.accountant.advance(&RoundTerms { round, weight_heard, records });
+        let terms = RoundTerms { round, weight_heard, records };
+        self.accountant.advance(&terms);
+        self.ledger.advance(&terms);
         self.released = false;
         let missing = self.neighbours.len() - heard_count;
         RoundReport { round, heard: heard_count, missing, weight_heard, records }

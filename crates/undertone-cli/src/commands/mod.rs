@@ -3,3 +3,4 @@
 pub(crate) mod budget;
 pub(crate) mod new;
 pub(crate) mod simulate;
+pub(crate) mod verify;

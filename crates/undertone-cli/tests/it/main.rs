@@ -54,7 +54,7 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in ["simulate", "budget", "new", "Exit codes"] {
+    for word in ["simulate", "budget", "new", "verify", "Exit codes"] {
         assert!(out.contains(word), "{out}");
     }
 }
@@ -259,6 +259,37 @@ fn a_disconnected_graph_is_refused_and_an_edge_file_is_read() {
     assert!(err.contains("graph.txt, line 4"), "{err}");
     fs::write(shell.path().join("graph.txt"), "0 1\n1 2\n2 3\n3 4\n").unwrap();
     shell.expect(0, &["simulate", &path, "--rounds", "3", "--quiet"]);
+}
+
+#[test]
+fn a_ledger_is_verified_and_a_changed_one_is_found() {
+    let shell = Shell::new();
+    shell.expect(0, &["simulate", "--rounds", "12", "--quiet", "--out", "run"]);
+    let (out, _) = shell.expect(0, &["verify", "run"]);
+    assert!(out.contains("learner 4: 12 receipts agree"), "{out}");
+    let path = shell.path().join("run/ledger.ndjson");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 5 * 12);
+    // Learner 2 of round 7 claims that it was charged less.
+    let place = 1 + 5 * 7 + 2;
+    let mut receipt: serde_json::Value = serde_json::from_str(lines[place]).unwrap();
+    receipt["zcdp_cost"] = 0.0.into();
+    let changed = receipt.to_string();
+    let mut forged = lines.clone();
+    forged[place] = &changed;
+    fs::write(&path, forged.join("\n")).unwrap();
+    let (out, _) = shell.expect(1, &["verify", "run"]);
+    assert!(out.contains("learner 2: DISAGREES: round 7: zcdp_cost"), "{out}");
+    assert!(out.contains("learner 1: 12 receipts agree"), "{out}");
+    // Learner 4 lost its last receipt.
+    fs::write(&path, lines[..lines.len() - 1].join("\n")).unwrap();
+    let (out, _) = shell.expect(1, &["verify", "run"]);
+    assert!(out.contains("learner 4: DISAGREES: ends after 11 receipts"), "{out}");
+    fs::write(&path, "nonsense").unwrap();
+    let (_, err) = shell.expect(2, &["verify", "run"]);
+    assert!(err.contains("ledger.ndjson, line 1"), "{err}");
+    shell.expect(2, &["verify", "nowhere"]);
 }
 
 #[cfg(unix)]

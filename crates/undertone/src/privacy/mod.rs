@@ -1,12 +1,13 @@
 //! What a learner's releases cost, before, during and for ever.
 //!
 //! Read [`mechanism`](Mechanism) first (sensitivity and cost of one round), then [`Accountant`] (the
-//! running account that a cap is enforced on), then [`lifetime()`] (the certificate) and
-//! [`calibrate_scale`] (its inverse).
+//! running account that a cap is enforced on), then [`lifetime()`] (the certificate),
+//! [`calibrate_scale`] (its inverse) and [`verify`] (the ledger, checked offline).
 
 mod accountant;
 mod budget;
 mod conversion;
+mod ledger;
 mod lifetime;
 mod mechanism;
 #[cfg(test)]
@@ -15,5 +16,6 @@ mod tests;
 pub use accountant::{Accountant, Cap, Refusal};
 pub use budget::{CalibrationError, Horizon, calibrate_scale, planned_cost, record_cost};
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+pub use ledger::{Digest, Disagreement, Ledger, Receipt, genesis, verify};
 pub use lifetime::{Lifetime, NoCertificate, lifetime};
 pub use mechanism::{Cost, Mechanism, NoiseLaw, RoundTerms, Rule};

@@ -6,7 +6,7 @@ use crate::{LossConstants, PowerLaw, Round, Schedule};
 use proptest::prelude::*;
 
 /// The reference case of method.md §3.
-fn reference(rule: Rule) -> Mechanism {
+pub(super) fn reference(rule: Rule) -> Mechanism {
     Mechanism {
         dimension: 112,
         radius: 1e5,

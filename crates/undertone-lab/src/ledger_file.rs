@@ -1,0 +1,175 @@
+//! `ledger.ndjson`: a header line, then one receipt a line, and its verification.
+
+use crate::config_file::{ConfigError, LoadedConfig, Overrides, load_file};
+use crate::plan::{Plan, PlanError};
+use crate::summary::{NOT_PRIVATE, Summary};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use undertone::LearnerId;
+use undertone::privacy::{Cost, Disagreement, Receipt, epsilon_from_zcdp, verify};
+
+/// The name of the file in a run folder.
+pub const NAME: &str = "ledger.ndjson";
+const FORMAT: &str = "undertone ledger";
+
+/// The first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    schema_version: u32,
+    learners: u32,
+    warning: Option<String>,
+}
+
+/// Why a ledger cannot be checked at all.
+#[derive(Debug, Error)]
+pub enum LedgerFileError {
+    /// The config of the run is unusable.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The config of the run cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A line is not a receipt.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// What checking a ledger found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verification {
+    /// Whether everything agrees.
+    pub agrees: bool,
+    /// One entry for each learner.
+    pub learners: Vec<LearnerVerification>,
+}
+
+/// What checking one learner's receipts found.
+#[derive(Clone, Debug, Serialize)]
+pub struct LearnerVerification {
+    /// The learner.
+    pub learner: u32,
+    /// How many receipts it has.
+    pub receipts: usize,
+    /// ε at the config's δ, by the account computed again; absent when it disagrees.
+    pub epsilon: Option<f64>,
+    /// Where it first disagrees.
+    pub disagreement: Option<String>,
+}
+
+/// The file of a run's receipts.
+///
+/// # Errors
+/// Only when JSON cannot be written, which does not happen with finite numbers.
+pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_json::Error> {
+    let header = Header {
+        format: FORMAT.into(),
+        schema_version: 1,
+        learners: u32::try_from(summary.learners.len()).unwrap_or(u32::MAX),
+        warning: (!summary.private).then(|| NOT_PRIVATE.to_string()),
+    };
+    let mut bytes = serde_json::to_vec(&header)?;
+    for receipt in receipts {
+        bytes.push(b'\n');
+        serde_json::to_writer(&mut bytes, receipt)?;
+    }
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Computes every account of a run folder again from its config, and compares.
+///
+/// # Errors
+/// When config or ledger cannot be read. A ledger that disagrees is not an error but a finding.
+pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
+    let loaded: LoadedConfig = load_file(&folder.join("config.toml"), &Overrides::default())?;
+    let plan = Plan::new(loaded.config)?;
+    let receipts = read(&folder.join(NAME), plan.mechanisms.len())?;
+    let learners: Vec<LearnerVerification> = receipts
+        .iter()
+        .enumerate()
+        .map(|(place, receipts)| {
+            let id = LearnerId(u32::try_from(place).unwrap_or(u32::MAX));
+            let result = verify(id, &plan.mechanisms[place], plan.config.caps[place], receipts);
+            learner_verification(id, receipts.len(), result, plan.config.delta)
+        })
+        .collect();
+    // Learners work in lock-step: one that has fewer receipts than the others lost some.
+    let longest = learners.iter().map(|learner| learner.receipts).max().unwrap_or(0);
+    let learners: Vec<LearnerVerification> = learners
+        .into_iter()
+        .map(|learner| match &learner.disagreement {
+            None if learner.receipts < longest => LearnerVerification {
+                epsilon: None,
+                disagreement: Some(format!(
+                    "ends after {} receipts, other learners have {longest}",
+                    learner.receipts
+                )),
+                ..learner
+            },
+            _ => learner,
+        })
+        .collect();
+    let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
+    Ok(Verification { agrees, learners })
+}
+
+fn learner_verification(
+    id: LearnerId,
+    receipts: usize,
+    result: Result<Cost, Disagreement>,
+    delta: f64,
+) -> LearnerVerification {
+    let (epsilon, disagreement) = match result {
+        Ok(total) => (Some(epsilon_from_zcdp(total.zcdp, delta)), None),
+        Err(disagreement) => (None, Some(disagreement.to_string())),
+    };
+    LearnerVerification { learner: id.0, receipts, epsilon, disagreement }
+}
+
+/// Reads the receipts of each learner, in the order of the file.
+fn read(path: &Path, learners: usize) -> Result<Vec<Vec<Receipt>>, LedgerFileError> {
+    let failed = |error| LedgerFileError::Read { path: path.into(), error };
+    let bad =
+        |line: usize, reason: String| LedgerFileError::Line { path: path.into(), line, reason };
+    let mut lines = BufReader::new(File::open(path).map_err(failed)?).lines();
+    let first = lines.next().transpose().map_err(failed)?.unwrap_or_default();
+    let header: Header = serde_json::from_str(&first).map_err(|error| bad(1, error.to_string()))?;
+    if header.format != FORMAT || header.schema_version != 1 {
+        return Err(bad(1, "not a ledger of version 1".into()));
+    }
+    if header.learners as usize != learners {
+        let reason = format!("{} learners, the config has {learners}", header.learners);
+        return Err(bad(1, reason));
+    }
+    let mut receipts = vec![Vec::new(); learners];
+    for (place, line) in lines.enumerate() {
+        let line = line.map_err(failed)?;
+        let receipt: Receipt =
+            serde_json::from_str(&line).map_err(|error| bad(place + 2, error.to_string()))?;
+        match receipts.get_mut(receipt.learner.0 as usize) {
+            Some(list) => list.push(receipt),
+            None => return Err(bad(place + 2, format!("there is no learner {}", receipt.learner))),
+        }
+    }
+    Ok(receipts)
+}

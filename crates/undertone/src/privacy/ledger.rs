@@ -1,0 +1,442 @@
+//! The ledger: one receipt for every release, chained by hashes, checkable offline.
+//!
+//! A receipt states what was charged and why. From the public facts of a learner anyone can compute
+//! the whole account again and find the first receipt that disagrees.
+
+use super::accountant::{Accountant, Cap};
+use super::mechanism::{Cost, Mechanism, RoundTerms};
+use crate::noise::NoiseKind;
+use crate::{LearnerId, Round};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use thiserror::Error;
+
+/// A SHA-256 hash, written as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest([u8; 32]);
+
+/// What was charged for one release, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// Who released.
+    pub learner: LearnerId,
+    /// In which round t.
+    pub round: Round,
+    /// The sum of the weights heard in round t − 1; 0 at the start.
+    pub weight_heard: f64,
+    /// The records behind the step of round t − 1; 0 at the start.
+    pub records: u64,
+    /// Φ_t.
+    pub sensitivity: f64,
+    /// ρ_t.
+    pub noise_scale: f64,
+    /// Pure ε of this release; absent where the noise has none.
+    pub pure_cost: Option<f64>,
+    /// zCDP of this release.
+    pub zcdp_cost: f64,
+    /// Pure ε of all releases so far.
+    pub pure_total: Option<f64>,
+    /// zCDP of all releases so far.
+    pub zcdp_total: f64,
+    /// The hash of the receipt before, or of the learner's public facts at the start.
+    pub previous: Digest,
+}
+
+/// Where a ledger first disagrees with the account that its config implies.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Disagreement {
+    /// A receipt of another learner.
+    #[error("receipt {place}: of learner {found}, expected learner {expected}")]
+    Learner {
+        /// Place in the ledger, from 0.
+        place: usize,
+        /// Whose it is.
+        found: LearnerId,
+        /// Whose it should be.
+        expected: LearnerId,
+    },
+    /// A round is missing or out of order.
+    #[error("receipt {place}: of round {found}, expected round {expected}")]
+    Round {
+        /// Place in the ledger, from 0.
+        place: usize,
+        /// Its round.
+        found: Round,
+        /// The round that is due.
+        expected: Round,
+    },
+    /// A receipt does not carry the hash of the one before.
+    #[error("round {round}: the chain is broken: it does not carry the hash of the receipt before")]
+    Chain {
+        /// The round.
+        round: Round,
+    },
+    /// More weight was heard than there is, or fewer records than before.
+    #[error("round {round}: {field} = {found} is impossible: {reason}")]
+    Impossible {
+        /// The round.
+        round: Round,
+        /// Which number.
+        field: &'static str,
+        /// What it says.
+        found: f64,
+        /// Why it cannot be.
+        reason: &'static str,
+    },
+    /// A number is not what the config implies.
+    #[error("round {round}: {field} is {found}, the config implies {expected}")]
+    Number {
+        /// The round.
+        round: Round,
+        /// Which number.
+        field: &'static str,
+        /// What it says.
+        found: f64,
+        /// What it should say.
+        expected: f64,
+    },
+    /// The cap forbids a release that was made.
+    #[error("round {round}: released although the cap forbids it: {reason}")]
+    OverCap {
+        /// The round.
+        round: Round,
+        /// What the accountant says.
+        reason: String,
+    },
+}
+
+impl Receipt {
+    /// The hash that the next receipt carries.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut hash = Sha256::new();
+        hash.update(b"undertone receipt 1");
+        hash.update(self.learner.0.to_le_bytes());
+        hash.update(self.round.0.to_le_bytes());
+        hash.update(self.records.to_le_bytes());
+        let numbers = [
+            self.weight_heard,
+            self.sensitivity,
+            self.noise_scale,
+            self.pure_cost.unwrap_or(f64::INFINITY),
+            self.zcdp_cost,
+            self.pure_total.unwrap_or(f64::INFINITY),
+            self.zcdp_total,
+        ];
+        for number in numbers {
+            hash.update(number.to_bits().to_le_bytes());
+        }
+        hash.update(self.previous.0);
+        Digest(hash.finalize().into())
+    }
+}
+
+/// The open end of a learner's ledger: writes the receipts, one after the other.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    learner: LearnerId,
+    before: Option<RoundTerms>,
+    previous: Digest,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    #[must_use]
+    pub fn new(learner: LearnerId, mechanism: &Mechanism) -> Ledger {
+        Ledger { learner, before: None, previous: genesis(learner, mechanism) }
+    }
+
+    /// Writes the receipt of a charge that was just made.
+    pub fn receipt(&mut self, accountant: &Accountant, cost: Cost) -> Receipt {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let spent = accountant.spent();
+        let receipt = Receipt {
+            learner: self.learner,
+            round: accountant.round(),
+            weight_heard: self.before.map_or(0.0, |terms| terms.weight_heard),
+            records: self.before.map_or(0, |terms| terms.records),
+            sensitivity: accountant.sensitivity(),
+            noise_scale: accountant.mechanism().noise.scale.at(accountant.round()),
+            pure_cost: finite(cost.pure),
+            zcdp_cost: cost.zcdp,
+            pure_total: finite(spent.pure),
+            zcdp_total: spent.zcdp,
+            previous: self.previous,
+        };
+        self.previous = receipt.digest();
+        receipt
+    }
+
+    /// Notes what happened in a round, for the receipt of the next.
+    pub fn advance(&mut self, terms: &RoundTerms) {
+        self.before = Some(*terms);
+    }
+}
+
+/// The hash of a learner's public facts: what its first receipt carries.
+#[must_use]
+pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(b"undertone ledger 1");
+    hash.update(learner.0.to_le_bytes());
+    hash.update((mechanism.dimension as u64).to_le_bytes());
+    hash.update(mechanism.warmup.to_le_bytes());
+    hash.update(mechanism.batch.to_le_bytes());
+    hash.update([mechanism.rule as u8, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
+    let constants = &mechanism.constants;
+    let numbers = [
+        mechanism.radius,
+        constants.smoothness,
+        constants.strong_convexity,
+        constants.gradient_spread,
+        mechanism.schedule.step.initial,
+        mechanism.schedule.step.exponent,
+        mechanism.schedule.coupling.initial,
+        mechanism.schedule.coupling.exponent,
+        mechanism.weight,
+        mechanism.weight_min,
+        mechanism.memory_error.initial,
+        mechanism.memory_error.exponent,
+        mechanism.noise.scale.initial,
+        mechanism.noise.scale.exponent,
+    ];
+    for number in numbers {
+        hash.update(number.to_bits().to_le_bytes());
+    }
+    Digest(hash.finalize().into())
+}
+
+/// Computes a learner's whole account again and compares it with its receipts.
+///
+/// # Guarantee
+/// `Ok` means: rounds 0, 1, 2, … without a gap, every receipt chained to the one before, and every
+/// sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
+/// heard and records held that the receipts state, and never over the cap. Gives the total.
+///
+/// # Errors
+/// The first [`Disagreement`].
+pub fn verify(
+    learner: LearnerId,
+    mechanism: &Mechanism,
+    cap: Option<Cap>,
+    receipts: &[Receipt],
+) -> Result<Cost, Disagreement> {
+    let mut accountant = Accountant::new(*mechanism, cap);
+    let mut ledger = Ledger::new(learner, mechanism);
+    let mut records = 0;
+    for (place, receipt) in receipts.iter().enumerate() {
+        let round = accountant_round(&accountant, place);
+        if receipt.learner != learner {
+            let (found, expected) = (receipt.learner, learner);
+            return Err(Disagreement::Learner { place, found, expected });
+        }
+        if receipt.round != round {
+            return Err(Disagreement::Round { place, found: receipt.round, expected: round });
+        }
+        if receipt.previous != ledger.previous {
+            return Err(Disagreement::Chain { round });
+        }
+        if place > 0 {
+            check_terms(mechanism, receipt, records)?;
+            let terms = RoundTerms {
+                round: Round(round.0 - 1),
+                weight_heard: receipt.weight_heard,
+                records: receipt.records,
+            };
+            accountant.advance(&terms);
+            ledger.advance(&terms);
+        }
+        records = receipt.records;
+        let cost = accountant
+            .pay()
+            .map_err(|refusal| Disagreement::OverCap { round, reason: refusal.to_string() })?;
+        compare(receipt, &ledger.receipt(&accountant, cost))?;
+        // The chain goes on from what was written, which may differ in the last digits.
+        ledger.previous = receipt.digest();
+    }
+    Ok(accountant.spent())
+}
+
+/// The round a receipt at this place must be of: the account still stands in the round before.
+fn accountant_round(accountant: &Accountant, place: usize) -> Round {
+    if place == 0 { accountant.round() } else { accountant.round().next() }
+}
+
+fn check_terms(
+    mechanism: &Mechanism,
+    receipt: &Receipt,
+    records_before: u64,
+) -> Result<(), Disagreement> {
+    let round = receipt.round;
+    let weight = receipt.weight_heard;
+    let impossible =
+        |field, found, reason| Err(Disagreement::Impossible { round, field, found, reason });
+    if !(weight >= 0.0 && weight <= mechanism.weight * (1.0 + 1e-9)) {
+        return impossible("weight_heard", weight, "the neighbours' weights add up to less");
+    }
+    if receipt.records < records_before {
+        #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
+        let found = receipt.records as f64;
+        return impossible("records", found, "a history does not shrink");
+    }
+    Ok(())
+}
+
+fn compare(receipt: &Receipt, expected: &Receipt) -> Result<(), Disagreement> {
+    let infinite = f64::INFINITY;
+    let pairs = [
+        ("sensitivity", receipt.sensitivity, expected.sensitivity),
+        ("noise_scale", receipt.noise_scale, expected.noise_scale),
+        (
+            "pure_cost",
+            receipt.pure_cost.unwrap_or(infinite),
+            expected.pure_cost.unwrap_or(infinite),
+        ),
+        ("zcdp_cost", receipt.zcdp_cost, expected.zcdp_cost),
+        (
+            "pure_total",
+            receipt.pure_total.unwrap_or(infinite),
+            expected.pure_total.unwrap_or(infinite),
+        ),
+        ("zcdp_total", receipt.zcdp_total, expected.zcdp_total),
+    ];
+    for (field, found, expected) in pairs {
+        let both_infinite = found > f64::MAX && expected > f64::MAX;
+        // Powers may differ in the last digits between machines.
+        if !both_infinite && !((found - expected).abs() <= 1e-9 * expected.abs()) {
+            return Err(Disagreement::Number { round: receipt.round, field, found, expected });
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bad = || serde::de::Error::custom("a hash has 64 hexadecimal digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(bad());
+        }
+        let mut bytes = [0; 32];
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| bad())?;
+        }
+        Ok(Digest(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::reference;
+    use super::super::{Rule, planned_cost};
+    use super::*;
+
+    const LEARNER: LearnerId = LearnerId(3);
+
+    fn ledger(mechanism: &Mechanism, rounds: u64) -> Vec<Receipt> {
+        let mut accountant = Accountant::new(*mechanism, None);
+        let mut ledger = Ledger::new(LEARNER, mechanism);
+        (0..rounds)
+            .map(|t| {
+                let cost = accountant.pay().unwrap();
+                let receipt = ledger.receipt(&accountant, cost);
+                // Every third round one neighbour is missing.
+                let heard = if t % 3 == 0 { 0.3 } else { 0.6 };
+                let terms = RoundTerms { weight_heard: heard, ..mechanism.planned_terms(Round(t)) };
+                accountant.advance(&terms);
+                ledger.advance(&terms);
+                receipt
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_honest_ledger_is_verified_and_survives_json() {
+        let mechanism = reference(Rule::Tight);
+        let receipts = ledger(&mechanism, 50);
+        let text = serde_json::to_string(&receipts).unwrap();
+        let back: Vec<Receipt> = serde_json::from_str(&text).unwrap();
+        assert_eq!(receipts, back);
+        let total = verify(LEARNER, &mechanism, None, &back).unwrap();
+        assert!(total.zcdp > planned_cost(&mechanism, 49).zcdp, "missing neighbours cost more");
+    }
+
+    #[test]
+    fn every_change_is_found_at_its_round() {
+        let mechanism = reference(Rule::Tight);
+        let receipts = ledger(&mechanism, 20);
+        let found = |change: &dyn Fn(&mut Vec<Receipt>)| {
+            let mut changed = receipts.clone();
+            change(&mut changed);
+            verify(LEARNER, &mechanism, None, &changed).unwrap_err()
+        };
+        let number = |error, name| match error {
+            Disagreement::Number { round, field, .. } => round == Round(7) && field == name,
+            _ => false,
+        };
+        assert!(number(found(&|list| list[7].sensitivity *= 0.99), "sensitivity"));
+        assert!(number(found(&|list| list[7].noise_scale *= 1.01), "noise_scale"));
+        assert!(number(found(&|list| list[7].zcdp_cost *= 0.5), "zcdp_cost"));
+        assert!(number(found(&|list| list[7].pure_total = Some(0.0)), "pure_total"));
+        assert!(number(found(&|list| list[7].zcdp_total = f64::NAN), "zcdp_total"));
+        assert!(matches!(
+            found(&|list| list[7].weight_heard = 0.7),
+            Disagreement::Impossible { .. }
+        ));
+        assert!(matches!(found(&|list| list[7].records = 1), Disagreement::Impossible { .. }));
+        assert!(matches!(
+            found(&|list| {
+                list.remove(7);
+            }),
+            Disagreement::Round { place: 7, .. }
+        ));
+        assert!(matches!(
+            found(&|list| list[7].learner = LearnerId(0)),
+            Disagreement::Learner { .. }
+        ));
+        // Weights changed to others that are possible, and the numbers with them: the chain tells.
+        let forged = ledger(&Mechanism { weight: 0.6, ..mechanism }, 20);
+        let mut spliced = receipts.clone();
+        spliced[9] = forged[9];
+        spliced[9].previous = forged[3].previous;
+        assert_eq!(
+            verify(LEARNER, &mechanism, None, &spliced),
+            Err(Disagreement::Chain { round: Round(9) })
+        );
+    }
+
+    #[test]
+    fn a_ledger_belongs_to_its_config_and_its_cap() {
+        let mechanism = reference(Rule::Tight);
+        let receipts = ledger(&mechanism, 20);
+        let mut other = mechanism;
+        other.constants.gradient_spread = 1.0;
+        assert_eq!(
+            verify(LEARNER, &other, None, &receipts),
+            Err(Disagreement::Chain { round: Round(0) })
+        );
+        let cap = Some(Cap::Pure { epsilon: 1.0 });
+        let error = verify(LEARNER, &mechanism, cap, &receipts).unwrap_err();
+        assert!(matches!(error, Disagreement::OverCap { round: Round(1), .. }), "{error}");
+    }
+}
