@@ -30,7 +30,14 @@ impl Failure {
         {
             return ExitCode::SUCCESS;
         }
-        let _ = writeln!(io::stderr(), "error: {:#}", self.0);
+        // Many messages already contain that of their cause.
+        let mut text = self.0.to_string();
+        for cause in self.0.chain().skip(1).map(ToString::to_string) {
+            if !text.contains(&cause) {
+                text = format!("{text}: {cause}");
+            }
+        }
+        let _ = writeln!(io::stderr(), "error: {text}");
         ExitCode::from(BAD_INPUT)
     }
 }

@@ -61,6 +61,7 @@ impl Network {
             batch: 1,
             memory_error: PowerLaw::ZERO,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
+            noise_max: PowerLaw::growing(1.0, 0.1),
             rule: Rule::Tight,
         };
         let learners = graph

@@ -43,18 +43,19 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluator with empty histories.
+    /// An evaluator with empty histories: one for each learner, or one pool of all records, which is
+    /// the same while all learners hold equally many.
     ///
     /// # Errors
     /// When a test record is outside the model's bounds.
     pub(crate) fn new(
         model: &Arc<Model>,
         domain: Domain,
-        learners: usize,
+        histories: usize,
         test: &[Record],
         regression: bool,
     ) -> Result<Evaluator, RecordError> {
-        let histories = (0..learners).map(|_| Exact::new(Arc::clone(model))).collect();
+        let histories = (0..histories).map(|_| Exact::new(Arc::clone(model))).collect();
         let test = if test.is_empty() {
             None
         } else {
@@ -76,7 +77,8 @@ impl Evaluator {
         theta: &[f64],
         batch: &[Record],
     ) -> Result<(), RecordError> {
-        self.histories[learner].observe(theta, batch).map(|_| ())
+        let place = learner % self.histories.len();
+        self.histories[place].observe(theta, batch).map(|_| ())
     }
 
     /// Measures the learners' parameters and the public model.

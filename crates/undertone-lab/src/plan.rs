@@ -5,7 +5,7 @@ use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
 use undertone::noise::{NoiseError, Perturbation};
 use undertone::privacy::{
-    CalibrationError, Horizon, Lifetime, Mechanism, NoCertificate, calibrate_scale, lifetime,
+    CalibrationError, Cap, Horizon, Lifetime, Mechanism, NoCertificate, calibrate_scale, lifetime,
 };
 use undertone::{LearnerId, PowerLaw, Round};
 use undertone_models::memory::error_bound;
@@ -59,14 +59,24 @@ impl Plan {
     pub fn new(config: Config) -> Result<Plan, PlanError> {
         let model = Arc::new(Model::new(config.model, config.bounds)?);
         let memory_error = error_bound(config.memory, &model)?;
-        let mut mechanisms: Vec<Mechanism> = Vec::with_capacity(config.graph.learners());
-        let mut lifetimes: Vec<Result<Lifetime, NoCertificate>> = Vec::new();
-        let mut calibrated: Vec<(Mechanism, f64)> = Vec::new();
-        for id in config.graph.ids() {
-            let mechanism = mechanism_of(&config, id, memory_error, &mut calibrated)?;
+        // The largest scale enters every learner's charge for machine arithmetic, with a factor 2⁻⁴⁴:
+        // a first calibration finds it, a second one meets the targets with it.
+        let rough = noise_scales(&config, memory_error, 1.0)?;
+        let bound = rough.iter().copied().fold(0.0, f64::max) * (1.0 + 1e-6);
+        let scales = noise_scales(&config, memory_error, bound)?;
+        let largest = scales.iter().copied().fold(0.0, f64::max);
+        let mut mechanisms: Vec<Mechanism> = Vec::with_capacity(scales.len());
+        let mut lifetimes: Vec<Result<Lifetime, NoCertificate>> = Vec::with_capacity(scales.len());
+        for (id, &scale) in config.graph.ids().zip(&scales) {
+            let mechanism = config.mechanism(id, memory_error, scale, largest);
+            check_sampler(&config, id, &mechanism)?;
             // Most networks have many learners of the same kind.
             let known = mechanisms.iter().position(|other| *other == mechanism);
-            lifetimes.push(known.map_or_else(|| lifetime(&mechanism), |place| lifetimes[place]));
+            lifetimes.push(match known {
+                Some(place) => lifetimes[place],
+                None if config.data.repeat => Err(NoCertificate::RecordsRepeat),
+                None => lifetime(&mechanism),
+            });
             mechanisms.push(mechanism);
         }
         Ok(Plan { config, model, mechanisms, lifetimes })
@@ -79,32 +89,43 @@ impl Plan {
     }
 }
 
-fn mechanism_of(
+/// The noise scale of each learner, as given or as calibrated.
+fn noise_scales(
     config: &Config,
-    id: LearnerId,
     memory_error: PowerLaw,
-    calibrated: &mut Vec<(Mechanism, f64)>,
-) -> Result<Mechanism, PlanError> {
-    let place = id.0 as usize;
+    scale_max: f64,
+) -> Result<Vec<f64>, PlanError> {
     let horizon = match &config.noise_scale {
-        NoiseScale::Given(scales) => return Ok(config.mechanism(id, memory_error, scales[place])),
+        NoiseScale::Given(scales) => return Ok(scales.clone()),
         NoiseScale::Lifetime => Horizon::Lifetime,
         NoiseScale::Rounds => Horizon::Rounds(config.rounds),
     };
-    let cap = config.caps[place].expect("calibration without a target is refused with the config");
-    let unit = config.mechanism(id, memory_error, 1.0);
-    let same_cap = |other: usize| config.caps[other] == config.caps[place];
-    let known = calibrated
-        .iter()
-        .enumerate()
-        .find(|(other, (known, _))| *known == unit && same_cap(*other));
-    let scale = match known {
-        Some((_, &(_, scale))) => scale,
-        None => calibrate_scale(&unit, cap, horizon)
-            .map_err(|error| PlanError::Calibration { learner: id, error })?,
-    };
-    calibrated.push((unit, scale));
-    let mechanism = config.mechanism(id, memory_error, scale);
+    let mut known: Vec<(Mechanism, Cap, f64)> = Vec::new();
+    let mut scales = Vec::with_capacity(config.graph.learners());
+    for id in config.graph.ids() {
+        let cap = config.caps[id.0 as usize]
+            .expect("calibration without a target is refused with the config");
+        let unit = config.mechanism(id, memory_error, 1.0, scale_max);
+        let same = known.iter().find(|(other, target, _)| *other == unit && *target == cap);
+        let scale = match same {
+            Some(&(_, _, scale)) => scale,
+            None => {
+                let failed = |error| PlanError::Calibration { learner: id, error };
+                if config.data.repeat && horizon == Horizon::Lifetime {
+                    return Err(failed(NoCertificate::RecordsRepeat.into()));
+                }
+                let scale = calibrate_scale(&unit, cap, horizon).map_err(failed)?;
+                known.push((unit, cap, scale));
+                scale
+            }
+        };
+        scales.push(scale);
+    }
+    Ok(scales)
+}
+
+/// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
+fn check_sampler(config: &Config, id: LearnerId, mechanism: &Mechanism) -> Result<(), PlanError> {
     for round in [Round::ZERO, Round(config.rounds)] {
         let perturbation = Perturbation {
             kind: mechanism.noise.kind,
@@ -113,5 +134,5 @@ fn mechanism_of(
         };
         perturbation.grid().map_err(|error| PlanError::Sampler { learner: id, error })?;
     }
-    Ok(mechanism)
+    Ok(())
 }

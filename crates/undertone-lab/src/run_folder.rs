@@ -190,7 +190,7 @@ fn model_bytes(model: &PublicModel, summary: &Summary) -> Result<Vec<u8>, RunFol
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
         ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
-        ("epsilon_spent".to_string(), summary.epsilon_max().to_string()),
+        ("epsilon_spent".to_string(), summary.epsilon_paid_max().to_string()),
     ]);
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());

@@ -123,8 +123,10 @@ struct Member {
 pub const ROWS_MAX: u64 = 2000;
 /// Receipts beyond this number would take more than some 300 MB; then none are kept.
 const RECEIPTS_MAX: u64 = 2_000_000;
-/// In large networks only the first learners are measured.
+/// In larger networks only this many learners, evenly spaced, are measured.
 pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
+/// And only about this many rounds.
+const ROWS_OF_LARGE_MAX: u64 = 200;
 
 /// Runs all rounds, calling `after_round` with each measured row.
 ///
@@ -139,11 +141,19 @@ pub fn simulate(
     mut after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
     let config = &plan.config;
+    // Every record of every learner counts in θ*, so a large network is measured less often.
+    let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
+    let rows_max = if large { rows_max.min(ROWS_OF_LARGE_MAX) } else { rows_max };
     let stride = config.rounds.div_ceil(rows_max);
-    let measured = config.graph.learners().min(MEASURED_LEARNERS_MAX);
-    let mut evaluator =
-        Evaluator::new(&plan.model, config.domain, measured, &streams.test, is_regression(config))
-            .map_err(SimulateError::TestRecord)?;
+    let measured = measured_learners(config.graph.learners());
+    let mut evaluator = Evaluator::new(
+        &plan.model,
+        config.domain,
+        if large { 1 } else { measured.len() },
+        &streams.test,
+        is_regression(config),
+    )
+    .map_err(SimulateError::TestRecord)?;
     let mut members = gather(plan, streams.learners, streams.order)?;
     let mut public = PublicModel::new(plan.model.parameters());
     let mut total = Score::default();
@@ -154,7 +164,7 @@ pub fn simulate(
     let mut rounds_run = 0;
     for t in 0..config.rounds {
         let count = config.data.batch + if t == 0 { config.data.warmup } else { 0 };
-        let score = observe_all(&mut members, count, t == 0, &mut evaluator, measured)?;
+        let score = observe_all(&mut members, count, count > config.data.batch, &mut evaluator)?;
         total.records += score.records;
         total.correct += score.correct;
         let releases = match release_all(&mut members, entropy) {
@@ -172,9 +182,9 @@ pub fn simulate(
             ledger.extend(members.iter().filter_map(|member| member.learner.receipt()));
         }
         let stop = if t % stride == 0 || t + 1 == config.rounds {
-            let thetas: Vec<&[f64]> = members[..measured]
+            let thetas: Vec<&[f64]> = measured
                 .iter()
-                .map(|member| member.learner.private_parameters().for_owner())
+                .map(|&place| members[place].learner.private_parameters().for_owner())
                 .collect();
             let since = rows.last().map_or(1, |row: &RoundRow| t - row.round);
             let metrics = evaluator.measure(&thetas, public.values(), since);
@@ -194,6 +204,12 @@ pub fn simulate(
     }
     let learners = members.iter().map(|member| learner_outcome(member, config.delta)).collect();
     Ok(Outcome { rows, public, learners, ledger, rounds_run, ending })
+}
+
+/// Which learners are measured: all, or evenly spaced ones.
+fn measured_learners(learners: usize) -> Vec<usize> {
+    let count = learners.min(MEASURED_LEARNERS_MAX);
+    (0..count).map(|place| place * learners / count).collect()
 }
 
 fn gather(
@@ -230,7 +246,6 @@ fn observe_all(
     count: u64,
     warming_up: bool,
     evaluator: &mut Evaluator,
-    measured: usize,
 ) -> Result<Score, SimulateError> {
     let scores: Vec<Result<Score, (LearnerId, RecordError)>> = members
         .par_iter_mut()
@@ -248,7 +263,7 @@ fn observe_all(
         total.loss_sum += score.loss_sum;
         total.correct += score.correct;
     }
-    for (place, member) in members[..measured].iter().enumerate() {
+    for (place, member) in members.iter().enumerate() {
         let theta = member.learner.private_parameters().for_owner();
         let learner = member.learner.id();
         evaluator

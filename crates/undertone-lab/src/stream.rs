@@ -72,7 +72,7 @@ pub enum StreamError {
         name: String,
     },
     /// A learner has too few records.
-    #[error("learner {learner} has {found} records, but the warm-up takes {needed}")]
+    #[error("learner {learner} has {found} records, and the warm-up of {needed} leaves none")]
     WarmupTooLong {
         /// Which learner.
         learner: usize,
@@ -152,7 +152,8 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
     for (place, mut record) in records.into_iter().enumerate() {
         match bounds::apply(&mut record, place + 1, &limits) {
             Ok(changed) => {
-                scaled += u64::from(changed);
+                // With `normalise` every row is scaled, which says nothing about the bounds.
+                scaled += u64::from(changed && !limits.normalise);
                 kept.push(record);
             }
             Err(DataError::Record { fault, .. }) if fault.is_out_of_bounds() => refused += 1,
@@ -214,6 +215,7 @@ fn load_dataset(config: &Config, folder: &Path) -> Result<Dataset, StreamError> 
     let options = LoadOptions {
         format,
         label: config.data.label.clone(),
+        classes: config.data.classes.clone(),
         categorical: config.data.categorical.clone(),
         drop: config.data.drop.clone(),
         dimension: None,

@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, Rule};
+use undertone::privacy::{Cap, Rule, epsilon_from_zcdp};
 
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -98,6 +98,8 @@ pub struct LearnerSummary {
     pub ran_dry: bool,
     /// How often its most used record was used.
     pub draws_max: u64,
+    /// ε at `delta` that the most used record has paid: r² times the zCDP for r draws.
+    pub epsilon_of_most_drawn: f64,
     /// Pure ε spent on a record used once; null for Gaussian noise.
     pub pure_epsilon: Option<f64>,
     /// zCDP spent.
@@ -203,6 +205,12 @@ impl Summary {
         self.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max)
     }
 
+    /// The largest ε any record has paid, records drawn more than once included.
+    #[must_use]
+    pub fn epsilon_paid_max(&self) -> f64 {
+        self.learners.iter().map(|learner| learner.epsilon_of_most_drawn).fold(0.0, f64::max)
+    }
+
     /// Whether some learner's records ran out, which voids its certificate.
     #[must_use]
     pub fn ran_dry(&self) -> bool {
@@ -232,6 +240,7 @@ fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
                 records: learner.records,
                 ran_dry: learner.ran_dry,
                 draws_max: learner.draws_max,
+                epsilon_of_most_drawn: epsilon_of_repeated(learner.zcdp, learner.draws_max, delta),
                 pure_epsilon: finite(learner.pure_epsilon),
                 zcdp: learner.zcdp,
                 epsilon: learner.epsilon,
@@ -249,8 +258,16 @@ fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
         .collect()
 }
 
+/// What a record drawn r times pays: its sensitivities add up, so its zCDP is r² times as large.
+fn epsilon_of_repeated(zcdp: f64, draws: u64, delta: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "draws stay far below 2^53")]
+    let draws = draws.max(1) as f64;
+    epsilon_from_zcdp(draws * draws * zcdp, delta)
+}
+
 /// Four digits after the point, never below the truth.
-fn rounded_up(epsilon: f64) -> f64 {
+#[must_use]
+pub fn rounded_up(epsilon: f64) -> f64 {
     (epsilon * 1e4).ceil() / 1e4
 }
 
@@ -295,7 +312,8 @@ fn statement(summary: &Summary) -> Vec<String> {
         text.push(format!(
             "Records were drawn again: a record drawn r times pays r times the pure ε and r² times the \
              zCDP stated here, which hold for a record used once. The most used record was drawn \
-             {draws} times."
+             {draws} times and has paid ε = {:.4} at δ = {delta:e}.",
+            rounded_up(summary.epsilon_paid_max())
         ));
     }
     if !summary.unproven.is_empty() {

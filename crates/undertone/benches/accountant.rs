@@ -31,6 +31,7 @@ fn mechanism() -> Mechanism {
         batch: 1,
         memory_error: PowerLaw::ZERO,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
+        noise_max: PowerLaw::growing(1.0, 0.1),
         rule: Rule::Tight,
     }
 }

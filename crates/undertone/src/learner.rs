@@ -53,6 +53,7 @@ use thiserror::Error;
 ///     batch: 1,
 ///     memory_error: PowerLaw::ZERO,
 ///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
+///     noise_max: PowerLaw::growing(5.0, 0.1),
 ///     rule: Rule::Tight,
 /// };
 /// let mut pair: Vec<Learner<Mean>> = (0..2).map(|id| Learner::new(LearnerSetup {
@@ -161,11 +162,15 @@ impl<M: Memory> Learner<M> {
     /// A learner before round 0, with θ at the point of Θ nearest to zero.
     ///
     /// # Panics
-    /// When the memory may err by more than the mechanism charges for: a bug in the caller.
+    /// When the memory may err by more than the mechanism charges for, or Θ is larger: bugs in the
+    /// caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
         let charged = setup.mechanism.memory_error;
         assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
+        let radius = setup.domain.radius(setup.mechanism.dimension);
+        assert!(radius <= setup.mechanism.radius, "theta stays within the radius that is charged");
+        assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");
         setup.neighbours.sort_by_key(|&(id, _)| id);
         let mut theta = vec![0.0; setup.mechanism.dimension];
         setup.domain.project(&mut theta);
@@ -302,10 +307,11 @@ impl<M: Memory> Learner<M> {
             assert_eq!(release.round(), round, "releases of this round");
             assert_eq!(release.values().len(), self.theta.len(), "releases of this dimension");
             let pull = gamma * weight;
+            let bound = self.accountant.mechanism().message_bound(round);
             for ((slot, &theirs), &own) in
                 self.update.iter_mut().zip(release.values()).zip(&self.theta)
             {
-                *slot += pull * (theirs - own);
+                *slot += pull * (theirs.clamp(-bound, bound) - own);
             }
             weight_heard += weight;
             heard_count += 1;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use undertone_lab::config_file::{Overrides, resolved};
-use undertone_lab::summary::NOT_PRIVATE;
+use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_lab::{
     Ending, Plan, ROWS_MAX, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
 };
@@ -170,11 +170,13 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
     let lifetime = summary
         .lifetime_epsilon_max()
         .filter(|_| !summary.ran_dry())
-        .map_or("no certificate".to_string(), |epsilon| format!("{epsilon:.4} for ever"));
+        .map_or("no certificate".to_string(), |epsilon| {
+            format!("{:.4} for ever", rounded_up(epsilon))
+        });
     writeln!(
         out,
         "  privacy          ε = {:.4} spent, {lifetime}, at δ = {delta:e}",
-        summary.epsilon_max()
+        rounded_up(summary.epsilon_paid_max())
     )?;
     if !summary.private {
         writeln!(out, "  {NOT_PRIVATE}")?;

@@ -30,6 +30,7 @@ pub mod csv;
 mod error;
 mod labels;
 pub mod libsvm;
+mod line_guard;
 mod lines;
 pub mod mushrooms;
 pub mod ndjson;
@@ -37,6 +38,8 @@ mod options;
 pub mod parquet;
 pub mod partition;
 mod table;
+
+use line_guard::LineGuard;
 
 pub use error::{DataError, FileFault, Place, RecordFault};
 pub use options::{Format, LoadOptions, Task};
@@ -121,7 +124,11 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
     let file = open(path)?;
     let compressed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
     let text = |file: File| -> Box<dyn Read> {
-        if compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }
+        if compressed {
+            Box::new(LineGuard::new(MultiGzDecoder::new(file)))
+        } else {
+            Box::new(LineGuard::new(file))
+        }
     };
     match format {
         Format::Libsvm => libsvm::load(text(file), path, options),

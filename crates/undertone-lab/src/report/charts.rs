@@ -16,8 +16,9 @@ pub(super) fn charts(summary: &Summary, rows: &[RoundRow]) -> Vec<Chart> {
     charts.push(consensus(rows));
     for chart in &mut charts[1..] {
         if summary.network.learners > MEASURED_LEARNERS_MAX {
-            chart.caption +=
-                &format!(" Measured on the first {MEASURED_LEARNERS_MAX} learners only.");
+            chart.caption += &format!(
+                " Measured on {MEASURED_LEARNERS_MAX} learners, evenly spaced, against all records."
+            );
         }
     }
     charts.extend(prequential_accuracy(rows));

@@ -25,6 +25,7 @@ fn learner(id: u32) -> LearnerSummary {
         records: 1100,
         ran_dry: false,
         draws_max: 1,
+        epsilon_of_most_drawn: 1.0,
         pure_epsilon: Some(342.3),
         zcdp: 0.83,
         epsilon: 6.9754,

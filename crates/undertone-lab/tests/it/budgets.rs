@@ -23,12 +23,14 @@ struct Facts {
 
 /// zCDP and pure ε of releases 1 … last, straight from method.md §3.
 fn recompute(facts: &Facts, last: u64) -> (f64, f64) {
-    let machine = facts.n.sqrt() * facts.radius / 2f64.powi(50);
     let (mut phi, mut zcdp, mut pure) = (0.0f64, 0.0, 0.0);
     for t in 0..=last {
         let x = t as f64 + 1.0;
         let noise = facts.scale.0 * x.powf(facts.scale.1);
         if t > 0 {
+            let attraction = facts.weight * facts.coupling.0 / x.powf(facts.coupling.1);
+            let machine =
+                facts.n.sqrt() / 2f64.powi(50) * (facts.radius + 64.0 * attraction * noise);
             let ratio = (phi + machine) / noise;
             zcdp += ratio * ratio / 2.0;
             pure += facts.n.sqrt() * ratio;

@@ -93,6 +93,7 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
         batch: 1,
         memory_error: error_bound(case.memory, &model).unwrap(),
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
+        noise_max: PowerLaw::growing(0.1, 0.1),
         rule: Rule::Tight,
     };
     (model, mechanism)
@@ -147,7 +148,7 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
             .map(|(a, b)| (a - b) * (a - b))
             .sum::<f64>()
             .sqrt();
-        let claimed = left.accountant().sensitivity() + mechanism.machine_sensitivity();
+        let claimed = left.accountant().sensitivity() + mechanism.machine_sensitivity(left.round());
         worst = worst.max(distance / claimed);
     }
     worst

@@ -142,6 +142,18 @@ pub fn error_bound(kind: MemoryKind, model: &Model) -> Result<PowerLaw, MemoryEr
     }
 }
 
+/// Packed second moments of this many parameters take 1.6 GB.
+const SECOND_MOMENTS_MAX: usize = 20_000;
+
+/// Refuses models whose second moments would not fit into memory.
+fn admit_second_moments(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
+    let (parameters, limit) = (model.parameters(), SECOND_MOMENTS_MAX);
+    if parameters > limit {
+        return Err(MemoryError::TooManyParameters { memory, parameters, limit });
+    }
+    Ok(())
+}
+
 /// Why a memory cannot serve a model.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum MemoryError {
@@ -160,6 +172,18 @@ pub enum MemoryError {
     Expanded {
         /// The degree of expansion.
         degree: u32,
+    },
+    /// Second moments of so many parameters would not fit into memory.
+    #[error(
+        "memory {memory} keeps {parameters} × {parameters} moments, for at most {limit} parameters; use exact"
+    )]
+    TooManyParameters {
+        /// Which memory.
+        memory: &'static str,
+        /// How many there are.
+        parameters: usize,
+        /// How many there may be.
+        limit: usize,
     },
     /// No fit of that degree.
     #[error("memory polynomial: degree {degree}, must be 2, 4 or 6")]

@@ -1,6 +1,7 @@
 //! The conditions of the paper's convergence theorems, each with its numbers.
 
 use super::Config;
+use crate::MemoryKind;
 use std::fmt;
 
 /// One condition of an assumption or theorem.
@@ -33,16 +34,8 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
     let v = -config.schedule.step.exponent;
     let growth = config.noise_exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let slowest = config.noise_exponents.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut list = Vec::new();
-    if let Some(spectrum) = config.spectrum {
-        list.push(Condition {
-            name: "Assumption 2",
-            path: "network.weight",
-            found: format!("δ_m = {:.4}", spectrum.delta_m),
-            text: "the smallest eigenvalue of W must be above -1; use smaller weights".into(),
-            holds: above(spectrum.delta_m, -1.0),
-        });
-    }
+    let mut list = vec![graph_condition(config)];
+    list.extend(model_conditions(config));
     list.push(Condition {
         name: "Assumption 4",
         path: "noise.exponent",
@@ -64,15 +57,6 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         text: format!("must lie strictly between the coupling exponent {u} and 1"),
         holds: above(v, u) && above(1.0, v),
     });
-    if config.model.lasso > 0.0 {
-        list.push(Condition {
-            name: "Assumption 3",
-            path: "model.lasso",
-            found: format!("weight {}", config.model.lasso),
-            text: "the theorems ask for a smooth loss, and a lasso penalty is not".into(),
-            holds: false,
-        });
-    }
     if !(config.model.ridge > 0.0) {
         list.push(Condition {
             name: "Theorem 4",
@@ -83,6 +67,54 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
                 (2.0 * u + 1.0) / 3.0
             ),
             holds: above(v, (2.0 * u + 1.0) / 3.0),
+        });
+    }
+    list
+}
+
+/// Assumption 2, by the spectrum or, for large graphs, by Gershgorin's bound.
+fn graph_condition(config: &Config) -> Condition {
+    let (found, smallest) = match config.spectrum {
+        Some(spectrum) => (format!("δ_m = {:.4}", spectrum.delta_m), spectrum.delta_m),
+        None => {
+            // No eigenvalue of W lies below −2|w_ii| for the largest |w_ii|.
+            let heaviest = config.graph.ids().map(|id| config.graph.weight(id)).fold(0.0, f64::max);
+            (format!("δ_m ≥ {:.4} by Gershgorin's bound", -2.0 * heaviest), -2.0 * heaviest)
+        }
+    };
+    Condition {
+        name: "Assumption 2",
+        path: "network.weight",
+        found,
+        text: "the smallest eigenvalue of W must be above -1; use smaller weights".into(),
+        holds: above(smallest, -1.0),
+    }
+}
+
+/// What the theorems ask of loss and memory.
+fn model_conditions(config: &Config) -> Vec<Condition> {
+    let mut list = Vec::new();
+    let constant_error = match config.memory {
+        MemoryKind::Polynomial { .. } => true,
+        MemoryKind::Anchored { tolerance } => !(tolerance.exponent < 0.0),
+        MemoryKind::Exact | MemoryKind::Moments | MemoryKind::Recursive => false,
+    };
+    if constant_error {
+        list.push(Condition {
+            name: "Theorems 1 to 4",
+            path: "memory.kind",
+            found: "a gradient error that does not shrink".into(),
+            text: "the theorems ask for the exact history gradient in the long run".into(),
+            holds: false,
+        });
+    }
+    if config.model.lasso > 0.0 {
+        list.push(Condition {
+            name: "Assumption 3",
+            path: "model.lasso",
+            found: format!("weight {}", config.model.lasso),
+            text: "the theorems ask for a smooth loss, and a lasso penalty is not".into(),
+            holds: false,
         });
     }
     list

@@ -42,6 +42,16 @@ impl Faults {
         self.0.push(Fault { path: path.into(), value: value.to_string(), needed: needed.into() });
     }
 
+    /// Two sections may stumble over the same key.
+    pub(super) fn remove_repeated(&mut self) {
+        let mut seen: Vec<Fault> = Vec::new();
+        self.0.retain(|fault| {
+            let new = !seen.contains(fault);
+            seen.push(fault.clone());
+            new
+        });
+    }
+
     /// Notes a key that is not there.
     pub fn missing(&mut self, path: &str, needed: impl Into<String>) {
         self.push(path, "", format!("missing; {}", needed.into()));
@@ -120,11 +130,20 @@ pub(super) struct Range {
     pub(super) stand_in: f64,
 }
 
-pub(super) const POSITIVE: Range =
-    Range { text: "must be finite and above 0", holds: |x| x > 0.0, stand_in: 1.0 };
-pub(super) const NON_NEGATIVE: Range =
-    Range { text: "must be finite and at least 0", holds: |x| x >= 0.0, stand_in: 0.0 };
-pub(super) const FINITE: Range = Range { text: "must be finite", holds: |_| true, stand_in: 0.0 };
+/// Numbers beyond this serve no purpose and would overflow when multiplied.
+const LARGEST: f64 = 1e12;
+pub(super) const POSITIVE: Range = Range {
+    text: "must be above 0 and at most 1e12",
+    holds: |x| x > 0.0 && x <= LARGEST,
+    stand_in: 1.0,
+};
+pub(super) const NON_NEGATIVE: Range = Range {
+    text: "must be at least 0 and at most 1e12",
+    holds: |x| (0.0..=LARGEST).contains(&x),
+    stand_in: 0.0,
+};
+pub(super) const FINITE: Range =
+    Range { text: "must lie within ±1e12", holds: |x| x.abs() <= LARGEST, stand_in: 0.0 };
 pub(super) const PROBABILITY: Range = Range {
     text: "must lie strictly between 0 and 1",
     holds: |x| x > 0.0 && x < 1.0,

@@ -73,6 +73,8 @@ pub struct DataPlan {
     pub format: Option<String>,
     /// The label column of a table.
     pub label: Option<String>,
+    /// The label texts of class 0, 1, 2 …; `None` takes those found, in order.
+    pub classes: Option<Vec<String>>,
     /// Columns to treat as categories; `None` detects them.
     pub categorical: Option<Vec<String>>,
     /// Columns to leave out.
@@ -137,10 +139,16 @@ pub enum NoiseScale {
 impl Config {
     /// The public facts that one learner's budget follows from.
     ///
-    /// The memory's error bound comes from the crate that implements the memory, and the scale from
-    /// the config or from calibration.
+    /// The memory's error bound comes from the crate that implements the memory, and the scales (its
+    /// own and the largest of all) from the config or from calibration.
     #[must_use]
-    pub fn mechanism(&self, learner: LearnerId, memory_error: PowerLaw, scale: f64) -> Mechanism {
+    pub fn mechanism(
+        &self,
+        learner: LearnerId,
+        memory_error: PowerLaw,
+        scale: f64,
+        scale_max: f64,
+    ) -> Mechanism {
         Mechanism {
             dimension: self.model.parameters(),
             radius: self.bounds.radius,
@@ -155,6 +163,10 @@ impl Config {
                 kind: self.noise_kind,
                 scale: PowerLaw::growing(scale, self.noise_exponents[learner.0 as usize]),
             },
+            noise_max: PowerLaw::growing(
+                scale_max,
+                self.noise_exponents.iter().copied().fold(0.0, f64::max),
+            ),
             rule: self.rule,
         }
     }
@@ -173,6 +185,7 @@ impl TryFrom<&RawConfig> for Config {
     fn try_from(raw: &RawConfig) -> Result<Config, Faults> {
         let mut faults = Faults::default();
         let config = sections::check(raw, &mut faults);
+        faults.remove_repeated();
         match config {
             Some(config) if faults.0.is_empty() => {
                 if config.unproven {

@@ -57,6 +57,7 @@ pub struct RawData {
     pub source: Option<String>,
     pub format: Option<String>,
     pub label: Option<String>,
+    pub classes: Option<Vec<String>>,
     pub categorical: Option<Vec<String>>,
     pub drop: Option<Vec<String>>,
     pub intercept: Option<bool>,

@@ -4,13 +4,13 @@ use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABIL
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
-    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawConfig, RawData, RawMemory, RawNoise,
-    RawPrivacy, RawSchedule,
+    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawMemory,
+    RawNoise, RawPrivacy, RawSchedule,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::noise::{NoiseKind, Perturbation};
 use crate::privacy::{Cap, Rule};
-use crate::{DataBounds, Domain, Loss, MemoryKind, PowerLaw, Round, Schedule};
+use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
 
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
@@ -28,27 +28,20 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     let model = model(&raw.model, faults);
     let domain = parameters(&raw.parameters, faults);
     let data = data(&raw.data, faults);
-    let regression = match model.loss {
-        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
-        Loss::Logistic | Loss::Softmax { .. } => false,
-    };
-    let label = if regression {
-        faults.number("bounds.label", raw.bounds.label, &POSITIVE)
-    } else {
-        faults.unused("bounds.label", raw.bounds.label.as_ref(), "a regression loss");
-        0.0
-    };
-    let bounds = DataBounds {
-        feature_norm: faults.number("bounds.feature_norm", raw.bounds.feature_norm, &POSITIVE),
-        label,
-        radius: domain.radius(model.parameters()),
-    };
+    let bounds = bounds(&raw.bounds, &model, &domain, faults);
     let out_of_bounds = faults.word(
         "bounds.out_of_bounds",
         raw.bounds.out_of_bounds.as_deref(),
         &[("scale", OutOfBounds::Scale), ("refuse", OutOfBounds::Refuse)],
     );
     let (caps, delta, rule) = privacy(&raw.privacy, learners, faults);
+    if data.repeat && caps.iter().any(Option::is_some) {
+        faults.push(
+            "data.repeat",
+            true,
+            "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
+        );
+    }
     let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
     let memory = memory(&raw.memory, faults);
     let schedule = schedule(&raw.schedule, faults);
@@ -80,8 +73,31 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         delta,
         rule,
     };
+    let constants = config.model.constants(&config.bounds);
+    if !(constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
+        let needed = "the loss is too steep for such features, labels and parameters";
+        faults.push("bounds.feature_norm", config.bounds.feature_norm, needed);
+    }
     check_sampler(&config, faults);
     Some(config)
+}
+
+fn bounds(raw: &RawBounds, model: &ModelSpec, domain: &Domain, faults: &mut Faults) -> DataBounds {
+    let regression = match model.loss {
+        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
+        Loss::Logistic | Loss::Softmax { .. } => false,
+    };
+    let label = if regression {
+        faults.number("bounds.label", raw.label, &POSITIVE)
+    } else {
+        faults.unused("bounds.label", raw.label.as_ref(), "a regression loss");
+        0.0
+    };
+    DataBounds {
+        feature_norm: faults.number("bounds.feature_norm", raw.feature_norm, &POSITIVE),
+        label,
+        radius: domain.radius(model.parameters()),
+    }
 }
 
 fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
@@ -93,6 +109,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         let only = "a file as the source";
         faults.unused("data.format", raw.format.as_ref(), only);
         faults.unused("data.label", raw.label.as_ref(), only);
+        faults.unused("data.classes", raw.classes.as_ref(), only);
         faults.unused("data.categorical", raw.categorical.as_ref(), only);
         faults.unused("data.drop", raw.drop.as_ref(), only);
         faults.unused("data.intercept", raw.intercept.filter(|&wanted| wanted).as_ref(), only);
@@ -137,6 +154,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         source,
         format: raw.format.clone(),
         label: raw.label.clone(),
+        classes: raw.classes.clone(),
         categorical: raw.categorical.clone(),
         drop: raw.drop.clone().unwrap_or_default(),
         intercept: raw.intercept.unwrap_or(false),

@@ -63,7 +63,7 @@ fn a_good_config_passes() {
     let config = Config::try_from(&good()).unwrap();
     assert_eq!(config.graph.learners(), 5);
     assert!(config.broken_conditions().is_empty());
-    let mechanism = config.mechanism(crate::LearnerId(4), PowerLaw::ZERO, 1.0);
+    let mechanism = config.mechanism(crate::LearnerId(4), PowerLaw::ZERO, 1.0, 1.0);
     assert!((mechanism.weight - 0.5).abs() < 1e-12);
     assert!((mechanism.noise.scale.exponent - 0.14).abs() < 1e-12);
 }
@@ -185,8 +185,41 @@ fn a_lasso_is_outside_the_theorems_and_meaningless_on_a_simplex() {
 }
 
 #[test]
+fn a_cap_cannot_be_kept_for_records_drawn_again() {
+    let mut raw = good();
+    raw.data.repeat = Some(true);
+    assert!(paths(&raw).is_empty());
+    raw.privacy.epsilon = Some(OneOrEach::One(3.0));
+    assert_eq!(paths(&raw), ["data.repeat"]);
+}
+
+#[test]
+fn large_networks_are_held_to_gershgorins_bound_and_memories_to_a_shrinking_error() {
+    let mut raw = good();
+    raw.network.learners = Some(1200);
+    raw.noise.exponent = Some(OneOrEach::One(0.1));
+    assert_eq!(paths(&raw), ["network.weight"]);
+    raw.network.weight = Some(0.2);
+    assert!(paths(&raw).is_empty());
+    raw.memory.kind = Some("anchored".into());
+    raw.memory.tolerance = Some(0.01);
+    assert_eq!(paths(&raw), ["memory.kind"]);
+    raw.memory.tolerance_exponent = Some(0.5);
+    assert!(paths(&raw).is_empty());
+}
+
+#[test]
+fn numbers_that_would_overflow_are_refused() {
+    let mut raw = good();
+    raw.schedule.step = Some(1e308);
+    raw.parameters.radius = Some(1e300);
+    assert_eq!(paths(&raw), ["parameters.radius", "schedule.step"]);
+}
+
+#[test]
 fn the_sampler_must_be_able_to_hold_theta() {
     let mut raw = good();
-    raw.parameters.radius = Some(1e30);
+    raw.parameters.radius = Some(1e12);
+    raw.noise.scale = Some(OneOrEach::One(1e-6));
     assert_eq!(paths(&raw), ["noise.scale"]);
 }

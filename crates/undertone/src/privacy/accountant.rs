@@ -28,7 +28,7 @@ pub enum Cap {
 pub enum Refusal {
     /// The release would pass the cap.
     #[error(
-        "round {round} would cost {cost:.6} of {currency} on top of {spent:.6} already spent, over the cap of {limit:.6}"
+        "round {round} would cost {cost:.4e} of {currency} on top of {spent:.4e} already spent, over the cap of {limit:.4e}"
     )]
     BudgetExhausted {
         /// The round refused.

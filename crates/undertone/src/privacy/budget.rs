@@ -50,7 +50,7 @@ pub enum CalibrationError {
     #[error("no lifetime certificate: {0}")]
     NoCertificate(#[from] NoCertificate),
     /// The noise has no finite pure ε at any scale, or the horizon has no cost at all.
-    #[error("a target in pure epsilon cannot be met: the cost is {cost} at any noise scale")]
+    #[error("the target cannot be met: the cost at unit noise scale is {cost}")]
     Unreachable {
         /// The cost at unit scale.
         cost: f64,

@@ -23,18 +23,20 @@ pub fn epsilon_from_zcdp(zcdp: f64, delta: f64) -> f64 {
         return f64::INFINITY;
     }
     let log_inverse_delta = -delta.ln();
-    let at = |log_order_minus_one: f64| {
-        let excess = log_order_minus_one.exp();
-        let order = 1.0 + excess;
-        zcdp * order + (-1.0 / order).ln_1p() + (log_inverse_delta - order.ln()) / excess
+    // excess: α − 1. Everything is computed from it, because α itself rounds to 1 for large ρ.
+    let at = |log_excess: f64| {
+        let excess = log_excess.exp();
+        let shrink = -(1.0 / excess).ln_1p();
+        zcdp + zcdp * excess + shrink + (log_inverse_delta - excess.ln_1p()) / excess
     };
     // The classical conversion uses α − 1 = √(ln(1/δ)/ρ); the optimum lies below it, and the
     // function of ln(α − 1) has a single minimum there.
     let centre = 0.5 * (log_inverse_delta / zcdp).ln();
     let best = golden_section_minimum(at, centre - 6.0, centre + 2.0);
     let classical = zcdp + 2.0 * (zcdp * log_inverse_delta).sqrt();
+    let epsilon = if best.is_finite() { best.min(classical).max(0.0) } else { classical };
     // Logarithms and sums of a few terms: 1e-13 covers their rounding with room to spare.
-    best.min(classical).max(0.0) * (1.0 + 1e-13) + 1e-15
+    epsilon * (1.0 + 1e-13) + 1e-15
 }
 
 /// The largest ρ whose optimal conversion stays at or below ε.
@@ -109,6 +111,18 @@ mod tests {
                 found <= scanned.max(0.0) * (1.0 + 1e-7) + 1e-12,
                 "{zcdp} {delta} {found} {scanned}"
             );
+        }
+    }
+
+    #[test]
+    fn epsilon_grows_with_zcdp_and_never_falls_below_it_when_it_is_large() {
+        let mut before = 0.0;
+        for step in -120..3000 {
+            let zcdp = 10f64.powf(f64::from(step) / 10.0);
+            let epsilon = epsilon_from_zcdp(zcdp, 1e-6);
+            assert!(epsilon >= before, "{zcdp}: {epsilon} after {before}");
+            assert!(zcdp < 1.0 || epsilon >= zcdp, "{zcdp}: {epsilon}");
+            before = epsilon;
         }
     }
 

@@ -201,6 +201,8 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
         mechanism.memory_error.exponent,
         mechanism.noise.scale.initial,
         mechanism.noise.scale.exponent,
+        mechanism.noise_max.initial,
+        mechanism.noise_max.exponent,
     ];
     for number in numbers {
         hash.update(number.to_bits().to_le_bytes());

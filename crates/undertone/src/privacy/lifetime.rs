@@ -3,7 +3,7 @@
 //! It assumes that every neighbour is heard and every planned record arrives. The running account
 //! follows what really happened and is the one that a cap is enforced on.
 
-use super::mechanism::{Cost, Mechanism, ROUNDING, Rule, Total};
+use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
 use crate::Round;
 use thiserror::Error;
 
@@ -16,6 +16,9 @@ pub enum NoCertificate {
     /// The loss is not known to be convex and smooth.
     #[error("the loss is not known to be convex and smooth")]
     NotConvexAndSmooth,
+    /// Records are drawn again and again, so each pays without end.
+    #[error("records are drawn again when they run out, so each pays again without end")]
+    RecordsRepeat,
     /// No records arrive after round 0, so a record never loses weight.
     #[error(
         "no records arrive after the warm-up, so a record's weight in the history never shrinks"
@@ -143,10 +146,14 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
     match mechanism.rule {
         // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
         Rule::Tight => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
-        // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling.
+        // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling, and
+        // |1 − a_t| ≤ 1 − w̄γ_t for a learner that hears more than w̄ once (|w_ii| + w̄)γ_t ≤ 2.
         Rule::Theorem5i | Rule::Theorem5ii => {
             let share = bend / heard;
-            (mechanism.schedule.step.exponent <= coupling.exponent && share < 1.0)
+            let own = mechanism.weight * coupling.at(from);
+            (mechanism.schedule.step.exponent <= coupling.exponent
+                && share < 1.0
+                && own + heard <= 2.0)
                 .then_some(alpha * (1.0 - share))
         }
     }
@@ -184,7 +191,17 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
         let machine = error.initial <= spread * (-40f64).exp2();
         terms.push(Term { constant, decay, machine });
     }
-    terms.push(Term { constant: mechanism.machine_sensitivity(), decay: 0.0, machine: true });
+    let unit = mechanism.machine_unit();
+    terms.push(Term { constant: unit * mechanism.radius, decay: 0.0, machine: true });
+    let messages = MESSAGE_SPAN
+        * mechanism.weight
+        * mechanism.schedule.coupling.initial
+        * mechanism.noise_max.initial;
+    terms.push(Term {
+        constant: unit * messages,
+        decay: u - mechanism.noise_max.exponent,
+        machine: true,
+    });
     sum_costs(mechanism, first, &terms)
 }
 

@@ -49,6 +49,9 @@ pub struct Mechanism {
     pub memory_error: PowerLaw,
     /// The noise added to every release.
     pub noise: NoiseLaw,
+    /// The largest noise scale in the network, round by round: neighbours' releases are clamped to
+    /// ± (radius + 64 of these), which honest noise passes with probability e⁻⁶⁴.
+    pub noise_max: PowerLaw,
     /// How sensitivity is bounded.
     pub rule: Rule,
 }
@@ -107,14 +110,30 @@ impl Mechanism {
         (contraction * sensitivity + drive + approximation).next_up()
     }
 
+    /// The largest absolute value that a received release may have; what is beyond is clamped.
+    ///
+    /// Without it, neighbours who send huge numbers of opposite sign could turn the rounding of their
+    /// difference into a visible step (ADR 0006).
+    #[must_use]
+    pub fn message_bound(&self, round: Round) -> f64 {
+        self.radius + MESSAGE_SPAN * self.noise_max.at(round)
+    }
+
     /// The charge for machine arithmetic, added to the sensitivity of every release after the first.
     ///
-    /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · B (ADR 0006).
+    /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · (B + a_t · 64ρ_t), B for
+    /// the state and the rest for the messages added to it, ρ_t the largest scale (ADR 0006).
     #[must_use]
-    pub fn machine_sensitivity(&self) -> f64 {
+    pub fn machine_sensitivity(&self, round: Round) -> f64 {
+        let messages = self.weight * self.schedule.coupling.at(round) * self.noise_max.at(round);
+        self.machine_unit() * (self.radius + MESSAGE_SPAN * messages)
+    }
+
+    /// √n · 2⁻⁵⁰.
+    pub(super) fn machine_unit(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
-        root * self.radius * (-50f64).exp2()
+        root * (-50f64).exp2()
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.
@@ -130,7 +149,7 @@ impl Mechanism {
         }
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
-        let ratio = (sensitivity + self.machine_sensitivity()) / self.noise.scale.at(round);
+        let ratio = (sensitivity + self.machine_sensitivity(round)) / self.noise.scale.at(round);
         let pure = match self.noise.kind {
             NoiseKind::Laplace => root * ratio,
             NoiseKind::Gaussian => f64::INFINITY,
@@ -138,6 +157,9 @@ impl Mechanism {
         Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }
     }
 }
+
+/// How many noise scales beyond the radius a received value may lie.
+pub(super) const MESSAGE_SPAN: f64 = 64.0;
 
 /// Covers the rounding of powers, square roots and feature norms (of up to 10⁶ entries) behind a
 /// cost: 1 + 2⁻³².

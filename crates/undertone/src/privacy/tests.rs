@@ -26,6 +26,7 @@ pub(super) fn reference(rule: Rule) -> Mechanism {
         batch: 1,
         memory_error: PowerLaw::ZERO,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.11) },
+        noise_max: PowerLaw::growing(1.0, 0.11),
         rule,
     }
 }
@@ -203,8 +204,12 @@ proptest! {
         u in 0.5f64..0.95, gap in 0.0f64..0.4, exponent in 0.0f64..0.4, step in 0.05f64..8.0,
         coupling in 0.05f64..3.0, smoothness in 0.01f64..6.0, convexity in 0.0f64..0.01,
         warmup in 0u64..400, batch in 1u64..6, error in 0.0f64..0.01, error_decay in 0.6f64..1.2,
+        rule in prop_oneof![Just(Rule::Tight), Just(Rule::Theorem5ii)],
+        weight in 0.2f64..4.0, share in 0.1f64..1.0,
     ) {
-        let mut mechanism = reference(Rule::Tight);
+        let mut mechanism = reference(rule);
+        mechanism.weight = weight;
+        mechanism.weight_min = share * weight;
         mechanism.schedule.step = PowerLaw::decaying(step, u + gap);
         mechanism.schedule.coupling = PowerLaw::decaying(coupling, u);
         mechanism.constants.smoothness = smoothness;

@@ -72,6 +72,7 @@ fn mechanism(neighbours: usize) -> Mechanism {
         batch: 1,
         memory_error: PowerLaw::ZERO,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(3.0, 0.1) },
+        noise_max: PowerLaw::growing(3.0, 0.1),
         rule: Rule::Tight,
     }
 }
@@ -216,6 +217,19 @@ fn a_missing_neighbour_is_reported_and_costs_more() {
     assert!(
         some[1].accountant().spent().zcdp.to_bits() == all[1].accountant().spent().zcdp.to_bits()
     );
+}
+
+#[test]
+fn neighbours_who_send_huge_numbers_cannot_turn_rounding_into_a_step() {
+    // Two learners whose parameters differ by 2e-9 hear +Y and −Y. Without a bound on what is heard,
+    // the sum rounds to units of Y·2⁻⁵³ and the two end up visibly apart.
+    let huge: f64 = 2f64.powi(53);
+    let bound = mechanism(2).message_bound(Round(5));
+    assert!(bound < 2000.0);
+    let step = |own: f64, y: f64| own + 0.25 * (y - own) + 0.25 * (-y - own);
+    let apart = |y: f64| (step(0.25, y) - step(0.25 + 2e-9, y)).abs();
+    assert!(apart(bound) < 3e-9);
+    assert!(apart(huge) > 0.1, "control: unbounded messages round visibly");
 }
 
 #[test]
