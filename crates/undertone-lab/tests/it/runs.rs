@@ -116,6 +116,7 @@ fn a_large_network_is_measured_against_all_records() {
     // Split by class, the first learners hold one class only: θ* must know both.
     let loaded = preset("mushrooms", |raw| {
         raw.network.learners = Some(60);
+        raw.network.weight = Some(0.2);
         raw.data.warmup = Some(20);
         raw.rounds = Some(10);
     });
