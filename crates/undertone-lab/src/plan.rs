@@ -57,8 +57,7 @@ impl Plan {
     /// # Errors
     /// When model and memory do not fit, or no noise scale meets a target.
     pub fn new(config: Config) -> Result<Plan, PlanError> {
-        let model = Arc::new(Model::new(config.model, config.bounds)?);
-        let memory_error = error_bound(config.memory, &model)?;
+        let (model, memory_error) = model_and_memory(&config)?;
         let mut mechanisms: Vec<Mechanism> = Vec::with_capacity(config.graph.learners());
         let mut lifetimes: Vec<Result<Lifetime, NoCertificate>> = Vec::new();
         let mut calibrated: Vec<(Mechanism, f64)> = Vec::new();
@@ -77,6 +76,20 @@ impl Plan {
     pub fn scales(&self) -> Vec<f64> {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
     }
+}
+
+/// A bound on the error of the gradients of a config's memory, round by round.
+///
+/// # Errors
+/// When model and memory do not fit.
+pub fn memory_error(config: &Config) -> Result<PowerLaw, PlanError> {
+    model_and_memory(config).map(|(_, error)| error)
+}
+
+fn model_and_memory(config: &Config) -> Result<(Arc<Model>, PowerLaw), PlanError> {
+    let model = Arc::new(Model::new(config.model, config.bounds)?);
+    let error = error_bound(config.memory, &model)?;
+    Ok((model, error))
 }
 
 fn mechanism_of(
