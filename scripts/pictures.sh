@@ -6,7 +6,7 @@ command -v chromium > /dev/null || { echo "needs chromium (Debian: apt-get insta
 cargo build --release --locked
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-target/release/undertone simulate --quiet --out "$folder/run"
+"${CARGO_TARGET_DIR:-target}/release/undertone" simulate --quiet --out "$folder/run"
 mkdir -p docs/img
 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars \
   --disable-background-networking --disable-component-update --disable-sync \

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --locked
-undertone="$PWD/target/release/undertone"
+undertone="${CARGO_TARGET_DIR:-$PWD/target}/release/undertone"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

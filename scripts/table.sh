@@ -9,7 +9,7 @@ echo "| ε for ever | public model | learners' own | no privacy at all |"
 echo "|---|---|---|---|"
 for epsilon in 8 4 2; do
   for seed in 1 2 3 4 5; do
-    target/release/undertone simulate --json --seed "$seed" --epsilon "$epsilon" \
+    "${CARGO_TARGET_DIR:-target}/release/undertone" simulate --json --seed "$seed" --epsilon "$epsilon" \
       --out "$folder/$epsilon-$seed" > "$folder/$epsilon-$seed.json"
   done
   python3 - "$epsilon" "$folder" <<'PYTHON'

@@ -26,4 +26,14 @@ impl ConfigSource {
             }
         }
     }
+    /// Reads and checks it, but lets it lie outside the theorems.
+    pub(crate) fn load_for_examination(&self) -> Result<LoadedConfig, ConfigError> {
+        match (&self.path, &self.preset) {
+            (Some(path), _) => config_file::load_file_for_examination(path),
+            (None, preset) => {
+                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
+                config_file::load_preset_for_examination(name)
+            }
+        }
+    }
 }

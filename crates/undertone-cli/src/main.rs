@@ -24,6 +24,7 @@ const EXIT_CODES: &str =
 enum Command {
     Simulate(commands::simulate::Arguments),
     Budget(commands::budget::Arguments),
+    Doctor(commands::doctor::Arguments),
     New(commands::new::Arguments),
     Verify(commands::verify::Arguments),
 }
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::Budget(arguments) => commands::budget::run(&arguments),
+        Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };

@@ -103,7 +103,7 @@ pub struct LoadedConfig {
 /// # Errors
 /// When there is no such preset, or the overrides do not fit.
 pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-    check(preset_text(name)?, &format!("preset {name}"), PathBuf::from("."), overrides)
+    check(&preset_origin(name)?, overrides, |raw| Config::try_from(raw))
 }
 
 /// Reads and checks a config file.
@@ -111,18 +111,50 @@ pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, Co
 /// # Errors
 /// When the file cannot be read or anything in it is wrong; every fault is reported at once.
 pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+    check(&file_origin(path)?, overrides, |raw| Config::try_from(raw))
+}
+
+/// Reads a preset and checks all but the conditions of the theorems, to be examined and not run.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn load_preset_for_examination(name: &str) -> Result<LoadedConfig, ConfigError> {
+    check(&preset_origin(name)?, &Overrides::default(), Config::unchecked_by_theorems)
+}
+
+/// Reads a config file and checks all but the conditions of the theorems, to be examined and not run.
+///
+/// # Errors
+/// When the file cannot be read or anything else in it is wrong; every fault is reported at once.
+pub fn load_file_for_examination(path: &Path) -> Result<LoadedConfig, ConfigError> {
+    check(&file_origin(path)?, &Overrides::default(), Config::unchecked_by_theorems)
+}
+
+/// The text of a config and where it came from.
+struct Origin {
+    text: String,
+    name: String,
+    folder: PathBuf,
+}
+
+fn preset_origin(name: &str) -> Result<Origin, ConfigError> {
+    let text = preset_text(name)?.to_string();
+    Ok(Origin { text, name: format!("preset {name}"), folder: PathBuf::from(".") })
+}
+
+fn file_origin(path: &Path) -> Result<Origin, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| ConfigError::Read { path: path.into(), error })?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-    check(&text, &path.display().to_string(), folder, overrides)
+    Ok(Origin { text, name: path.display().to_string(), folder })
 }
 
 fn check(
-    text: &str,
-    origin: &str,
-    folder: PathBuf,
+    origin: &Origin,
     overrides: &Overrides,
+    checked_by: impl Fn(&RawConfig) -> Result<Config, Faults>,
 ) -> Result<LoadedConfig, ConfigError> {
+    let Origin { text, name: origin, folder } = origin;
     let syntax = |error| ConfigError::Syntax { origin: origin.into(), error: Box::new(error) };
     let deserializer = toml::Deserializer::parse(text).map_err(syntax)?;
     let (mut raw, unknown) = RawConfig::read(deserializer).map_err(syntax)?;
@@ -134,9 +166,11 @@ fn check(
     for path in unknown {
         faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });
     }
-    let checked = Config::try_from(&raw);
+    let checked = checked_by(&raw);
     match checked {
-        Ok(config) if faults.0.is_empty() => Ok(LoadedConfig { raw, config, folder }),
+        Ok(config) if faults.0.is_empty() => {
+            Ok(LoadedConfig { raw, config, folder: folder.clone() })
+        }
         checked => {
             faults.0.extend(checked.err().unwrap_or_default().0);
             Err(ConfigError::Faults { origin: origin.into(), faults })

@@ -20,6 +20,6 @@ pub mod summary;
 pub use entropy::{RunEntropy, SeededEntropy};
 pub use metrics::Metrics;
 pub use optimum::Optimum;
-pub use plan::{Plan, PlanError};
+pub use plan::{Plan, PlanError, memory_error};
 pub use simulate::{Ending, LearnerOutcome, Outcome, ROWS_MAX, RoundRow, SimulateError, simulate};
 pub use summary::{RunFacts, Summary};

@@ -57,8 +57,7 @@ impl Plan {
     /// # Errors
     /// When model and memory do not fit, or no noise scale meets a target.
     pub fn new(config: Config) -> Result<Plan, PlanError> {
-        let model = Arc::new(Model::new(config.model, config.bounds)?);
-        let memory_error = error_bound(config.memory, &model)?;
+        let (model, memory_error) = model_and_memory(&config)?;
         // The largest scale enters every learner's charge for machine arithmetic, with a factor 2⁻⁴⁴:
         // a first calibration finds it, a second one meets the targets with it.
         let rough = noise_scales(&config, memory_error, 1.0)?;
@@ -87,6 +86,20 @@ impl Plan {
     pub fn scales(&self) -> Vec<f64> {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
     }
+}
+
+/// A bound on the error of the gradients of a config's memory, round by round.
+///
+/// # Errors
+/// When model and memory do not fit.
+pub fn memory_error(config: &Config) -> Result<PowerLaw, PlanError> {
+    model_and_memory(config).map(|(_, error)| error)
+}
+
+fn model_and_memory(config: &Config) -> Result<(Arc<Model>, PowerLaw), PlanError> {
+    let model = Arc::new(Model::new(config.model, config.bounds)?);
+    let error = error_bound(config.memory, &model)?;
+    Ok((model, error))
 }
 
 /// The noise scale of each learner, as given or as calibrated.

@@ -1,6 +1,7 @@
 //! Private decentralised online learning: the round, the noise and the accountant.
 
 pub mod config;
+pub mod doctor;
 mod domain;
 pub mod graph;
 mod learner;

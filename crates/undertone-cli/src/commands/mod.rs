@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 pub(crate) mod budget;
+pub(crate) mod doctor;
 pub(crate) mod new;
 pub(crate) mod simulate;
 pub(crate) mod verify;

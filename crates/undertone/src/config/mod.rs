@@ -1,16 +1,20 @@
 //! A checked config. After [`Config::try_from`] nothing needs to be checked again.
 
 mod conditions;
+mod digits;
 mod faults;
 mod model;
 mod network;
+mod numbers;
 mod raw;
 mod sections;
 #[cfg(test)]
 mod tests;
 
-pub use conditions::{Condition, conditions};
+pub use conditions::{Condition, all_conditions, conditions};
+pub(crate) use digits::short;
 pub use faults::{Fault, Faults};
+pub use numbers::{Numbers, Rate};
 pub use raw::{
     OneOrEach, RawBounds, RawConfig, RawData, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
     RawParameters, RawPrivacy, RawSchedule,
@@ -174,7 +178,24 @@ impl Config {
     /// The conditions of the theorems that this config breaks.
     #[must_use]
     pub fn broken_conditions(&self) -> Vec<Condition> {
-        conditions(self).into_iter().filter(|condition| !condition.holds).collect()
+        conditions(self).into_iter().filter(|condition| condition.holds != Some(true)).collect()
+    }
+
+    /// Checks a config as [`Config::try_from`] does, but lets it break conditions of the theorems.
+    ///
+    /// For [`crate::doctor`], which says what is broken. To run such a config, its author must set
+    /// `unproven = true`, and `try_from` is the way in.
+    ///
+    /// # Errors
+    /// Every other fault, all at once.
+    pub fn unchecked_by_theorems(raw: &RawConfig) -> Result<Config, Faults> {
+        let mut faults = Faults::default();
+        let config = sections::check(raw, &mut faults);
+        faults.remove_repeated();
+        match config {
+            Some(config) if faults.0.is_empty() => Ok(config),
+            _ => Err(faults),
+        }
     }
 }
 
@@ -183,24 +204,18 @@ impl TryFrom<&RawConfig> for Config {
 
     /// Checks a config and reports every fault at once.
     fn try_from(raw: &RawConfig) -> Result<Config, Faults> {
-        let mut faults = Faults::default();
-        let config = sections::check(raw, &mut faults);
-        faults.remove_repeated();
-        match config {
-            Some(config) if faults.0.is_empty() => {
-                if config.unproven {
-                    return Ok(config);
-                }
-                for condition in config.broken_conditions() {
-                    let needed = format!(
-                        "{} breaks {}: {}; or set unproven = true",
-                        condition.found, condition.name, condition.text
-                    );
-                    faults.push(condition.path, "", needed);
-                }
-                if faults.0.is_empty() { Ok(config) } else { Err(faults) }
-            }
-            _ => Err(faults),
+        let config = Config::unchecked_by_theorems(raw)?;
+        if config.unproven {
+            return Ok(config);
         }
+        let mut faults = Faults::default();
+        for condition in config.broken_conditions() {
+            let Condition { name, path, found, needed, advice, .. } = condition;
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            let text =
+                format!("{found} breaks {name}: needs {needed}{advice}; or set unproven = true");
+            faults.push(path, "", text);
+        }
+        if faults.0.is_empty() { Ok(config) } else { Err(faults) }
     }
 }

@@ -99,6 +99,14 @@ impl Graph {
         self.ids().map(|id| self.weight(id)).fold(f64::INFINITY, f64::min)
     }
 
+    /// The weight of every edge, where they are all the same.
+    #[must_use]
+    pub fn uniform_weight(&self) -> Option<f64> {
+        let mut weights = self.neighbours.iter().flatten().map(|&(_, weight)| weight);
+        let first = weights.next()?;
+        weights.all(|weight| weight.to_bits() == first.to_bits()).then_some(first)
+    }
+
     /// All learners in order.
     pub fn ids(&self) -> impl Iterator<Item = LearnerId> + use<> {
         let learners = u32::try_from(self.learners()).unwrap_or(u32::MAX);

@@ -1,0 +1,153 @@
+//! `undertone doctor`: which of the paper's assumptions and theorems a config satisfies.
+
+use crate::config_source::ConfigSource;
+use crate::failure::{FOUND_SOMETHING, Failure};
+use clap::Args;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use undertone::config::Condition;
+use undertone::doctor::{Diagnosis, Theorem, examine};
+use undertone_lab::memory_error;
+
+/// Say which assumptions and theorems a config satisfies, and what to change
+///
+/// Works on configs outside the theorems too, with or without `unproven = true`. Ends with code 0 when
+/// every condition holds and 1 when some do not.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let config = arguments.source.load_for_examination()?.config;
+    let diagnosis = examine(&config, memory_error(&config)?);
+    let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &diagnosis).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        print_findings(&mut out, &diagnosis)?;
+        print_theorems(&mut out, &diagnosis)?;
+        print_advice(&mut out, &diagnosis)?;
+    }
+    Ok(code)
+}
+
+fn mark(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "?",
+    }
+}
+
+fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+    writeln!(out, "{}: {} rounds", diagnosis.name, diagnosis.rounds)?;
+    let mut group = "";
+    for Condition { name, holds, statement, found, needed, .. } in &diagnosis.findings {
+        if *name != group {
+            writeln!(out, "\n{name}")?;
+            group = name;
+        }
+        write!(out, "  {} {statement}: {found}", mark(*holds))?;
+        // What is fine needs no more words, but a number is shown with the one it is held against.
+        if *holds != Some(true) || needed.contains(|letter: char| letter.is_ascii_digit()) {
+            write!(out, "; needs {needed}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn print_theorems(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+    writeln!(out, "\nTheorems")?;
+    for (id, theorem) in &diagnosis.theorems {
+        let title = id.replace("theorem", "Theorem ");
+        let detail = match theorem.holds {
+            Some(true) => promise(theorem, diagnosis.rounds),
+            Some(false) | None => format!("not shown, see {}", theorem.missing.join(", ")),
+        };
+        writeln!(out, "  {} {title}: {detail}", mark(theorem.holds))?;
+    }
+    let strong = &diagnosis.theorems["theorem1"];
+    let convex = &diagnosis.theorems["theorem2"];
+    writeln!(out, "  β of Theorems 1 and 3: {}", rate(strong))?;
+    writeln!(out, "  β of Theorems 2 and 4: {}", rate(convex))?;
+    for (symbol, id) in [("t0 of Theorem 3", "theorem3"), ("t0' of Theorem 4", "theorem4")] {
+        writeln!(out, "  {symbol}: {}", round(diagnosis.theorems[id].from_round))?;
+    }
+    for note in &diagnosis.not_checked {
+        writeln!(out, "  not checked: {note}")?;
+    }
+    Ok(())
+}
+
+fn promise(theorem: &Theorem, rounds: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+    let late = theorem.from_round.filter(|start| *start >= rounds as f64);
+    let start = match late {
+        Some(start) => {
+            format!(", but only after round {}: this run ends before", round(Some(start)))
+        }
+        None => String::new(),
+    };
+    format!("{}{start}", theorem.promise)
+}
+
+fn rate(theorem: &Theorem) -> String {
+    let Some(rate) = theorem.rate else { return "none".into() };
+    let mut text = format!("{:.4} as printed", rate.printed);
+    if let Some(value) = rate.largest_noise {
+        text.push_str(&format!(", {value:.4} with max ς"));
+    }
+    if let Some(value) = rate.corrected {
+        text.push_str(&format!(", {value:.4} corrected for different f_i"));
+    }
+    text
+}
+
+fn round(value: Option<f64>) -> String {
+    match value {
+        None => "has no meaning here".into(),
+        Some(value) if value.is_infinite() => "above 1e308".into(),
+        Some(value) if value < 1e6 => format!("{value}"),
+        Some(value) => format!("{value:.1e}"),
+    }
+}
+
+fn print_advice(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+    let broken: Vec<&Condition> =
+        diagnosis.findings.iter().filter(|finding| finding.holds != Some(true)).collect();
+    writeln!(out)?;
+    if broken.is_empty() {
+        return writeln!(out, "Everything holds.");
+    }
+    writeln!(out, "What to change")?;
+    for finding in &broken {
+        if let Some(advice) = &finding.advice {
+            writeln!(out, "  {} ({}): {advice}", finding.path, finding.id)?;
+        }
+    }
+    writeln!(out, "  Bounds move with one another: examine the config again after a change.")?;
+    let covering: Vec<String> = diagnosis
+        .theorems
+        .iter()
+        .filter(|(_, theorem)| theorem.holds == Some(true))
+        .map(|(id, _)| id.replace("theorem", "Theorem "))
+        .collect();
+    let total = diagnosis.findings.len();
+    let verdict = match covering.is_empty() {
+        true => "no theorem covers this config".to_string(),
+        false => format!("covered by {}", covering.join(", ")),
+    };
+    let gate = match diagnosis.proven {
+        true => "it runs as it is",
+        false => "it runs only with unproven = true",
+    };
+    writeln!(out, "\n{} of {total} conditions do not hold; {verdict}; {gate}.", broken.len())
+}
