@@ -103,7 +103,18 @@ pub struct LoadedConfig {
 /// # Errors
 /// When there is no such preset, or the overrides do not fit.
 pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-    check(preset_text(name)?, &format!("preset {name}"), PathBuf::from("."), overrides)
+    load_preset_with(name, |raw| apply(overrides, raw))
+}
+
+/// Reads a preset, changes it and checks the result.
+///
+/// # Errors
+/// When there is no such preset, or the changes do not fit.
+pub fn load_preset_with(
+    name: &str,
+    change: impl FnOnce(&mut RawConfig),
+) -> Result<LoadedConfig, ConfigError> {
+    check(preset_text(name)?, &format!("preset {name}"), PathBuf::from("."), change)
 }
 
 /// Reads and checks a config file.
@@ -111,17 +122,28 @@ pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, Co
 /// # Errors
 /// When the file cannot be read or anything in it is wrong; every fault is reported at once.
 pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+    load_file_with(path, |raw| apply(overrides, raw))
+}
+
+/// Reads a config file, changes it and checks the result.
+///
+/// # Errors
+/// When the file cannot be read or anything in it is wrong after the change.
+pub fn load_file_with(
+    path: &Path,
+    change: impl FnOnce(&mut RawConfig),
+) -> Result<LoadedConfig, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| ConfigError::Read { path: path.into(), error })?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-    check(&text, &path.display().to_string(), folder, overrides)
+    check(&text, &path.display().to_string(), folder, change)
 }
 
 fn check(
     text: &str,
     origin: &str,
     folder: PathBuf,
-    overrides: &Overrides,
+    change: impl FnOnce(&mut RawConfig),
 ) -> Result<LoadedConfig, ConfigError> {
     let syntax = |error| ConfigError::Syntax { origin: origin.into(), error: Box::new(error) };
     let deserializer = toml::Deserializer::parse(text).map_err(syntax)?;
@@ -129,7 +151,7 @@ fn check(
     if let Some(RawEdges::Path(path)) = &raw.network.edges {
         raw.network.edges = Some(RawEdges::Inline(read_edges(&folder.join(path))?));
     }
-    apply(overrides, &mut raw);
+    change(&mut raw);
     let mut faults = Faults::default();
     for path in unknown {
         faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });

@@ -10,6 +10,7 @@ mod entropy;
 mod metrics;
 mod optimum;
 mod plan;
+pub mod planner;
 pub mod report;
 pub mod run_folder;
 mod simulate;

@@ -2,4 +2,5 @@
 
 pub(crate) mod budget;
 pub(crate) mod new;
+pub(crate) mod plan;
 pub(crate) mod simulate;

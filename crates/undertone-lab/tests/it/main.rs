@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
 mod budgets;
+mod planner;
 mod runs;
 mod sensitivity;
 mod tidy;
