@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use undertone::config::RawConfig;
 use undertone_lab::config_file::{self, ConfigError, DEFAULT_PRESET, LoadedConfig, Overrides};
 
 /// A config file or a preset.
@@ -26,6 +27,7 @@ impl ConfigSource {
             }
         }
     }
+
     /// Reads and checks it, but lets it lie outside the theorems.
     pub(crate) fn load_for_examination(&self) -> Result<LoadedConfig, ConfigError> {
         match (&self.path, &self.preset) {
@@ -33,6 +35,20 @@ impl ConfigSource {
             (None, preset) => {
                 let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
                 config_file::load_preset_for_examination(name)
+            }
+        }
+    }
+
+    /// Reads it, changes it and checks the result.
+    pub(crate) fn load_with(
+        &self,
+        change: impl FnOnce(&mut RawConfig),
+    ) -> Result<LoadedConfig, ConfigError> {
+        match (&self.path, &self.preset) {
+            (Some(path), _) => config_file::load_file_with(path, change),
+            (None, preset) => {
+                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
+                config_file::load_preset_with(name, change)
             }
         }
     }

@@ -25,6 +25,7 @@ enum Command {
     Simulate(commands::simulate::Arguments),
     Budget(commands::budget::Arguments),
     Doctor(commands::doctor::Arguments),
+    Plan(commands::plan::Arguments),
     New(commands::new::Arguments),
     Verify(commands::verify::Arguments),
 }
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::Budget(arguments) => commands::budget::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Plan(arguments) => commands::plan::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };

@@ -103,7 +103,18 @@ pub struct LoadedConfig {
 /// # Errors
 /// When there is no such preset, or the overrides do not fit.
 pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-    check(&preset_origin(name)?, overrides, |raw| Config::try_from(raw))
+    load_preset_with(name, |raw| apply(overrides, raw))
+}
+
+/// Reads a preset, changes it and checks the result.
+///
+/// # Errors
+/// When there is no such preset, or the changes do not fit.
+pub fn load_preset_with(
+    name: &str,
+    change: impl FnOnce(&mut RawConfig),
+) -> Result<LoadedConfig, ConfigError> {
+    check(&preset_origin(name)?, change, |raw| Config::try_from(raw))
 }
 
 /// Reads and checks a config file.
@@ -111,7 +122,18 @@ pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedConfig, Co
 /// # Errors
 /// When the file cannot be read or anything in it is wrong; every fault is reported at once.
 pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-    check(&file_origin(path)?, overrides, |raw| Config::try_from(raw))
+    load_file_with(path, |raw| apply(overrides, raw))
+}
+
+/// Reads a config file, changes it and checks the result.
+///
+/// # Errors
+/// When the file cannot be read or anything in it is wrong after the change.
+pub fn load_file_with(
+    path: &Path,
+    change: impl FnOnce(&mut RawConfig),
+) -> Result<LoadedConfig, ConfigError> {
+    check(&file_origin(path)?, change, |raw| Config::try_from(raw))
 }
 
 /// Reads a preset and checks all but the conditions of the theorems, to be examined and not run.
@@ -119,7 +141,7 @@ pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedConfig, Con
 /// # Errors
 /// When there is no such preset.
 pub fn load_preset_for_examination(name: &str) -> Result<LoadedConfig, ConfigError> {
-    check(&preset_origin(name)?, &Overrides::default(), Config::unchecked_by_theorems)
+    check(&preset_origin(name)?, |_| (), Config::unchecked_by_theorems)
 }
 
 /// Reads a config file and checks all but the conditions of the theorems, to be examined and not run.
@@ -127,7 +149,7 @@ pub fn load_preset_for_examination(name: &str) -> Result<LoadedConfig, ConfigErr
 /// # Errors
 /// When the file cannot be read or anything else in it is wrong; every fault is reported at once.
 pub fn load_file_for_examination(path: &Path) -> Result<LoadedConfig, ConfigError> {
-    check(&file_origin(path)?, &Overrides::default(), Config::unchecked_by_theorems)
+    check(&file_origin(path)?, |_| (), Config::unchecked_by_theorems)
 }
 
 /// The text of a config and where it came from.
@@ -151,7 +173,7 @@ fn file_origin(path: &Path) -> Result<Origin, ConfigError> {
 
 fn check(
     origin: &Origin,
-    overrides: &Overrides,
+    change: impl FnOnce(&mut RawConfig),
     checked_by: impl Fn(&RawConfig) -> Result<Config, Faults>,
 ) -> Result<LoadedConfig, ConfigError> {
     let Origin { text, name: origin, folder } = origin;
@@ -161,7 +183,7 @@ fn check(
     if let Some(RawEdges::Path(path)) = &raw.network.edges {
         raw.network.edges = Some(RawEdges::Inline(read_edges(&folder.join(path))?));
     }
-    apply(overrides, &mut raw);
+    change(&mut raw);
     let mut faults = Faults::default();
     for path in unknown {
         faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });

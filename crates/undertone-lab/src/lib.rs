@@ -11,6 +11,7 @@ pub mod ledger_file;
 mod metrics;
 mod optimum;
 mod plan;
+pub mod planner;
 pub mod report;
 pub mod run_folder;
 mod simulate;

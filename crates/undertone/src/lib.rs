@@ -8,6 +8,7 @@ mod learner;
 mod loss;
 mod memory;
 pub mod noise;
+pub mod planner;
 pub mod privacy;
 mod release;
 mod schedule;

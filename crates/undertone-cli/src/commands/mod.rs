@@ -3,5 +3,6 @@
 pub(crate) mod budget;
 pub(crate) mod doctor;
 pub(crate) mod new;
+pub(crate) mod plan;
 pub(crate) mod simulate;
 pub(crate) mod verify;

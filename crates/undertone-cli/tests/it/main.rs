@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
 mod doctor;
+mod plan;
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +57,7 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in ["simulate", "budget", "doctor", "new", "verify", "Exit codes"] {
+    for word in ["simulate", "budget", "plan", "doctor", "new", "verify", "Exit codes"] {
         assert!(out.contains(word), "{out}");
     }
 }

@@ -1,7 +1,9 @@
 //! Integration tests of the lab, through its public interface only.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
+#![allow(clippy::print_stdout, reason = "long tests print what they measure")]
 
 mod budgets;
+mod planner;
 mod runs;
 mod sensitivity;
 mod tidy;

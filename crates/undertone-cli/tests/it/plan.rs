@@ -1,0 +1,89 @@
+//! `undertone plan` as a person meets it.
+
+use crate::Shell;
+use std::fs;
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_printed_plan_runs_and_its_budget_is_the_target() {
+    let shell = Shell::new();
+    let (out, _) = shell.expect(0, &["plan", "--epsilon", "2", "--delta", "1e-5", "--lifetime"]);
+    fs::write(shell.path().join("mine.toml"), &out).unwrap();
+    let report = json(&shell.expect(0, &["budget", "mine.toml", "--json"]).0);
+    for learner in report["learners"].as_array().unwrap() {
+        let epsilon = learner["lifetime"]["epsilon"].as_f64().unwrap();
+        assert!((2.0 * (1.0 - 1e-6)..=2.0).contains(&epsilon), "{epsilon}");
+        assert_eq!(learner["delta"], 1e-5);
+    }
+    for part in ["# ", "certified", "Predicted", "scale = ", "epsilon = 2.0"] {
+        assert!(out.contains(part), "{part} not in\n{out}");
+    }
+    shell.expect(0, &["simulate", "mine.toml", "--rounds", "5", "--quiet", "--out", "run"]);
+    assert_eq!(shell.expect(0, &["plan", "mine.toml"]).0, out, "a plan of a plan is the plan");
+}
+
+#[test]
+fn own_targets_pure_targets_and_a_fixed_horizon_are_met() {
+    let shell = Shell::new();
+    let targets = [10.0, 20.0, 30.0, 40.0, 50.0];
+    let arguments =
+        ["plan", "--pure-epsilon", "10,20,30,40,50", "--rounds", "60", "--out", "own.toml"];
+    let (out, _) = shell.expect(0, &arguments);
+    assert!(out.contains("pure epsilon 10") && out.contains("Wrote own.toml"), "{out}");
+    let report = json(&shell.expect(0, &["budget", "own.toml", "--json"]).0);
+    assert_eq!(report["rounds"], 60);
+    for (learner, target) in report["learners"].as_array().unwrap().iter().zip(targets) {
+        let epsilon = learner["pure_epsilon"].as_f64().unwrap();
+        assert!(epsilon <= target && epsilon >= target * (1.0 - 1e-6), "{epsilon}");
+    }
+    let (_, err) = shell.expect(2, &arguments);
+    assert!(err.contains("cannot create own.toml"), "a file is never overwritten: {err}");
+}
+
+#[test]
+fn tuning_is_repeatable_and_no_worse_and_json_says_so() {
+    let shell = Shell::new();
+    let path =
+        shell.config("bad", &[("step = 8.0", "step = 0.1"), ("coupling = 2.5", "coupling = 0.1")]);
+    let arguments = ["plan", &path, "--tune", "--rounds", "200", "--records", "700", "--json"];
+    let (first, _) = shell.expect(0, &arguments);
+    assert_eq!(first, shell.expect(0, &arguments).0);
+    let report = json(&first);
+    let number = |key: &str| report[key].as_f64().unwrap();
+    assert!(number("predicted_error") < number("predicted_error_before"));
+    assert!(number("schedules_compared") > 100.0);
+    assert_eq!(report["schema_version"], 1);
+    assert_eq!(report["targets"][4]["epsilon"], 8.0);
+    assert_eq!(report["curve"].as_array().unwrap().last().unwrap()["round"], 199);
+    fs::write(shell.path().join("tuned.toml"), report["config"].as_str().unwrap()).unwrap();
+    let budget = json(&shell.expect(0, &["budget", "tuned.toml", "--json"]).0);
+    assert_eq!(budget["unproven"], false);
+    assert!(budget["learners"][0]["epsilon"].as_f64().unwrap() <= 8.0);
+}
+
+#[test]
+fn plans_that_cannot_be_made_get_the_reason_and_code_2() {
+    let shell = Shell::new();
+    let finite = shell.config("finite", &[("delta = 1e-6", "delta = 1e-6\nrule = \"theorem5i\"")]);
+    let gauss = shell.config("gauss", &[("kind = \"laplace\"", "kind = \"gaussian\"")]);
+    let none = shell.config("none", &[("epsilon = 8.0", "# no target")]);
+    let cases: [(&[&str], &str); 9] = [
+        (&["plan", &finite, "--lifetime"], "Theorem 5(i) bounds finite horizons only"),
+        (&["plan", &finite, "--lifetime", "--tune"], "Theorem 5(i) bounds finite horizons only"),
+        (&["plan", &gauss, "--pure-epsilon", "3"], "Gaussian noise has no pure epsilon"),
+        (&["plan", &none], "calibrated noise needs a target"),
+        (&["plan", "--epsilon", "1,2"], "privacy.epsilon"),
+        (&["plan", "--epsilon", "nan"], "privacy.epsilon"),
+        (&["plan", "--epsilon", "1", "--pure-epsilon", "1"], "cannot be used with"),
+        (&["plan", "--lifetime", "--rounds", "5"], "cannot be used with"),
+        (&["plan", "--tune", "--records", "10"], "10 records a learner are too few"),
+    ];
+    for (arguments, part) in cases {
+        let (_, err) = shell.expect(2, arguments);
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    }
+    shell.expect(0, &["plan", &finite, "--rounds", "50"]);
+}

@@ -1,0 +1,210 @@
+//! From a target to a config: calibrated, tuned if asked, and checked once more as a reader would.
+
+use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
+use crate::config_file::{LoadedConfig, resolved};
+use crate::plan::{Plan, PlanError};
+use serde::Serialize;
+use thiserror::Error;
+use undertone::config::{Config, Faults, OneOrEach, RawConfig};
+use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict, tune};
+use undertone::privacy::{Cap, Horizon};
+use undertone_models::memory::error_bound;
+use undertone_models::{MemoryError, Model, ModelError};
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Over which rounds the targets must hold.
+    pub horizon: Horizon,
+    /// Whether to look for a better schedule.
+    pub tune: bool,
+    /// Records of a learner; those the config uses when absent.
+    pub records: Option<u64>,
+}
+
+/// A finished plan.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The config to run, noise scales and all.
+    pub raw: RawConfig,
+    /// What is said about it.
+    pub report: PlanReport,
+}
+
+/// What is said about a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanReport {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// `lifetime` or `rounds`.
+    pub horizon: &'static str,
+    /// The target of each learner: ε at the budget's δ, or pure ε.
+    pub targets: Vec<Target>,
+    /// What the printed config costs, worked out from the printed config.
+    pub budget: BudgetReport,
+    /// Whether a better schedule was looked for.
+    pub tuned: bool,
+    /// How many schedules were compared.
+    pub schedules_compared: u64,
+    /// Predicted excess loss, averaged with weight (t+1)²: a model, not a promise.
+    pub predicted_error: f64,
+    /// The same for the config before tuning; null when its target cannot be met.
+    pub predicted_error_before: Option<f64>,
+    /// The predicted curve.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// The target of one learner.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// ε at the config's δ.
+    Epsilon(f64),
+    /// Pure ε.
+    PureEpsilon(f64),
+}
+
+/// One point of the predicted curve, averaged over learners.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CurvePoint {
+    /// The round.
+    pub round: u64,
+    /// F_t(θ_i) − F_t(θ*).
+    pub excess_loss: f64,
+    /// ‖θ_i − θ*‖².
+    pub tracking_error: f64,
+    /// ‖θ_i − θ̄‖².
+    pub consensus_error: f64,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Error)]
+pub enum PlanningError {
+    /// The loss cannot be built.
+    #[error("model: {0}")]
+    Model(#[from] ModelError),
+    /// The memory does not fit the loss.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// No target can be met, or records are too few.
+    #[error("no plan: {0}")]
+    Planner(#[from] PlannerError),
+    /// The noise found cannot be used in a config.
+    #[error("no plan: the config found has faults:\n{0}")]
+    Faults(#[from] Faults),
+    /// The config found cannot be run.
+    #[error("no plan: {0}")]
+    Plan(#[from] PlanError),
+    /// The config cannot be written as TOML.
+    #[error("cannot write the config as TOML: {0}")]
+    Toml(#[from] toml::ser::Error),
+}
+
+/// Chooses the noise, and the schedule if asked, and works out what the result costs.
+///
+/// # Errors
+/// When no finite calibration exists, with the reason, or the config does not fit together.
+pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, PlanningError> {
+    let start = &loaded.config;
+    let model = Model::new(start.model, start.bounds)?;
+    let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
+    let goal = Goal {
+        horizon: request.horizon,
+        memory_error: error_bound(start.memory, &model)?,
+        records: request.records.unwrap_or(taken),
+    };
+    let Tuned { config, scales, forecast, before, compared } = if request.tune {
+        tune(start, &goal)?
+    } else {
+        let scales = calibrate(start, &goal)?;
+        let forecast = predict(start, &scales);
+        Tuned {
+            config: start.clone(),
+            scales,
+            before: Some(forecast.clone()),
+            forecast,
+            compared: 1,
+        }
+    };
+    let raw = as_written(loaded, &config, &scales);
+    // What is reported is what a reader of the printed config finds.
+    let plan = Plan::new(Config::try_from(&raw)?)?;
+    let budget = budget(&plan, plan.config.rounds, plan.config.delta);
+    let targets = plan.config.caps.iter().flatten().map(|cap| match *cap {
+        Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),
+        Cap::Approximate { epsilon, .. } => Target::Epsilon(epsilon),
+    });
+    let report = PlanReport {
+        schema_version: SCHEMA_VERSION,
+        horizon: match request.horizon {
+            Horizon::Lifetime => "lifetime",
+            Horizon::Rounds(_) => "rounds",
+        },
+        targets: targets.collect(),
+        budget,
+        tuned: request.tune,
+        schedules_compared: compared,
+        predicted_error: forecast.objective,
+        predicted_error_before: before.map(|forecast| forecast.objective),
+        curve: curve(&forecast),
+    };
+    Ok(Planned { raw, report })
+}
+
+impl PlanReport {
+    /// What the printed config costs a learner over the horizon, in the currency of its target.
+    #[must_use]
+    pub fn certified(&self, learner: &LearnerBudget) -> Option<f64> {
+        let target = self.targets.get(learner.learner as usize)?;
+        match (target, self.horizon) {
+            (Target::Epsilon(_), "lifetime") => learner.lifetime.epsilon,
+            (Target::Epsilon(_), _) => Some(learner.epsilon),
+            (Target::PureEpsilon(_), "lifetime") => learner.lifetime.pure_epsilon,
+            (Target::PureEpsilon(_), _) => learner.pure_epsilon,
+        }
+    }
+}
+
+impl Planned {
+    /// The config as TOML, what is said about it as comments on top.
+    ///
+    /// # Errors
+    /// When a value has no form in TOML.
+    pub fn text(&self, summary: &[String]) -> Result<String, PlanningError> {
+        let mut text =
+            String::from("# Written by `undertone plan`. Run it with `undertone simulate`.\n#\n");
+        for line in summary {
+            text.push_str(format!("# {line}").trim_end());
+            text.push('\n');
+        }
+        text.push('\n');
+        text.push_str(&toml::to_string(&self.raw)?);
+        Ok(text)
+    }
+}
+
+/// The file of the start with what was found written into it.
+fn as_written(loaded: &LoadedConfig, config: &Config, scales: &[f64]) -> RawConfig {
+    let mut found = LoadedConfig { config: config.clone(), ..loaded.clone() };
+    let schedule = &mut found.raw.schedule;
+    schedule.step = Some(config.schedule.step.initial);
+    schedule.step_exponent = Some(-config.schedule.step.exponent);
+    schedule.coupling = Some(config.schedule.coupling.initial);
+    schedule.coupling_exponent = Some(-config.schedule.coupling.exponent);
+    if config.noise_exponents != loaded.config.noise_exponents {
+        found.raw.noise.exponent = config.noise_exponents.first().map(|&all| OneOrEach::One(all));
+    }
+    resolved(&found, scales)
+}
+
+fn curve(forecast: &Forecast) -> Vec<CurvePoint> {
+    let points = forecast.points.iter();
+    points
+        .map(|point| CurvePoint {
+            round: point.round,
+            excess_loss: point.excess_loss,
+            tracking_error: point.tracking_error,
+            consensus_error: point.disagreement,
+        })
+        .collect()
+}

@@ -1,0 +1,60 @@
+//! Budgets to three digits in a millisecond, for comparing schedules. Never reported.
+
+use crate::Round;
+use crate::privacy::{Cost, Horizon, Mechanism};
+
+/// How finely time is cut: from here on a block of rounds is this share of the time passed.
+const BLOCKS: u64 = 64;
+
+/// Cuts rounds `0 … last` into blocks in which power laws hardly change.
+pub(super) fn blocks(last: u64, fineness: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut first = 0;
+    std::iter::from_fn(move || {
+        if first > last {
+            return None;
+        }
+        let length = (first / fineness).clamp(1, last - first + 1);
+        let block = (first, length);
+        first += length;
+        Some(block)
+    })
+}
+
+/// About what a mechanism costs over a horizon, infinite where it does not settle.
+///
+/// Within a block the recursion Φ⁺ = cΦ + d is taken to be constant and solved in closed form.
+pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
+    let last = match horizon {
+        Horizon::Lifetime => Round::LIMIT.0,
+        Horizon::Rounds(rounds) => rounds,
+    };
+    let mut sensitivity = 0.0;
+    let mut total = Cost::default();
+    for (first, length) in blocks(last, BLOCKS) {
+        let round = Round(first + length / 2);
+        let terms = mechanism.planned_terms(round);
+        let drive = mechanism.next_sensitivity(0.0, &terms);
+        let contraction = mechanism.next_sensitivity(1.0, &terms) - drive;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
+        let rounds = length as f64;
+        let next = advance(sensitivity, contraction, drive, rounds);
+        // The first release of a block shows the Φ of before, the last that of nearly the end.
+        let middle = if length == 1 { sensitivity } else { 0.5 * (sensitivity + next) };
+        let cost = mechanism.cost(round, middle);
+        total.pure += rounds * cost.pure;
+        total.zcdp += rounds * cost.zcdp;
+        sensitivity = next;
+    }
+    total
+}
+
+/// The value of x⁺ = cx + d after some rounds.
+pub(super) fn advance(value: f64, contraction: f64, drive: f64, rounds: f64) -> f64 {
+    if rounds <= 1.0 {
+        return contraction * value + drive;
+    }
+    let power = contraction.powf(rounds);
+    let gap = 1.0 - contraction;
+    let sum = if gap.abs() * rounds < 1e-9 { rounds } else { (1.0 - power) / gap };
+    power * value + drive * sum
+}

@@ -1,0 +1,140 @@
+//! Choosing noise and schedules before any record is seen, and predicting what they lead to.
+//!
+//! Two separate things. **Calibration** ([`calibrate`]) is exact: it inverts the accountant, and its
+//! result is a guarantee. **Prediction** ([`predict`]) is a model: it ranks schedules, promises
+//! nothing, and no budget depends on it. [`tune`] searches for the schedule with the least predicted
+//! error whose noise is calibrated to the same targets.
+//!
+//! # The model
+//!
+//! Algorithm 1 is followed in expectation on a quadratic loss, one direction of curvature h at a time.
+//! Write θ̄ for the average over the m learners, e_i = θ_i − θ̄:
+//!
+//! - **Average.** Rows and columns of W sum to zero, so coupling moves θ̄ by noise alone. With
+//!   X = E(θ̄ − θ*)²: X⁺ = (1 − λ_t h)² (1 − s_t/E) X + γ_t² (1/m²) Σ_j w_jj² var_j + s_t. One draw ζ_j
+//!   reaches all neighbours of j, so its weights add up before they are squared.
+//! - **Disagreement by noise**, c = (1/m) Σ_i E(e_i)²: c⁺ = q² c + γ_t² (1/m) Σ_j var_j (Σ_i w_ij² −
+//!   w_jj²/m), where q = max(|1 + γ_t δ₂ − λ_t h|, |1 + γ_t δ_m − λ_t h|).
+//! - **Disagreement by different data**, an amplitude: b⁺ = q b + λ_t D.
+//! - var_j is 2ρ_t² for Laplace noise and s_t² for Gaussian noise.
+//! - **Drift.** N fresh records among h_t move θ* by s_t = N/h_t² · min(g²/(m h²), E).
+//! - **Excess loss** ½ Σ h (X + b² + c), at most G times the distance; no distance is above 2B.
+//!
+//! The objective is the excess loss averaged over rounds with weight (t+1)², the weights of the
+//! public model.
+//!
+//! # What it assumes
+//!
+//! - The Hessian's eigenvalues are μ + (L − μ)/(k H_n), k = 1 … n (H_n the harmonic number): they add up
+//!   to the most that the feature norm allows, and fall like 1/k.
+//! - θ* − θ_0 has the same energy E in every direction, at most B² in all, and at most what a loss of
+//!   l(0) at the start allows. A twentieth of l(0) is left at θ*.
+//! - A record's gradient has norm g = min(G, √(2 L l)), for logistic and softmax losses also at most
+//!   G l, with energy in proportion to h.
+//! - Learners' gradients differ by D = g √(χ² + (1 − χ²)/h_t); χ is 0 for iid data, 1 for data split by
+//!   class, in between otherwise.
+//!
+//! Where they are wrong the numbers are wrong; the ranking survives more than the numbers do.
+//! `docs/adr/0010-planner.md` has the measurements and the limits. Paper map, rows 45 to 48.
+
+mod curvature;
+mod estimate;
+mod predict;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use predict::{Forecast, ForecastPoint, predict};
+pub use search::{Tuned, tune};
+
+use crate::config::Config;
+use crate::privacy::{CalibrationError, Cap, Horizon, calibrate_scale};
+use crate::{LearnerId, PowerLaw};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What a plan must keep to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Over which rounds the targets must hold.
+    pub horizon: Horizon,
+    /// The error of the memory's gradient, as its crate states it.
+    pub memory_error: PowerLaw,
+    /// Records a learner will have: warm-up and all batches of the planned rounds together.
+    pub records: u64,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum PlannerError {
+    /// A learner has no target.
+    #[error("learner {learner} has no target: give epsilon and delta, or pure_epsilon")]
+    NoTarget {
+        /// Who.
+        learner: LearnerId,
+    },
+    /// No noise scale meets a target.
+    #[error("learner {learner}: {error}")]
+    Calibration {
+        /// Whose target.
+        learner: LearnerId,
+        /// Why.
+        error: CalibrationError,
+    },
+    /// Every round needs a record.
+    #[error(
+        "{records} records a learner are too few for {rounds} rounds: every round takes at least one"
+    )]
+    TooFewRecords {
+        /// Records of a learner.
+        records: u64,
+        /// Rounds planned.
+        rounds: u64,
+    },
+}
+
+/// The least noise scale for each learner that meets its own target over the horizon.
+///
+/// # Guarantee
+/// That of [`calibrate_scale`], for every learner: the certified cost is at most its target.
+///
+/// # Errors
+/// When a learner has no target, or no scale meets it.
+pub fn calibrate(config: &Config, goal: &Goal) -> Result<Vec<f64>, PlannerError> {
+    // The largest scale enters every learner's charge for machine arithmetic, with a factor 2⁻⁴⁴: a
+    // first calibration finds it, a second one meets the targets with it.
+    let rough = calibrate_given(config, goal, 1.0)?;
+    let largest = rough.iter().copied().fold(0.0, f64::max);
+    calibrate_given(config, goal, largest * (1.0 + 1e-6))
+}
+
+fn calibrate_given(config: &Config, goal: &Goal, scale_max: f64) -> Result<Vec<f64>, PlannerError> {
+    // Most networks have many learners of the same kind.
+    let mut known: BTreeMap<[u64; 5], f64> = BTreeMap::new();
+    let mut scales = Vec::with_capacity(config.graph.learners());
+    for learner in config.graph.ids() {
+        let place = learner.0 as usize;
+        let target = config.caps[place].ok_or(PlannerError::NoTarget { learner })?;
+        let mechanism = config.mechanism(learner, goal.memory_error, 1.0, scale_max);
+        let (kind, epsilon, delta) = match target {
+            Cap::Pure { epsilon } => (0, epsilon, 0.0),
+            Cap::Approximate { epsilon, delta } => (1, epsilon, delta),
+        };
+        let exponent = mechanism.noise.scale.exponent;
+        let key = [
+            mechanism.weight.to_bits(),
+            exponent.to_bits(),
+            kind,
+            epsilon.to_bits(),
+            delta.to_bits(),
+        ];
+        let scale = match known.get(&key) {
+            Some(&scale) => scale,
+            None => calibrate_scale(&mechanism, target, goal.horizon)
+                .map_err(|error| PlannerError::Calibration { learner, error })?,
+        };
+        known.insert(key, scale);
+        scales.push(scale);
+    }
+    Ok(scales)
+}

@@ -1,0 +1,341 @@
+//! The search for the schedule with the least predicted error, on a fixed lattice.
+
+use super::estimate::estimated_cost;
+use super::predict::{Forecast, Predictor};
+use super::{Goal, PlannerError, calibrate};
+use crate::PowerLaw;
+use crate::config::Config;
+use crate::privacy::{Cap, zcdp_from_epsilon};
+use std::collections::BTreeMap;
+
+/// A config with the best schedule found.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The config, with schedule, noise exponents, warm-up and batch as found.
+    pub config: Config,
+    /// The calibrated noise scale of each learner.
+    pub scales: Vec<f64>,
+    /// What is predicted for it.
+    pub forecast: Forecast,
+    /// What is predicted for the config as it was, unless its targets cannot be met.
+    pub before: Option<Forecast>,
+    /// How many schedules were compared.
+    pub compared: u64,
+}
+
+/// Looks for λ0, γ0, u, v, ς, warm-up and batch with the least predicted error.
+///
+/// Noise is calibrated to the same targets throughout, so every schedule compared is equally
+/// private. Deterministic: a coarse grid, then coordinate moves with halving strides from its best
+/// points, on a lattice of round numbers. During the search budgets are estimated; the result is
+/// calibrated exactly.
+///
+/// # Guarantee
+/// The result meets every target over the horizon, breaks no condition of the theorems unless
+/// `unproven` is set, uses at most `records` records a learner, and is predicted to err no more than
+/// the config it started from.
+///
+/// # Errors
+/// When records are too few, or neither the start nor anything found can be calibrated.
+pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
+    let rounds = start.rounds;
+    if goal.records < rounds {
+        return Err(PlannerError::TooFewRecords { records: goal.records, rounds });
+    }
+    let mut search = Search::new(start, goal)?;
+    let mut seeds = search.grid();
+    seeds.push(search.nearest(start));
+    let mut trail: Vec<(f64, Point)> = Vec::new();
+    for seed in seeds {
+        search.descend(seed, &mut trail);
+    }
+    trail.sort_by(|left, right| left.0.total_cmp(&right.0));
+    trail.dedup_by_key(|&mut (_, point)| point);
+    let before = start_forecast(&search.predictor, start, goal);
+    let compared = search.compared();
+    let objective_before = before.as_ref().map_or(f64::INFINITY, |(_, old)| old.objective);
+    // Estimates may flatter a schedule that has no certificate: the next best takes its place.
+    for (_, point) in trail.into_iter().take(CALIBRATED_MAX) {
+        let config = search.place(&point).clone();
+        let Ok(scales) = calibrate(&config, goal) else { continue };
+        let forecast = search.predictor.run(&config, &scales);
+        if forecast.objective < objective_before {
+            let before = before.ok().map(|(_, forecast)| forecast);
+            return Ok(Tuned { config, scales, forecast, before, compared });
+        }
+        break;
+    }
+    let (scales, forecast) = before?;
+    let before = Some(forecast.clone());
+    Ok(Tuned { config: start.clone(), scales, forecast, before, compared })
+}
+
+/// The start, calibrated and predicted, if it can be kept.
+fn start_forecast(
+    predictor: &Predictor,
+    start: &Config,
+    goal: &Goal,
+) -> Result<(Vec<f64>, Forecast), PlannerError> {
+    let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
+    if taken > goal.records {
+        return Err(PlannerError::TooFewRecords { records: goal.records, rounds: start.rounds });
+    }
+    let scales = calibrate(start, goal)?;
+    let forecast = predictor.run(start, &scales);
+    Ok((scales, forecast))
+}
+
+/// So many schedules are calibrated exactly before the start is kept.
+const CALIBRATED_MAX: usize = 20;
+/// So many kinds of learners are told apart during the search.
+const KINDS_MAX: usize = 16;
+/// So many points of the grid are refined.
+const SEEDS: usize = 3;
+
+/// A place on the lattice: exponents in 1/200, λ0 and γ0 in twentieths of a decade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Point([i64; 7]);
+
+const STEP: usize = 0;
+const COUPLING: usize = 1;
+/// ς.
+const GROWTH: usize = 2;
+/// u − ς − ½: Assumption 4 asks for more than 0.
+const COUPLING_MARGIN: usize = 3;
+/// v − u: Assumption 4 asks for more than 0.
+const STEP_MARGIN: usize = 4;
+/// The share, in twentieths, of the records that the batches leave which are collected first.
+const WARMUP: usize = 5;
+/// Place in [`BATCHES`].
+const BATCH: usize = 6;
+
+const LOWEST: [i64; 7] = [-100, -100, 0, -200, -200, 0, 0];
+const HIGHEST: [i64; 7] = [100, 100, 100, 200, 200, 20, 15];
+const BATCHES: [u64; 16] = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 100, 150, 200, 500, 1000];
+
+struct Search<'a> {
+    goal: &'a Goal,
+    predictor: Predictor,
+    /// The config under consideration; its graph and model never change.
+    config: Config,
+    /// Learners that stand for their kind, and for each learner which one stands for it.
+    kinds: Vec<usize>,
+    kind_of: Vec<usize>,
+    /// What a unit of noise may cost each learner: pure ε or zCDP.
+    allowed: Vec<(bool, f64)>,
+    seen: BTreeMap<Point, f64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(start: &Config, goal: &'a Goal) -> Result<Search<'a>, PlannerError> {
+        let mut known: BTreeMap<[u64; 2], f64> = BTreeMap::new();
+        let mut allowed = Vec::with_capacity(start.caps.len());
+        for (learner, cap) in start.graph.ids().zip(&start.caps) {
+            allowed.push(match cap.ok_or(PlannerError::NoTarget { learner })? {
+                Cap::Pure { epsilon } => (true, epsilon),
+                Cap::Approximate { epsilon, delta } => {
+                    let key = [epsilon.to_bits(), delta.to_bits()];
+                    (false, *known.entry(key).or_insert_with(|| zcdp_from_epsilon(epsilon, delta)))
+                }
+            });
+        }
+        let weights: Vec<f64> = start.graph.ids().map(|id| start.graph.weight(id)).collect();
+        let (kinds, kind_of) = kinds(&weights);
+        let config = start.clone();
+        let predictor = Predictor::new(start);
+        Ok(Search { goal, predictor, config, kinds, kind_of, allowed, seen: BTreeMap::new() })
+    }
+
+    fn compared(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    /// The coarse grid: steps around 1/L, couplings around 1/|δ_m|. Gives its best points.
+    fn grid(&mut self) -> Vec<Point> {
+        let constants = self.config.model.constants(&self.config.bounds);
+        let step = decades(1.0 / constants.smoothness);
+        let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
+        let mut found = Vec::new();
+        for step_offset in -4..=4 {
+            for coupling_offset in -5..=1 {
+                for (margin, gap) in [(2, 2), (2, 20), (2, 40), (20, 20)] {
+                    let step = step + 10 * step_offset;
+                    let point =
+                        Point([step, coupling + 10 * coupling_offset, 2, margin, gap, 20, 0]);
+                    let value = self.value(&point);
+                    found.push((value, point));
+                }
+            }
+        }
+        found.retain(|(value, _)| value.is_finite());
+        found.sort_by(|left, right| left.0.total_cmp(&right.0));
+        found.into_iter().take(SEEDS).map(|(_, point)| point).collect()
+    }
+
+    /// Moves along one coordinate at a time while the prediction falls, with ever smaller strides.
+    fn descend(&mut self, seed: Point, trail: &mut Vec<(f64, Point)>) {
+        let mut best = (self.value(&seed), seed);
+        let mut stride = 8;
+        while stride > 0 {
+            let mut moved = false;
+            for coordinate in 0..best.1.0.len() {
+                for sign in [1, -1] {
+                    let mut point = best.1;
+                    point.0[coordinate] += sign * stride;
+                    let value = self.value(&point);
+                    // Moves for next to nothing would only wander.
+                    if value < best.0 * (1.0 - 1e-6) {
+                        best = (value, point);
+                        moved = true;
+                        trail.push(best);
+                        break;
+                    }
+                }
+            }
+            if !moved {
+                stride /= 2;
+            }
+        }
+        if best.0.is_finite() {
+            trail.push(best);
+        }
+    }
+
+    /// The predicted error with estimated noise; infinite where the point may not be used.
+    fn value(&mut self, point: &Point) -> f64 {
+        if let Some(&value) = self.seen.get(point) {
+            return value;
+        }
+        let value = if self.admits(point) { self.predicted(point) } else { f64::INFINITY };
+        let value = if value.is_nan() { f64::INFINITY } else { value };
+        self.seen.insert(*point, value);
+        value
+    }
+
+    fn admits(&mut self, point: &Point) -> bool {
+        let inside = |(place, &at): (usize, &i64)| (LOWEST[place]..=HIGHEST[place]).contains(&at);
+        if !point.0.iter().enumerate().all(inside) {
+            return false;
+        }
+        let u = 100 + point.0[GROWTH] + point.0[COUPLING_MARGIN];
+        let v = u + point.0[STEP_MARGIN];
+        let batch = BATCHES[point.index(BATCH)];
+        if u < 0 || !(0..=400).contains(&v) || batch > self.goal.records / self.config.rounds {
+            return false;
+        }
+        let config = self.place(point);
+        config.unproven || config.broken_conditions().is_empty()
+    }
+
+    fn predicted(&mut self, point: &Point) -> f64 {
+        self.place(point);
+        let ids: Vec<_> = self.config.graph.ids().collect();
+        let unit: Vec<_> = self
+            .kinds
+            .iter()
+            .map(|&place| {
+                let mechanism = self.config.mechanism(ids[place], self.goal.memory_error, 1.0, 1.0);
+                estimated_cost(&mechanism, self.goal.horizon)
+            })
+            .collect();
+        let scales: Vec<f64> = (self.kind_of.iter().zip(&self.allowed))
+            .map(|(&kind, &(pure, allowed))| match pure {
+                true => unit[kind].pure / allowed,
+                false => (unit[kind].zcdp / allowed).sqrt(),
+            })
+            .collect();
+        if !scales.iter().all(|&scale| scale > 0.0 && scale.is_finite()) {
+            return f64::INFINITY;
+        }
+        self.predictor.run(&self.config, &scales).objective
+    }
+
+    /// Writes a point into the config under consideration.
+    fn place(&mut self, point: &Point) -> &Config {
+        #[expect(clippy::cast_precision_loss, reason = "small whole numbers")]
+        let share = |hundredths: i64| hundredths as f64 / 200.0;
+        let growth = point.0[GROWTH];
+        let u = 100 + growth + point.0[COUPLING_MARGIN];
+        let v = u + point.0[STEP_MARGIN];
+        let config = &mut self.config;
+        config.schedule.step = PowerLaw::decaying(round_number(point.0[STEP]), share(v));
+        config.schedule.coupling = PowerLaw::decaying(round_number(point.0[COUPLING]), share(u));
+        config.noise_exponents.fill(share(growth));
+        config.data.batch = BATCHES[point.index(BATCH)];
+        let left =
+            self.goal.records.saturating_sub(config.data.batch.saturating_mul(config.rounds));
+        let twentieths = point.index(WARMUP) as u64;
+        config.data.warmup = (left / 20 * twentieths + left % 20 * twentieths / 20).min(WARMUP_MAX);
+        config
+    }
+
+    /// The lattice point nearest to a config.
+    fn nearest(&self, config: &Config) -> Point {
+        let cells = |x: f64| {
+            #[expect(clippy::cast_possible_truncation, reason = "exponents are at most 2")]
+            let cells = (x * 200.0).round() as i64;
+            cells
+        };
+        let growth = config.noise_exponents.iter().copied().fold(0.0, f64::max);
+        let (u, v) = (-config.schedule.coupling.exponent, -config.schedule.step.exponent);
+        let batch = BATCHES.iter().rposition(|&batch| batch <= config.data.batch).unwrap_or(0);
+        let left = self.goal.records.saturating_sub(BATCHES[batch].saturating_mul(config.rounds));
+        let warmup = (20 * config.data.warmup.min(left)).checked_div(left).unwrap_or(0);
+        let mut point = Point([
+            decades(config.schedule.step.initial),
+            decades(config.schedule.coupling.initial),
+            cells(growth),
+            cells(u) - 100 - cells(growth),
+            cells(v) - cells(u),
+            i64::try_from(warmup).unwrap_or(0),
+            i64::try_from(batch).unwrap_or(0),
+        ]);
+        for (place, at) in point.0.iter_mut().enumerate() {
+            *at = (*at).clamp(LOWEST[place], HIGHEST[place]);
+        }
+        point
+    }
+}
+
+/// As in a config: no more records are collected first.
+const WARMUP_MAX: u64 = 1_000_000_000;
+
+impl Point {
+    fn index(&self, coordinate: usize) -> usize {
+        usize::try_from(self.0[coordinate]).unwrap_or(0)
+    }
+}
+
+/// 10^(k/20) with three digits that matter.
+fn round_number(twentieths: i64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "small whole numbers")]
+    let value = 10f64.powf(twentieths as f64 / 20.0);
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+/// The nearest k with 10^(k/20) = value.
+fn decades(value: f64) -> i64 {
+    let cells = (20.0 * value.log10()).round();
+    #[expect(clippy::cast_possible_truncation, reason = "clamped to the lattice")]
+    let cells = cells.clamp(-100.0, 100.0) as i64;
+    cells
+}
+
+/// Groups learners by the sum of their weights: who stands for a group, and the group of each.
+fn kinds(weights: &[f64]) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by(|&left, &right| weights[left].total_cmp(&weights[right]));
+    let same = |left: usize, right: usize| weights[left].to_bits() == weights[right].to_bits();
+    let mut groups: Vec<Vec<usize>> =
+        order.chunk_by(|&left, &right| same(left, right)).map(<[usize]>::to_vec).collect();
+    if groups.len() > KINDS_MAX {
+        groups = order.chunks(order.len().div_ceil(KINDS_MAX)).map(<[usize]>::to_vec).collect();
+    }
+    let mut kind_of = vec![0; weights.len()];
+    for (kind, group) in groups.iter().enumerate() {
+        for &learner in group {
+            kind_of[learner] = kind;
+        }
+    }
+    (groups.iter().map(|group| group[group.len() / 2]).collect(), kind_of)
+}

@@ -1,0 +1,242 @@
+//! The planner keeps its promises: targets, conditions, records; and its model obeys simple laws.
+
+use super::estimate::{blocks, estimated_cost};
+use super::*;
+use crate::config::{
+    Config, OneOrEach, Partition, RawBounds, RawConfig, RawData, RawModel, RawNetwork, RawNoise,
+    RawParameters, RawPrivacy, RawSchedule,
+};
+use crate::privacy::{NoCertificate, Rule, epsilon_from_zcdp, lifetime, planned_cost};
+use proptest::prelude::*;
+
+fn raw() -> RawConfig {
+    RawConfig {
+        rounds: Some(400),
+        network: RawNetwork {
+            learners: Some(5),
+            topology: Some("ring".into()),
+            weight: Some(0.25),
+            ..RawNetwork::default()
+        },
+        data: RawData {
+            source: Some("mushrooms".into()),
+            partition: Some("by-class".into()),
+            warmup: Some(100),
+            ..RawData::default()
+        },
+        bounds: RawBounds {
+            feature_norm: Some(1.0),
+            out_of_bounds: Some("refuse".into()),
+            ..RawBounds::default()
+        },
+        model: RawModel {
+            loss: Some("logistic".into()),
+            features: Some(112),
+            ridge: Some(0.001),
+            ..RawModel::default()
+        },
+        parameters: RawParameters {
+            set: Some("ball".into()),
+            radius: Some(20.0),
+            ..RawParameters::default()
+        },
+        schedule: RawSchedule {
+            step: Some(0.1),
+            step_exponent: Some(0.8),
+            coupling: Some(0.1),
+            coupling_exponent: Some(0.7),
+        },
+        noise: RawNoise {
+            kind: Some("laplace".into()),
+            exponent: Some(OneOrEach::One(0.1)),
+            calibrate: Some("lifetime".into()),
+            scale: None,
+        },
+        privacy: RawPrivacy {
+            epsilon: Some(OneOrEach::One(8.0)),
+            delta: Some(1e-6),
+            ..RawPrivacy::default()
+        },
+        ..RawConfig::default()
+    }
+}
+
+fn config(change: impl FnOnce(&mut RawConfig)) -> Config {
+    let mut raw = raw();
+    change(&mut raw);
+    Config::try_from(&raw).unwrap()
+}
+
+fn goal(config: &Config, horizon: Horizon) -> Goal {
+    let records = config.data.warmup + config.data.batch * config.rounds;
+    Goal { horizon, memory_error: PowerLaw::ZERO, records }
+}
+
+#[test]
+fn tuning_twice_gives_the_same_plan() {
+    let start = config(|_| ());
+    let goal = goal(&start, Horizon::Rounds(400));
+    let (first, second) = (tune(&start, &goal).unwrap(), tune(&start, &goal).unwrap());
+    assert_eq!(first.config, second.config);
+    assert_eq!(first.scales, second.scales);
+    assert_eq!(first.forecast, second.forecast);
+    assert_eq!(first.compared, second.compared);
+}
+
+#[test]
+fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
+    let changes: [fn(&mut RawConfig); 6] = [
+        |_| (),
+        |raw| raw.noise.kind = Some("gaussian".into()),
+        |raw| {
+            raw.model.ridge = Some(0.0);
+            raw.schedule.step_exponent = Some(0.9);
+        },
+        |raw| raw.data.partition = Some("iid".into()),
+        |raw| {
+            raw.network.topology = Some("star".into());
+            raw.network.weight = Some(0.15);
+            raw.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
+            raw.noise.exponent = Some(OneOrEach::Each(vec![0.1, 0.11, 0.12, 0.13, 0.14]));
+        },
+        |raw| {
+            raw.privacy.epsilon = None;
+            raw.privacy.pure_epsilon = Some(OneOrEach::One(50.0));
+        },
+    ];
+    for (case, change) in changes.into_iter().enumerate() {
+        let start = config(change);
+        for horizon in [Horizon::Rounds(start.rounds), Horizon::Lifetime] {
+            let mut goal = goal(&start, horizon);
+            goal.records += 37;
+            let tuned = tune(&start, &goal).unwrap();
+            let found = &tuned.config;
+            assert!(found.broken_conditions().is_empty(), "case {case}: {found:?}");
+            assert!(found.data.warmup + found.data.batch * found.rounds <= goal.records);
+            assert_eq!((found.rounds, &found.caps), (start.rounds, &start.caps));
+            // A start without a certificate has no prediction to beat.
+            let before = tuned.before.map_or(f64::INFINITY, |before| before.objective);
+            assert!(tuned.forecast.objective <= before, "case {case}");
+            let largest = tuned.scales.iter().copied().fold(0.0, f64::max);
+            for (id, &scale) in found.graph.ids().zip(&tuned.scales) {
+                let mechanism = found.mechanism(id, PowerLaw::ZERO, scale, largest);
+                let cost = match horizon {
+                    Horizon::Lifetime => lifetime(&mechanism).unwrap().total,
+                    Horizon::Rounds(rounds) => planned_cost(&mechanism, rounds),
+                };
+                let (spent, target) = match found.caps[id.0 as usize].unwrap() {
+                    Cap::Pure { epsilon } => (cost.pure, epsilon),
+                    Cap::Approximate { epsilon, delta } => {
+                        (epsilon_from_zcdp(cost.zcdp, delta), epsilon)
+                    }
+                };
+                assert!(spent <= target && spent >= target * (1.0 - 1e-6), "{spent} {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_start_is_left_far_behind() {
+    let start = config(|raw| raw.data.warmup = Some(0));
+    let mut goal = goal(&start, Horizon::Lifetime);
+    goal.records = 700;
+    let tuned = tune(&start, &goal).unwrap();
+    assert!(tuned.forecast.objective < 0.6 * tuned.before.unwrap().objective);
+    assert!(tuned.config.data.warmup > 200, "noise is cheaper with records collected first");
+}
+
+#[test]
+fn conditions_bind_only_where_the_config_says_so() {
+    let start = config(|raw| {
+        raw.network.weight = Some(0.3);
+        raw.unproven = Some(true);
+    });
+    let tuned = tune(&start, &goal(&start, Horizon::Rounds(400))).unwrap();
+    let bound = config(|_| ());
+    let kept = tune(&bound, &goal(&bound, Horizon::Rounds(400))).unwrap();
+    assert!(tuned.config.broken_conditions().len() > 1, "freedom is used");
+    assert!(tuned.forecast.objective < kept.forecast.objective);
+}
+
+#[test]
+fn what_cannot_be_met_is_refused_with_the_reason() {
+    let start = config(|_| ());
+    let too_few = Goal { records: 399, ..goal(&start, Horizon::Lifetime) };
+    let refused = tune(&start, &too_few).unwrap_err();
+    assert_eq!(refused, PlannerError::TooFewRecords { records: 399, rounds: 400 });
+    let no_target = config(|raw| {
+        raw.privacy.epsilon = None;
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(1.0));
+    });
+    let goal_of = goal(&no_target, Horizon::Lifetime);
+    let nobody = PlannerError::NoTarget { learner: LearnerId(0) };
+    assert_eq!(calibrate(&no_target, &goal_of).unwrap_err(), nobody);
+    assert_eq!(tune(&no_target, &goal_of).unwrap_err(), nobody);
+    let mut finite_only = config(|_| ());
+    finite_only.rule = Rule::Theorem5i;
+    let error = CalibrationError::NoCertificate(NoCertificate::FiniteHorizonRule);
+    let refused = PlannerError::Calibration { learner: LearnerId(0), error };
+    assert_eq!(calibrate(&finite_only, &goal(&start, Horizon::Lifetime)).unwrap_err(), refused);
+    assert!(calibrate(&finite_only, &goal(&start, Horizon::Rounds(50))).is_ok());
+}
+
+#[test]
+fn more_noise_and_more_different_data_are_predicted_to_hurt() {
+    let start = config(|raw| raw.schedule.step = Some(4.0));
+    let at = |config: &Config, scale: f64| predict(config, &[scale; 5]).objective;
+    assert!(at(&start, 0.1) < at(&start, 0.2) && at(&start, 0.2) < at(&start, 2.0));
+    let mut alike = start.clone();
+    alike.data.partition = Partition::Iid;
+    assert!(at(&alike, 0.1) < at(&start, 0.1));
+    let mut still = alike.clone();
+    still.schedule.step.initial = 1e-9;
+    assert!(at(&alike, 1e-6) < at(&still, 1e-6), "steps help where there is no noise");
+}
+
+#[test]
+fn the_curve_starts_at_zero_ends_with_the_run_and_stays_finite() {
+    for rounds in [1, 2, 3, 129, 100_000] {
+        let mut wild = config(|_| ());
+        wild.rounds = rounds;
+        wild.schedule.step.initial = 1e6;
+        wild.schedule.coupling.initial = 1e6;
+        let forecast = predict(&wild, &[1e9; 5]);
+        assert_eq!(forecast.points[0].round, 0);
+        assert_eq!(forecast.points.last().unwrap().round, rounds - 1);
+        assert!(forecast.points.windows(2).all(|pair| pair[0].round < pair[1].round));
+        assert!(forecast.objective.is_finite());
+        assert!(forecast.points.iter().all(|point| point.tracking_error <= 8.0 * 400.0 * 1.001));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn blocks_cover_every_round_once(last in 0u64..1_000_000, fineness in 1u64..200) {
+        let mut next = 0;
+        for (first, length) in blocks(last, fineness) {
+            prop_assert_eq!(first, next);
+            next = first + length;
+        }
+        prop_assert_eq!(next, last + 1);
+    }
+
+    #[test]
+    fn estimates_are_near_the_account(
+        step in 0.01f64..8.0, coupling in 0.05f64..3.0, u in 0.51f64..0.8, gap in 0.01f64..0.19,
+        warmup in 0u64..500, rounds in 2u64..3000,
+    ) {
+        let mut config = config(|_| ());
+        config.schedule.step = PowerLaw::decaying(step, u + gap);
+        config.schedule.coupling = PowerLaw::decaying(coupling, u);
+        config.data.warmup = warmup;
+        let mechanism = config.mechanism(LearnerId(0), PowerLaw::ZERO, 1.0, 1.0);
+        let exact = planned_cost(&mechanism, rounds);
+        let estimate = estimated_cost(&mechanism, Horizon::Rounds(rounds));
+        prop_assert!((estimate.zcdp / exact.zcdp - 1.0).abs() < 0.03, "{estimate:?} {exact:?}");
+        prop_assert!((estimate.pure / exact.pure - 1.0).abs() < 0.03, "{estimate:?} {exact:?}");
+    }
+}
