@@ -15,7 +15,7 @@ fn a_printed_plan_runs_and_its_budget_is_the_target() {
     let report = json(&shell.expect(0, &["budget", "mine.toml", "--json"]).0);
     for learner in report["learners"].as_array().unwrap() {
         let epsilon = learner["lifetime"]["epsilon"].as_f64().unwrap();
-        assert!(epsilon <= 2.0 && epsilon >= 2.0 * (1.0 - 1e-6), "{epsilon}");
+        assert!((2.0 * (1.0 - 1e-6)..=2.0).contains(&epsilon), "{epsilon}");
         assert_eq!(learner["delta"], 1e-5);
     }
     for part in ["# ", "certified", "Predicted", "scale = ", "epsilon = 2.0"] {

@@ -220,7 +220,7 @@ impl<'a> Search<'a> {
         let u = 100 + point.0[GROWTH] + point.0[COUPLING_MARGIN];
         let v = u + point.0[STEP_MARGIN];
         let batch = BATCHES[point.index(BATCH)];
-        if u < 0 || v < 0 || v > 400 || batch > self.goal.records / self.config.rounds {
+        if u < 0 || !(0..=400).contains(&v) || batch > self.goal.records / self.config.rounds {
             return false;
         }
         let config = self.place(point);
