@@ -10,8 +10,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone::config::{OneOrEach, RawConfig};
+use undertone::planner::PlannerError;
 use undertone::privacy::Horizon;
-use undertone_lab::planner::{PlanReport, Request, Target, make};
+use undertone_lab::planner::{PlanReport, PlanningError, Request, Target, make};
 
 /// Choose noise, and with --tune the schedule, for a privacy target
 #[derive(Args)]
@@ -54,11 +55,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         _ => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
-    let planned = make(&loaded, &request).map_err(|error| match horizon {
-        Horizon::Lifetime => anyhow::Error::from(error).context(
-            "no noise meets the target for ever (with --rounds T it need hold for T rounds only)",
-        ),
-        Horizon::Rounds(_) => error.into(),
+    let planned = make(&loaded, &request).map_err(|error| match (horizon, &error) {
+        (Horizon::Lifetime, PlanningError::Planner(PlannerError::Calibration { .. })) => {
+            anyhow::Error::from(error).context(
+                "no noise meets the target for ever (with --rounds T it need hold for T rounds only)",
+            )
+        }
+        _ => error.into(),
     })?;
     let summary = summary(&planned.report);
     let text = planned.text(&summary)?;
