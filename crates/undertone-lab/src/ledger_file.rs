@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::LearnerId;
-use undertone::privacy::{Cost, Disagreement, Receipt, epsilon_from_zcdp, verify};
+use undertone::privacy::{Accountant, Receipt, RoundTerms, verify};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -104,44 +104,51 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
     let loaded: LoadedConfig = load_file(&folder.join("config.toml"), &Overrides::default())?;
     let plan = Plan::new(loaded.config)?;
     let receipts = read(&folder.join(NAME), plan.mechanisms.len())?;
+    // Learners work in lock-step: one that has fewer receipts than the others lost some.
+    let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
     let learners: Vec<LearnerVerification> = receipts
         .iter()
         .enumerate()
         .map(|(place, receipts)| {
             let id = LearnerId(u32::try_from(place).unwrap_or(u32::MAX));
             let result = verify(id, &plan.mechanisms[place], plan.config.caps[place], receipts);
-            learner_verification(id, receipts.len(), result, plan.config.delta)
-        })
-        .collect();
-    // Learners work in lock-step: one that has fewer receipts than the others lost some.
-    let longest = learners.iter().map(|learner| learner.receipts).max().unwrap_or(0);
-    let learners: Vec<LearnerVerification> = learners
-        .into_iter()
-        .map(|learner| match &learner.disagreement {
-            None if learner.receipts < longest => LearnerVerification {
-                epsilon: None,
-                disagreement: Some(format!(
+            let result = result.map_err(|disagreement| disagreement.to_string());
+            let result = result.and_then(|account| match longest - receipts.len() {
+                0 => Ok(account),
+                // The run ended because this learner could not pay for the next round.
+                1 if could_refuse(account.clone(), receipts) => Ok(account),
+                _ => Err(format!(
                     "ends after {} receipts, other learners have {longest}",
-                    learner.receipts
+                    receipts.len()
                 )),
-                ..learner
-            },
-            _ => learner,
+            });
+            learner_verification(id, receipts.len(), result, plan.config.delta)
         })
         .collect();
     let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
     Ok(Verification { agrees, learners })
 }
 
+/// Whether a learner may have been refused the round after its last receipt.
+///
+/// How many records it held then is not on record; no fewer than before, and the fewer the dearer.
+fn could_refuse(mut account: Accountant, receipts: &[Receipt]) -> bool {
+    let Some(last) = receipts.last() else { return account.would_exceed() };
+    let weight_heard = account.mechanism().weight;
+    let terms = RoundTerms { round: account.round(), weight_heard, records: last.records };
+    account.advance(&terms);
+    account.would_exceed()
+}
+
 fn learner_verification(
     id: LearnerId,
     receipts: usize,
-    result: Result<Cost, Disagreement>,
+    result: Result<Accountant, String>,
     delta: f64,
 ) -> LearnerVerification {
     let (epsilon, disagreement) = match result {
-        Ok(total) => (Some(epsilon_from_zcdp(total.zcdp, delta)), None),
-        Err(disagreement) => (None, Some(disagreement.to_string())),
+        Ok(account) => (Some(account.epsilon(delta)), None),
+        Err(disagreement) => (None, Some(disagreement)),
     };
     LearnerVerification { learner: id.0, receipts, epsilon, disagreement }
 }

@@ -167,7 +167,13 @@ pub fn simulate(
         let score = observe_all(&mut members, count, count > config.data.batch, &mut evaluator)?;
         total.records += score.records;
         total.correct += score.correct;
-        let releases = match release_all(&mut members, entropy) {
+        let released = release_all(&mut members, entropy);
+        if keep_ledger {
+            // When one learner refuses, others have paid for the round already: it stays on record.
+            let receipts = members.iter().filter_map(|member| member.learner.receipt());
+            ledger.extend(receipts.filter(|receipt| receipt.round == Round(t)));
+        }
+        let releases = match released {
             Ok(releases) => releases,
             Err((learner, ReleaseError::Refused(refusal))) => {
                 ending = Ending::BudgetExhausted { learner, refusal };
@@ -177,9 +183,6 @@ pub fn simulate(
         };
         for release in &releases {
             public.include(release);
-        }
-        if keep_ledger {
-            ledger.extend(members.iter().filter_map(|member| member.learner.receipt()));
         }
         let stop = if t % stride == 0 || t + 1 == config.rounds {
             let thetas: Vec<&[f64]> = measured

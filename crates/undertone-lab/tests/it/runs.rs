@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use undertone::config::OneOrEach;
 use undertone_lab::config_file::{LoadedConfig, Overrides, load_file, load_preset, resolved};
+use undertone_lab::ledger_file::verify_run;
 use undertone_lab::{
     Ending, Outcome, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
 };
@@ -80,6 +81,33 @@ fn a_cap_below_the_cost_ends_the_run_and_is_never_passed() {
     assert!(matches!(outcome.ending, Ending::BudgetExhausted { .. }));
     assert!(outcome.rounds_run > 2 && outcome.rounds_run < 800);
     assert!(outcome.learners.iter().all(|learner| learner.epsilon <= 3.0));
+}
+
+#[test]
+fn a_round_that_only_some_could_pay_for_is_on_record() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(0.43));
+        raw.privacy.epsilon = Some(OneOrEach::Each(vec![9.0, 9.0, 3.0, 9.0, 9.0]));
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("run");
+    let summary = write(&loaded, Some(1), &target);
+    let found = verify_run(&target).unwrap();
+    assert!(found.agrees, "{found:?}");
+    let count: Vec<usize> = found.learners.iter().map(|learner| learner.receipts).collect();
+    assert_eq!(count, [count[0], count[0], count[0] - 1, count[0], count[0]]);
+    for (verified, learner) in found.learners.iter().zip(&summary.learners) {
+        let epsilon = verified.epsilon.unwrap();
+        assert!((epsilon / learner.epsilon - 1.0).abs() < 1e-9, "{epsilon} {learner:?}");
+    }
+    // Control: a learner that could have paid has lost the receipt.
+    let path = target.join("ledger.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let shorter: Vec<&str> = text.lines().take(text.lines().count() - 1).collect();
+    std::fs::write(&path, shorter.join("\n")).unwrap();
+    let found = verify_run(&target).unwrap();
+    assert!(found.learners[4].disagreement.is_some() && !found.agrees, "{found:?}");
 }
 
 #[test]

@@ -215,7 +215,8 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
 /// # Guarantee
 /// `Ok` means: rounds 0, 1, 2, … without a gap, every receipt chained to the one before, and every
 /// sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
-/// heard and records held that the receipts state, and never over the cap. Gives the total.
+/// heard and records held that the receipts state, and never over the cap. Gives the account, with the
+/// last receipt paid.
 ///
 /// # Errors
 /// The first [`Disagreement`].
@@ -224,7 +225,7 @@ pub fn verify(
     mechanism: &Mechanism,
     cap: Option<Cap>,
     receipts: &[Receipt],
-) -> Result<Cost, Disagreement> {
+) -> Result<Accountant, Disagreement> {
     let mut accountant = Accountant::new(*mechanism, cap);
     let mut ledger = Ledger::new(learner, mechanism);
     let mut records = 0;
@@ -258,7 +259,7 @@ pub fn verify(
         // The chain goes on from what was written, which may differ in the last digits.
         ledger.previous = receipt.digest();
     }
-    Ok(accountant.spent())
+    Ok(accountant)
 }
 
 /// The round a receipt at this place must be of: the account still stands in the round before.
@@ -379,7 +380,7 @@ mod tests {
         let text = serde_json::to_string(&receipts).unwrap();
         let back: Vec<Receipt> = serde_json::from_str(&text).unwrap();
         assert_eq!(receipts, back);
-        let total = verify(LEARNER, &mechanism, None, &back).unwrap();
+        let total = verify(LEARNER, &mechanism, None, &back).unwrap().spent();
         assert!(total.zcdp > planned_cost(&mechanism, 49).zcdp, "missing neighbours cost more");
     }
 
@@ -422,8 +423,8 @@ mod tests {
         spliced[9] = forged[9];
         spliced[9].previous = forged[3].previous;
         assert_eq!(
-            verify(LEARNER, &mechanism, None, &spliced),
-            Err(Disagreement::Chain { round: Round(9) })
+            verify(LEARNER, &mechanism, None, &spliced).unwrap_err(),
+            Disagreement::Chain { round: Round(9) }
         );
     }
 
@@ -434,8 +435,8 @@ mod tests {
         let mut other = mechanism;
         other.constants.gradient_spread = 1.0;
         assert_eq!(
-            verify(LEARNER, &other, None, &receipts),
-            Err(Disagreement::Chain { round: Round(0) })
+            verify(LEARNER, &other, None, &receipts).unwrap_err(),
+            Disagreement::Chain { round: Round(0) }
         );
         let cap = Some(Cap::Pure { epsilon: 1.0 });
         let error = verify(LEARNER, &mechanism, cap, &receipts).unwrap_err();
