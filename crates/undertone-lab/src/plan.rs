@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
-use undertone::noise::{NoiseError, Perturbation};
-use undertone::privacy::{
-    CalibrationError, Cap, Horizon, Lifetime, Mechanism, NoCertificate, calibrate_scale, lifetime,
-};
+use undertone::noise::NoiseError;
+use undertone::planner::{PlannerError, calibrate};
+use undertone::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
 use undertone::{LearnerId, PowerLaw, Round};
 use undertone_models::memory::error_bound;
 use undertone_models::{MemoryError, Model, ModelError};
@@ -34,13 +33,8 @@ pub enum PlanError {
     #[error("memory: {0}")]
     Memory(#[from] MemoryError),
     /// No noise scale meets the budget.
-    #[error("noise.calibrate: learner {learner}: {error}")]
-    Calibration {
-        /// Whose budget.
-        learner: LearnerId,
-        /// Why.
-        error: CalibrationError,
-    },
+    #[error("noise.calibrate: {0}")]
+    Calibration(#[from] PlannerError),
     /// The calibrated scale does not fit the sampler.
     #[error("noise.calibrate: learner {learner}: {error}")]
     Sampler {
@@ -58,26 +52,16 @@ impl Plan {
     /// When model and memory do not fit, or no noise scale meets a target.
     pub fn new(config: Config) -> Result<Plan, PlanError> {
         let (model, memory_error) = model_and_memory(&config)?;
-        // The largest scale enters every learner's charge for machine arithmetic, with a factor 2⁻⁴⁴:
-        // a first calibration finds it, a second one meets the targets with it.
-        let rough = noise_scales(&config, memory_error, 1.0)?;
-        let bound = rough.iter().copied().fold(0.0, f64::max) * (1.0 + 1e-6);
-        let scales = noise_scales(&config, memory_error, bound)?;
-        let largest = scales.iter().copied().fold(0.0, f64::max);
-        let mut mechanisms: Vec<Mechanism> = Vec::with_capacity(scales.len());
-        let mut lifetimes: Vec<Result<Lifetime, NoCertificate>> = Vec::with_capacity(scales.len());
-        for (id, &scale) in config.graph.ids().zip(&scales) {
-            let mechanism = config.mechanism(id, memory_error, scale, largest);
-            check_sampler(&config, id, &mechanism)?;
-            // Most networks have many learners of the same kind.
-            let known = mechanisms.iter().position(|other| *other == mechanism);
-            lifetimes.push(match known {
-                Some(place) => lifetimes[place],
-                None if config.data.repeat => Err(NoCertificate::RecordsRepeat),
-                None => lifetime(&mechanism),
-            });
-            mechanisms.push(mechanism);
+        let scales = noise_scales(&config, memory_error)?;
+        let mechanisms = config.mechanisms(memory_error, &scales);
+        for (id, mechanism) in config.graph.ids().zip(&mechanisms) {
+            check_sampler(&config, id, mechanism)?;
         }
+        let lifetimes = if config.data.repeat {
+            vec![Err(NoCertificate::RecordsRepeat); mechanisms.len()]
+        } else {
+            lifetimes(&mechanisms)
+        };
         Ok(Plan { config, model, mechanisms, lifetimes })
     }
 
@@ -103,49 +87,19 @@ fn model_and_memory(config: &Config) -> Result<(Arc<Model>, PowerLaw), PlanError
 }
 
 /// The noise scale of each learner, as given or as calibrated.
-fn noise_scales(
-    config: &Config,
-    memory_error: PowerLaw,
-    scale_max: f64,
-) -> Result<Vec<f64>, PlanError> {
-    let horizon = match &config.noise_scale {
-        NoiseScale::Given(scales) => return Ok(scales.clone()),
-        NoiseScale::Lifetime => Horizon::Lifetime,
-        NoiseScale::Rounds => Horizon::Rounds(config.rounds),
-    };
-    let mut known: Vec<(Mechanism, Cap, f64)> = Vec::new();
-    let mut scales = Vec::with_capacity(config.graph.learners());
-    for id in config.graph.ids() {
-        let cap = config.caps[id.0 as usize]
-            .expect("calibration without a target is refused with the config");
-        let unit = config.mechanism(id, memory_error, 1.0, scale_max);
-        let same = known.iter().find(|(other, target, _)| *other == unit && *target == cap);
-        let scale = match same {
-            Some(&(_, _, scale)) => scale,
-            None => {
-                let failed = |error| PlanError::Calibration { learner: id, error };
-                if config.data.repeat && horizon == Horizon::Lifetime {
-                    return Err(failed(NoCertificate::RecordsRepeat.into()));
-                }
-                let scale = calibrate_scale(&unit, cap, horizon).map_err(failed)?;
-                known.push((unit, cap, scale));
-                scale
-            }
-        };
-        scales.push(scale);
+fn noise_scales(config: &Config, memory_error: PowerLaw) -> Result<Vec<f64>, PlannerError> {
+    match &config.noise_scale {
+        NoiseScale::Given(scales) => Ok(scales.clone()),
+        NoiseScale::Lifetime => calibrate(config, memory_error, Horizon::Lifetime),
+        NoiseScale::Rounds => calibrate(config, memory_error, Horizon::Rounds(config.rounds)),
     }
-    Ok(scales)
 }
 
 /// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
 fn check_sampler(config: &Config, id: LearnerId, mechanism: &Mechanism) -> Result<(), PlanError> {
     for round in [Round::ZERO, Round(config.rounds)] {
-        let perturbation = Perturbation {
-            kind: mechanism.noise.kind,
-            scale: mechanism.noise.scale.at(round),
-            bound: mechanism.radius,
-        };
-        perturbation.grid().map_err(|error| PlanError::Sampler { learner: id, error })?;
+        let grid = mechanism.perturbation(round).grid();
+        grid.map_err(|error| PlanError::Sampler { learner: id, error })?;
     }
     Ok(())
 }

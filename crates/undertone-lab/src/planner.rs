@@ -116,7 +116,7 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
     let Tuned { config, scales, forecast, before, compared } = if request.tune {
         tune(start, &goal)?
     } else {
-        let scales = calibrate(start, &goal)?;
+        let scales = calibrate(start, goal.memory_error, goal.horizon)?;
         let forecast = predict(start, &scales);
         Tuned {
             config: start.clone(),

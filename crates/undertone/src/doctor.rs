@@ -5,7 +5,7 @@
 
 use crate::PowerLaw;
 use crate::config::{Condition, Config, NoiseScale, Numbers, Rate, all_conditions, short};
-use crate::privacy::{Lifetime, Mechanism, NoCertificate, epsilon_from_zcdp, lifetime};
+use crate::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -143,7 +143,7 @@ fn not_checked(config: &Config) -> Vec<&'static str> {
 
 /// Whether our own lifetime certificate exists, and what it says.
 fn certificate(config: &Config, memory_error: PowerLaw) -> Condition {
-    let (holds, found, advice) = match lifetimes(config, memory_error) {
+    let (holds, found, advice) = match worst_lifetime(config, memory_error) {
         Ok(worst) => {
             let found = match config.noise_scale {
                 NoiseScale::Given(_) => {
@@ -172,29 +172,22 @@ fn certificate(config: &Config, memory_error: PowerLaw) -> Condition {
     }
 }
 
-fn lifetimes(config: &Config, memory_error: PowerLaw) -> Result<Lifetime, NoCertificate> {
+fn worst_lifetime(config: &Config, memory_error: PowerLaw) -> Result<Lifetime, NoCertificate> {
     if config.data.repeat {
         return Err(NoCertificate::RecordsRepeat);
     }
-    let mut known: Vec<Mechanism> = Vec::new();
-    let mut worst: Option<Lifetime> = None;
-    for id in config.graph.ids() {
-        let (scale, largest) = match &config.noise_scale {
-            NoiseScale::Given(scales) => {
-                (scales[id.0 as usize], scales.iter().copied().fold(0.0, f64::max))
-            }
-            NoiseScale::Lifetime | NoiseScale::Rounds => (1.0, 1.0),
-        };
-        let mechanism = config.mechanism(id, memory_error, scale, largest);
-        // Most networks have many learners of the same kind.
-        if known.contains(&mechanism) {
-            continue;
+    let mechanisms = match &config.noise_scale {
+        NoiseScale::Given(scales) => config.mechanisms(memory_error, scales),
+        NoiseScale::Lifetime | NoiseScale::Rounds => {
+            config.mechanisms(memory_error, &vec![1.0; config.graph.learners()])
         }
-        let bound = lifetime(&mechanism)?;
+    };
+    let mut worst: Option<Lifetime> = None;
+    for bound in lifetimes(&mechanisms) {
+        let bound = bound?;
         if worst.is_none_or(|worst| bound.total.zcdp > worst.total.zcdp) {
             worst = Some(bound);
         }
-        known.push(mechanism);
     }
     worst.ok_or(NoCertificate::NoContraction)
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
-use crate::noise::{Entropy, EntropyError, NoiseError, Perturbation, perturb};
+use crate::noise::{Entropy, EntropyError, NoiseError, perturb};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
 use crate::release::Release;
 use crate::{LearnerId, Round};
@@ -266,12 +266,7 @@ impl<M: Memory> Learner<M> {
         let round = self.round();
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
-        let mechanism = self.accountant.mechanism();
-        let perturbation = Perturbation {
-            kind: mechanism.noise.kind,
-            scale: mechanism.noise.scale.at(round),
-            bound: mechanism.radius,
-        };
+        let perturbation = self.accountant.mechanism().perturbation(round);
         let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
         let key = entropy.key(self.id, round)?;
         let grid = perturb(&perturbation, &self.theta, key, &mut values)?;

@@ -141,17 +141,28 @@ pub enum NoiseScale {
 }
 
 impl Config {
-    /// The public facts that one learner's budget follows from.
+    /// The public facts that each learner's budget follows from.
     ///
-    /// The memory's error bound comes from the crate that implements the memory, and the scales (its
-    /// own and the largest of all) from the config or from calibration.
+    /// The memory's error bound comes from the crate that implements the memory, and the noise scales,
+    /// one for each learner, from the config or from calibration.
     #[must_use]
-    pub fn mechanism(
+    pub fn mechanisms(&self, memory_error: PowerLaw, scales: &[f64]) -> Vec<Mechanism> {
+        let noise_max = self.noise_max(scales.iter().copied().fold(0.0, f64::max));
+        let facts = self.graph.ids().zip(scales);
+        facts.map(|(id, &scale)| self.mechanism(id, memory_error, scale, noise_max)).collect()
+    }
+
+    /// A bound on the noise scale of every learner, round by round, given one for round 0.
+    pub(crate) fn noise_max(&self, scale_max: f64) -> PowerLaw {
+        PowerLaw::growing(scale_max, self.noise_exponents.iter().copied().fold(0.0, f64::max))
+    }
+
+    pub(crate) fn mechanism(
         &self,
         learner: LearnerId,
         memory_error: PowerLaw,
         scale: f64,
-        scale_max: f64,
+        noise_max: PowerLaw,
     ) -> Mechanism {
         Mechanism {
             dimension: self.model.parameters(),
@@ -167,10 +178,7 @@ impl Config {
                 kind: self.noise_kind,
                 scale: PowerLaw::growing(scale, self.noise_exponents[learner.0 as usize]),
             },
-            noise_max: PowerLaw::growing(
-                scale_max,
-                self.noise_exponents.iter().copied().fold(0.0, f64::max),
-            ),
+            noise_max,
             rule: self.rule,
         }
     }

@@ -63,7 +63,7 @@ fn a_good_config_passes() {
     let config = Config::try_from(&good()).unwrap();
     assert_eq!(config.graph.learners(), 5);
     assert!(config.broken_conditions().is_empty());
-    let mechanism = config.mechanism(crate::LearnerId(4), PowerLaw::ZERO, 1.0, 1.0);
+    let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[4];
     assert!((mechanism.weight - 0.5).abs() < 1e-12);
     assert!((mechanism.noise.scale.exponent - 0.14).abs() < 1e-12);
 }

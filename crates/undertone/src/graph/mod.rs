@@ -20,6 +20,8 @@ use thiserror::Error;
 pub struct Graph {
     /// For each learner its neighbours by increasing id, with their weights.
     neighbours: Vec<Vec<(LearnerId, f64)>>,
+    /// w̄, which every learner's mechanism needs.
+    weight_min: f64,
 }
 
 /// Why a graph cannot be used.
@@ -64,8 +66,9 @@ impl Graph {
         for list in &mut neighbours {
             list.sort_by_key(|&(id, _)| id);
         }
-        let graph = Graph { neighbours };
+        let mut graph = Graph { neighbours, weight_min: f64::INFINITY };
         graph.check_connected()?;
+        graph.weight_min = graph.ids().map(|id| graph.weight(id)).fold(f64::INFINITY, f64::min);
         Ok(graph)
     }
 
@@ -96,7 +99,7 @@ impl Graph {
     /// w̄: the smallest |w_ii|.
     #[must_use]
     pub fn weight_min(&self) -> f64 {
-        self.ids().map(|id| self.weight(id)).fold(f64::INFINITY, f64::min)
+        self.weight_min
     }
 
     /// The weight of every edge, where they are all the same.

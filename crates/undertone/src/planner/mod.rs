@@ -35,8 +35,9 @@
 //!   class, in between otherwise.
 //!
 //! Where they are wrong the numbers are wrong; the ranking survives more than the numbers do.
-//! `docs/adr/0010-planner.md` has the measurements and the limits. Paper map, rows 45 to 48.
+//! `docs/adr/0010-planner.md` has the measurements and the limits. Paper map, rows 52 to 55.
 
+mod calibrate;
 mod curvature;
 mod estimate;
 mod predict;
@@ -44,13 +45,12 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub use calibrate::calibrate;
 pub use predict::{Forecast, ForecastPoint, predict};
 pub use search::{Tuned, tune};
 
-use crate::config::Config;
-use crate::privacy::{CalibrationError, Cap, Horizon, calibrate_scale};
+use crate::privacy::{CalibrationError, Horizon};
 use crate::{LearnerId, PowerLaw};
-use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// What a plan must keep to.
@@ -81,6 +81,11 @@ pub enum PlannerError {
         /// Why.
         error: CalibrationError,
     },
+    /// The charge for rounding neighbours' noise grows as fast as the noise meant to pay for it.
+    #[error(
+        "no noise meets the target: over so long a horizon the rounding of the noise itself costs more than the target"
+    )]
+    NoFixedPoint,
     /// Every round needs a record.
     #[error(
         "{records} records a learner are too few for {rounds} rounds: every round takes at least one"
@@ -91,50 +96,4 @@ pub enum PlannerError {
         /// Rounds planned.
         rounds: u64,
     },
-}
-
-/// The least noise scale for each learner that meets its own target over the horizon.
-///
-/// # Guarantee
-/// That of [`calibrate_scale`], for every learner: the certified cost is at most its target.
-///
-/// # Errors
-/// When a learner has no target, or no scale meets it.
-pub fn calibrate(config: &Config, goal: &Goal) -> Result<Vec<f64>, PlannerError> {
-    // The largest scale enters every learner's charge for machine arithmetic, with a factor 2⁻⁴⁴: a
-    // first calibration finds it, a second one meets the targets with it.
-    let rough = calibrate_given(config, goal, 1.0)?;
-    let largest = rough.iter().copied().fold(0.0, f64::max);
-    calibrate_given(config, goal, largest * (1.0 + 1e-6))
-}
-
-fn calibrate_given(config: &Config, goal: &Goal, scale_max: f64) -> Result<Vec<f64>, PlannerError> {
-    // Most networks have many learners of the same kind.
-    let mut known: BTreeMap<[u64; 5], f64> = BTreeMap::new();
-    let mut scales = Vec::with_capacity(config.graph.learners());
-    for learner in config.graph.ids() {
-        let place = learner.0 as usize;
-        let target = config.caps[place].ok_or(PlannerError::NoTarget { learner })?;
-        let mechanism = config.mechanism(learner, goal.memory_error, 1.0, scale_max);
-        let (kind, epsilon, delta) = match target {
-            Cap::Pure { epsilon } => (0, epsilon, 0.0),
-            Cap::Approximate { epsilon, delta } => (1, epsilon, delta),
-        };
-        let exponent = mechanism.noise.scale.exponent;
-        let key = [
-            mechanism.weight.to_bits(),
-            exponent.to_bits(),
-            kind,
-            epsilon.to_bits(),
-            delta.to_bits(),
-        ];
-        let scale = match known.get(&key) {
-            Some(&scale) => scale,
-            None => calibrate_scale(&mechanism, target, goal.horizon)
-                .map_err(|error| PlannerError::Calibration { learner, error })?,
-        };
-        known.insert(key, scale);
-        scales.push(scale);
-    }
-    Ok(scales)
 }

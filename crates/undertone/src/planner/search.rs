@@ -57,7 +57,7 @@ pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
     // Estimates may flatter a schedule that has no certificate: the next best takes its place.
     for (_, point) in trail.into_iter().take(CALIBRATED_MAX) {
         let config = search.place(&point).clone();
-        let Ok(scales) = calibrate(&config, goal) else { continue };
+        let Ok(scales) = calibrate(&config, goal.memory_error, goal.horizon) else { continue };
         let forecast = search.predictor.run(&config, &scales);
         if forecast.objective < objective_before {
             let before = before.ok().map(|(_, forecast)| forecast);
@@ -80,7 +80,7 @@ fn start_forecast(
     if taken > goal.records {
         return Err(PlannerError::TooFewRecords { records: goal.records, rounds: start.rounds });
     }
-    let scales = calibrate(start, goal)?;
+    let scales = calibrate(start, goal.memory_error, goal.horizon)?;
     let forecast = predictor.run(start, &scales);
     Ok((scales, forecast))
 }
@@ -230,11 +230,13 @@ impl<'a> Search<'a> {
     fn predicted(&mut self, point: &Point) -> f64 {
         self.place(point);
         let ids: Vec<_> = self.config.graph.ids().collect();
+        let noise_max = self.config.noise_max(1.0);
         let unit: Vec<_> = self
             .kinds
             .iter()
             .map(|&place| {
-                let mechanism = self.config.mechanism(ids[place], self.goal.memory_error, 1.0, 1.0);
+                let mechanism =
+                    self.config.mechanism(ids[place], self.goal.memory_error, 1.0, noise_max);
                 estimated_cost(&mechanism, self.goal.horizon)
             })
             .collect();

@@ -6,7 +6,7 @@ use crate::config::{
     Config, OneOrEach, Partition, RawBounds, RawConfig, RawData, RawModel, RawNetwork, RawNoise,
     RawParameters, RawPrivacy, RawSchedule,
 };
-use crate::privacy::{NoCertificate, Rule, epsilon_from_zcdp, lifetime, planned_cost};
+use crate::privacy::{Cap, NoCertificate, Rule, epsilon_from_zcdp, lifetime, planned_cost};
 use proptest::prelude::*;
 
 fn raw() -> RawConfig {
@@ -117,12 +117,11 @@ fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
             // A start without a certificate has no prediction to beat.
             let before = tuned.before.map_or(f64::INFINITY, |before| before.objective);
             assert!(tuned.forecast.objective <= before, "case {case}");
-            let largest = tuned.scales.iter().copied().fold(0.0, f64::max);
-            for (id, &scale) in found.graph.ids().zip(&tuned.scales) {
-                let mechanism = found.mechanism(id, PowerLaw::ZERO, scale, largest);
+            let mechanisms = found.mechanisms(PowerLaw::ZERO, &tuned.scales);
+            for (id, mechanism) in found.graph.ids().zip(&mechanisms) {
                 let cost = match horizon {
-                    Horizon::Lifetime => lifetime(&mechanism).unwrap().total,
-                    Horizon::Rounds(rounds) => planned_cost(&mechanism, rounds),
+                    Horizon::Lifetime => lifetime(mechanism).unwrap().total,
+                    Horizon::Rounds(rounds) => planned_cost(mechanism, rounds),
                 };
                 let (spent, target) = match found.caps[id.0 as usize].unwrap() {
                     Cap::Pure { epsilon } => (cost.pure, epsilon),
@@ -172,14 +171,14 @@ fn what_cannot_be_met_is_refused_with_the_reason() {
     });
     let goal_of = goal(&no_target, Horizon::Lifetime);
     let nobody = PlannerError::NoTarget { learner: LearnerId(0) };
-    assert_eq!(calibrate(&no_target, &goal_of).unwrap_err(), nobody);
+    assert_eq!(calibrate(&no_target, goal_of.memory_error, goal_of.horizon).unwrap_err(), nobody);
     assert_eq!(tune(&no_target, &goal_of).unwrap_err(), nobody);
     let mut finite_only = config(|_| ());
     finite_only.rule = Rule::Theorem5i;
     let error = CalibrationError::NoCertificate(NoCertificate::FiniteHorizonRule);
     let refused = PlannerError::Calibration { learner: LearnerId(0), error };
-    assert_eq!(calibrate(&finite_only, &goal(&start, Horizon::Lifetime)).unwrap_err(), refused);
-    assert!(calibrate(&finite_only, &goal(&start, Horizon::Rounds(50))).is_ok());
+    assert_eq!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Lifetime).unwrap_err(), refused);
+    assert!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Rounds(50)).is_ok());
 }
 
 #[test]
@@ -233,7 +232,7 @@ proptest! {
         config.schedule.step = PowerLaw::decaying(step, u + gap);
         config.schedule.coupling = PowerLaw::decaying(coupling, u);
         config.data.warmup = warmup;
-        let mechanism = config.mechanism(LearnerId(0), PowerLaw::ZERO, 1.0, 1.0);
+        let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
         let exact = planned_cost(&mechanism, rounds);
         let estimate = estimated_cost(&mechanism, Horizon::Rounds(rounds));
         prop_assert!((estimate.zcdp / exact.zcdp - 1.0).abs() < 0.03, "{estimate:?} {exact:?}");

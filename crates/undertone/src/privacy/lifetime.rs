@@ -106,6 +106,24 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     best.ok_or(failure)
 }
 
+/// [`lifetime`] of each mechanism, worked out once for each kind: most networks have few.
+pub fn lifetimes(mechanisms: &[Mechanism]) -> Vec<Result<Lifetime, NoCertificate>> {
+    let mut known: Vec<(&Mechanism, Result<Lifetime, NoCertificate>)> = Vec::new();
+    let mut found = Vec::with_capacity(mechanisms.len());
+    for mechanism in mechanisms {
+        let bound = match known.iter().find(|(other, _)| *other == mechanism) {
+            Some(&(_, bound)) => bound,
+            None => {
+                let bound = lifetime(mechanism);
+                known.push((mechanism, bound));
+                bound
+            }
+        };
+        found.push(bound);
+    }
+    found
+}
+
 fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
     let constants = &mechanism.constants;
     if mechanism.rule == Rule::Theorem5i {

@@ -1,6 +1,6 @@
 //! All the public facts that decide what one learner's releases cost.
 
-use crate::noise::NoiseKind;
+use crate::noise::{NoiseKind, Perturbation};
 use crate::{LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,13 @@ impl Mechanism {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
         root * (-50f64).exp2()
+    }
+
+    /// What is done to θ_t before it may leave.
+    #[must_use]
+    pub fn perturbation(&self, round: Round) -> Perturbation {
+        let NoiseLaw { kind, scale } = self.noise;
+        Perturbation { kind, scale: scale.at(round), bound: self.radius }
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.

@@ -17,5 +17,5 @@ pub use accountant::{Accountant, Cap, Refusal};
 pub use budget::{CalibrationError, Horizon, calibrate_scale, planned_cost, record_cost};
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use ledger::{Digest, Disagreement, Ledger, Receipt, genesis, verify};
-pub use lifetime::{Lifetime, NoCertificate, lifetime};
+pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub use mechanism::{Cost, Mechanism, NoiseLaw, RoundTerms, Rule};
