@@ -6,6 +6,8 @@ use std::process::ExitCode;
 /// A command that could not do what was asked.
 pub(crate) struct Failure(anyhow::Error);
 
+/// A check found something.
+pub(crate) const CHECK_FAILED: u8 = 1;
 /// Bad input or config.
 const BAD_INPUT: u8 = 2;
 /// A learner's budget was exhausted.

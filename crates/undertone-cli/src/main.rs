@@ -24,6 +24,7 @@ const EXIT_CODES: &str =
 enum Command {
     Simulate(commands::simulate::Arguments),
     Budget(commands::budget::Arguments),
+    Audit(commands::audit::Arguments),
     New(commands::new::Arguments),
 }
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::Budget(arguments) => commands::budget::run(&arguments),
+        Command::Audit(arguments) => commands::audit::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
     };
     match result {

@@ -1,6 +1,8 @@
 //! The command as a person meets it: right and wrong arguments, good and bad files, exit codes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod audit;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -54,7 +56,7 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in ["simulate", "budget", "new", "Exit codes"] {
+    for word in ["simulate", "budget", "audit", "new", "Exit codes"] {
         assert!(out.contains(word), "{out}");
     }
 }

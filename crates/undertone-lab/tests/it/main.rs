@@ -1,6 +1,7 @@
 //! Integration tests of the lab, through its public interface only.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod audit;
 mod budgets;
 mod runs;
 mod sensitivity;
