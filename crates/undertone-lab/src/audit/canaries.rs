@@ -46,7 +46,7 @@ pub(super) fn audit<S: Subject>(
     for number in 0..releases {
         let start: Vec<f64> =
             (0..dimension).map(|_| if bits.next_u64() >> 63 == 1 { half } else { -half }).collect();
-        let trial = Trial { number: FIRST_TRIAL + number, start: Some(start.clone()) };
+        let trial = Trial { start: Some(start.clone()), ..Trial::new(FIRST_TRIAL + number) };
         for (y, secret) in make(&trial).release()?.into_iter().zip(start) {
             // Between the two values Laplace noise says little; Gaussian noise has no such place.
             let sure = kind == NoiseKind::Gaussian || y.abs() >= half;

@@ -118,7 +118,7 @@ pub fn audit_subject<S: Subject>(
     effort: &Effort,
     make: &(dyn Fn(&Trial) -> S + Sync),
 ) -> Result<Vec<Check>, ReleaseError> {
-    let mut checks = replay::checks(&search::search(facts, make, effort)?);
+    let mut checks = replay::checks(facts, &search::search(facts, make, effort)?);
     checks.push(replay::bounds(facts, make)?);
     checks.extend(residuals::audit(facts, make, effort)?);
     checks.extend(canaries::audit(facts, make, effort)?);

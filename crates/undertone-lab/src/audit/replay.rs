@@ -3,6 +3,7 @@
 use super::report::{Check, Layer, Verdict};
 use super::subject::{Facts, Subject, Trial};
 use super::world::{Background, Message, World, record};
+use undertone::noise::NoiseKind;
 use undertone::{Release, ReleaseError};
 use undertone_models::{Features, Record};
 
@@ -118,7 +119,7 @@ pub(super) fn replay<S: Subject>(
     pair: &Pair,
     rounds: u64,
 ) -> Result<Option<Outcome>, ReleaseError> {
-    let mut twins = [make(&Trial::new(0)), make(&Trial::new(1))];
+    let mut twins = [make(&Trial::capped(0)), make(&Trial::capped(1))];
     let mut speakers = world.speakers(facts);
     let mut outcome = Outcome::default();
     'rounds: for round in 0..rounds {
@@ -155,7 +156,7 @@ pub(super) fn replay<S: Subject>(
 }
 
 /// The rows of the table for what the search found.
-pub(super) fn checks(found: &super::search::Found) -> Vec<Check> {
+pub(super) fn checks(facts: &Facts, found: &super::search::Found) -> Vec<Check> {
     if found.pairs == 0 {
         return vec![Check {
             layer: Layer::Replay,
@@ -171,7 +172,7 @@ pub(super) fn checks(found: &super::search::Found) -> Vec<Check> {
         found.distance.0.check("distance", "2-norm of theta - theta'", &tried),
         found.zcdp.0.check("zcdp", "zCDP of the pair", &found.zcdp.1),
     ];
-    if found.pure.0.claimed.is_finite() {
+    if facts.mechanism.noise.kind == NoiseKind::Laplace {
         checks.push(found.pure.0.check("pure", "pure epsilon of the pair", &found.pure.1));
     }
     checks.push(found.radius.0.check("set", "2-norm of theta", &found.radius.1));

@@ -48,7 +48,7 @@ struct Residuals {
 /// Runs the learner and looks at its noise.
 ///
 /// # Errors
-/// When a release fails for another reason than the budget, which only starts a new run.
+/// When a release fails.
 pub(super) fn audit<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
@@ -98,11 +98,7 @@ fn collect<S: Subject>(
         for (round, heard) in heard.iter().enumerate() {
             // A refused background is no fault here: the noise is the same without records.
             let _ = subject.observe(&world.records[world.range(round as u64)]);
-            let sent = match subject.release() {
-                Ok(sent) => sent,
-                Err(ReleaseError::Refused(_)) if round > 0 => break,
-                Err(error) => return Err(error),
-            };
+            let sent = subject.release()?;
             residuals.include(&subject, &sent);
             let again = subject.release()?;
             let same = sent.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());

@@ -57,13 +57,22 @@ pub struct Trial {
     pub number: u64,
     /// Where θ starts, over a Θ wide enough for it; `None` starts as the config does, at zero.
     pub start: Option<Vec<f64>>,
+    /// Whether the config's cap is in force. Noise does not depend on it, and setting up an account
+    /// with a cap costs as much as a hundred releases.
+    pub capped: bool,
 }
 
 impl Trial {
-    /// A trial that starts where the config does.
+    /// A trial that starts where the config does, without a cap.
     #[must_use]
     pub fn new(number: u64) -> Trial {
-        Trial { number, start: None }
+        Trial { number, start: None, capped: false }
+    }
+
+    /// The same with the config's cap in force.
+    #[must_use]
+    pub fn capped(number: u64) -> Trial {
+        Trial { capped: true, ..Trial::new(number) }
     }
 
     /// The keys of this trial: the operating system's, or those that belong to a seed (NOT PRIVATE).
@@ -99,7 +108,7 @@ impl<E: Entropy> LearnerSubject<E> {
             id,
             neighbours: config.graph.neighbours(id).to_vec(),
             mechanism: plan.mechanisms[id.0 as usize],
-            cap: config.caps[id.0 as usize],
+            cap: config.caps[id.0 as usize].filter(|_| trial.capped),
             domain: config.domain,
             lasso: config.model.lasso,
         };
