@@ -26,6 +26,7 @@ enum Command {
     Budget(commands::budget::Arguments),
     Doctor(commands::doctor::Arguments),
     Plan(commands::plan::Arguments),
+    Audit(commands::audit::Arguments),
     New(commands::new::Arguments),
     Verify(commands::verify::Arguments),
 }
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Budget(arguments) => commands::budget::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Plan(arguments) => commands::plan::run(&arguments),
+        Command::Audit(arguments) => commands::audit::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };

@@ -1,6 +1,7 @@
 //! The command as a person meets it: right and wrong arguments, good and bad files, exit codes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod audit;
 mod doctor;
 mod plan;
 
@@ -57,7 +58,7 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in ["simulate", "budget", "plan", "doctor", "new", "verify", "Exit codes"] {
+    for word in ["simulate", "budget", "plan", "doctor", "audit", "new", "verify", "Exit codes"] {
         assert!(out.contains(word), "{out}");
     }
 }

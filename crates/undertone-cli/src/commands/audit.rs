@@ -1,0 +1,128 @@
+//! `undertone audit`: tries to break what a config claims.
+
+use crate::config_source::ConfigSource;
+use crate::failure::{FOUND_SOMETHING, Failure};
+use clap::Args;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use undertone::LearnerId;
+use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit};
+use undertone_lab::config_file::Overrides;
+use undertone_lab::{Plan, stream};
+
+/// Try to break the privacy claims of a config, on the code that runs it
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Make the audit repeatable; without it noise comes from the operating system, as in a real run
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Audit this learner only [default: every distinct one]
+    #[arg(long, value_name = "NUMBER")]
+    learner: Option<u32>,
+    /// Leave the config's data aside; the report then depends on no record and may be shown
+    #[arg(long)]
+    no_data: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 no claim was broken, 1 a claim was broken or a test is dead, 2 bad input or config.
+An audit finds faults; that it finds none proves nothing. The report depends on the config's data
+unless --no-data is given: keep it with them.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let loaded = arguments.source.load(&Overrides::default())?;
+    let plan = Plan::new(loaded.config)?;
+    let learners = plan.config.graph.learners();
+    if let Some(learner) = arguments.learner.filter(|&learner| learner as usize >= learners) {
+        let last = learners - 1;
+        return Err(anyhow::anyhow!("--learner {learner}: learners are 0 to {last}").into());
+    }
+    let data = (!arguments.no_data)
+        .then(|| stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0)));
+    let options = Options {
+        seed: arguments.seed,
+        learner: arguments.learner.map(LearnerId),
+        effort: Effort::FULL,
+    };
+    let report = audit(&plan, data, &options)?;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        print_report(&mut out, &report)?;
+    }
+    Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) })
+}
+
+fn print_report(out: &mut impl Write, report: &AuditReport) -> io::Result<()> {
+    writeln!(out, "{}: audit of what each learner claims", report.name)?;
+    if let Some(seed) = report.seed {
+        writeln!(out, "Seed {seed}: NOT PRIVATE, the noise is not the operating system's")?;
+    }
+    if let Some(error) = &report.own_data_error {
+        writeln!(out, "The config's data were not used: {error}")?;
+    }
+    for audit in &report.audits {
+        print_learner(out, audit)?;
+    }
+    let failed = || {
+        report.audits.iter().flat_map(|audit| &audit.checks).filter(|check| !check.verdict.passes())
+    };
+    if report.passed {
+        writeln!(
+            out,
+            "\nNo claim was broken. That is not a proof; see docs/adr/0004-accounting.md."
+        )?;
+    } else {
+        let names: Vec<String> = failed().map(name).collect();
+        writeln!(out, "\n{} failed: {}", names.len(), names.join(", "))?;
+    }
+    if report.own_data {
+        writeln!(out, "These numbers depend on the config's data: keep them with the data.")?;
+    }
+    Ok(())
+}
+
+fn print_learner(out: &mut impl Write, audit: &LearnerAudit) -> io::Result<()> {
+    let numbers: Vec<String> = audit.learners.iter().take(12).map(u32::to_string).collect();
+    let more = audit.learners.len() - numbers.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let plural = if audit.learners.len() == 1 { "" } else { "s" };
+    writeln!(out, "\nlearner{plural} {}{more}", numbers.join(", "))?;
+    writeln!(out, "  {:<22} {:>12} {:>12}  {:<8} what", "claim", "claimed", "measured", "verdict")?;
+    for check in &audit.checks {
+        writeln!(
+            out,
+            "  {:<22} {:>12} {:>12}  {:<8} {}",
+            name(check),
+            number(check.claimed),
+            number(check.measured),
+            check.verdict.name(),
+            check.note
+        )?;
+    }
+    Ok(())
+}
+
+fn name(check: &Check) -> String {
+    format!("{} {}", check.layer.name(), check.name)
+}
+
+/// Five digits that matter.
+fn number(value: f64) -> String {
+    if value.is_nan() {
+        "-".into()
+    } else if value.abs() <= 0.0 || (1e-3..1e6).contains(&value.abs()) {
+        let whole = value.fract().abs() <= 0.0;
+        if whole { format!("{value}") } else { format!("{value:.5}") }
+    } else {
+        format!("{value:.3e}")
+    }
+}

@@ -1,0 +1,264 @@
+//! Layer 4: the best distinguisher there is, over several rounds of the real learner.
+//!
+//! The learner runs many times on each of two neighbouring histories. The log-likelihood ratio of
+//! everything it sent, added up over the rounds, is compared with a threshold that was chosen on one
+//! half of the runs and is judged on the other, so that choosing costs no confidence.
+//!
+//! | test | n | alpha | what it sees |
+//! |---|---|---|---|
+//! | Clopper-Pearson on both sides of a threshold | 2·10⁴ held-out runs a side | 10⁻⁶ | gross faults only |
+//!
+//! Black-box power fades as rounds add up: this layer shows that what the others look at inside is
+//! also what comes out, and leaves small errors to them.
+
+use super::Effort;
+use super::intervals::{ALPHA, lower, separation, upper};
+use super::replay::{Make, Outcome, Pair, replay};
+use super::report::{Check, Layer, Verdict};
+use super::subject::{Facts, Subject, Trial};
+use super::world::{Background, Message, World, record};
+use rayon::prelude::*;
+use undertone::noise::NoiseKind;
+use undertone::{Release, ReleaseError};
+
+/// Rounds that are added up.
+const ROUNDS_MAX: u64 = 16;
+/// The loss a distinguisher works best at.
+const LOSS_WANTED: f64 = 3.0;
+/// More records than this in round 0 would only cost time.
+const FIRST_MAX: f64 = 4096.0;
+/// How many numbers of records are tried.
+const STAGES: u32 = 12;
+/// Trials of this layer are numbered from here.
+const FIRST_TRIAL: u64 = 4 << 40;
+
+/// What the distinguisher knows: θ of both sides and the scale, round by round.
+struct Paths {
+    rounds: Vec<([Vec<f64>; 2], f64)>,
+}
+
+/// Runs the distinguisher.
+///
+/// # Errors
+/// When a release fails for another reason than the budget.
+pub(super) fn audit<S: Subject>(
+    facts: &Facts,
+    make: Make<'_, S>,
+    effort: &Effort,
+) -> Result<Vec<Check>, ReleaseError> {
+    let kind = facts.mechanism.noise.kind;
+    let Some((world, pair, outcome)) = staged(facts, make)? else {
+        return Ok(vec![skipped("no pair of records was accepted, or the cap refuses every run")]);
+    };
+    let rounds = outcome.rounds;
+    let heard = world.heard(facts, rounds)?;
+    let stage = Stage { make, world: &world, pair: &pair, heard: &heard };
+    let paths = stage.paths()?;
+    let ratios = |side: usize| -> Result<Vec<f64>, ReleaseError> {
+        (0..effort.runs)
+            .into_par_iter()
+            .map(|run| stage.ratio(kind, side, FIRST_TRIAL + 2 * run + side as u64, &paths))
+            .collect()
+    };
+    let (ours, theirs) = (ratios(0)?, ratios(1)?);
+    let half = ours.len() / 2;
+    let threshold = best_threshold(kind, &ours[..half], &theirs[..half]);
+    let proven = proven(kind, &ours[half..], &theirs[half..], threshold);
+    let loss = loss(kind, &outcome);
+    let claimed = match kind {
+        NoiseKind::Laplace => loss.min(outcome.pure.claimed),
+        NoiseKind::Gaussian => loss.min((2.0 * outcome.zcdp.claimed).sqrt()),
+    };
+    let note = format!(
+        "{rounds} rounds, {} runs a side, threshold {threshold:.3} from the other {half}, alpha {ALPHA:e}",
+        ours.len() - half
+    );
+    let mut checks = vec![Check {
+        layer: Layer::Likelihood,
+        name: "bound",
+        claimed,
+        measured: proven,
+        verdict: Verdict::of(proven <= claimed),
+        note,
+    }];
+    checks.push(if is_visible(&outcome, ours.len() - half) {
+        let verdict = if proven > 0.0 { Verdict::Holds } else { Verdict::Dead };
+        let note = "a live test tells the two histories apart".into();
+        Check {
+            layer: Layer::Likelihood,
+            name: "power",
+            claimed: 0.0,
+            measured: proven,
+            verdict,
+            note,
+        }
+    } else {
+        skipped("the histories are too alike for this number of runs")
+    });
+    Ok(checks)
+}
+
+fn skipped(note: &str) -> Check {
+    Check {
+        layer: Layer::Likelihood,
+        name: "power",
+        claimed: f64::NAN,
+        measured: f64::NAN,
+        verdict: Verdict::Skipped,
+        note: note.into(),
+    }
+}
+
+/// What the pair loses under the claimed noise: pure ε, or the root of Σ‖·‖²/s² for Gaussian noise.
+fn loss(kind: NoiseKind, outcome: &Outcome) -> f64 {
+    match kind {
+        NoiseKind::Laplace => outcome.pure.found,
+        NoiseKind::Gaussian => (2.0 * outcome.zcdp.found).sqrt(),
+    }
+}
+
+/// Whether a live test misses the difference with a chance of 10⁻⁶ at most.
+///
+/// The ratio is nearly normal, its two means d deviations apart, d² = Σ‖θ − θ'‖₂²/ρ² (less for
+/// large steps, hence 0.35 for 0.4). A threshold between them is passed by shares 0.35·d apart at
+/// least while d ≤ 2; both bounds together take 5/√n of that, and bad luck 3.5/√n.
+fn is_visible(outcome: &Outcome, runs: usize) -> bool {
+    let apart = (2.0 * outcome.zcdp.found).sqrt().min(2.0);
+    0.35 * apart * (runs as f64).sqrt() >= 8.5
+}
+
+/// A world with so many records in round 0 that the pair loses about what is best seen.
+fn staged<S: Subject>(
+    facts: &Facts,
+    make: Make<'_, S>,
+) -> Result<Option<(World, Pair, Outcome)>, ReleaseError> {
+    let kind = facts.mechanism.noise.kind;
+    let rounds = facts.rounds.clamp(2, ROUNDS_MAX);
+    let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
+    let last = facts.model.spec().features - 1;
+    let [low, high] = facts.labels();
+    let pair = Pair {
+        place: 0,
+        records: [
+            record(facts, &[(last, 1.0)], norm, low),
+            record(facts, &[(last, 1.0)], norm, high),
+        ],
+    };
+    let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
+    let mut staged: Option<(World, Pair, Outcome)> = None;
+    let mut nearest = f64::INFINITY;
+    for _ in 0..STAGES {
+        first = first.clamp(1.0, FIRST_MAX).round();
+        let world =
+            World::with_first(facts, Background::Empty, Message::Still, rounds, first as u64);
+        let Some(outcome) = replay(facts, make, &world, &pair, rounds)? else { return Ok(None) };
+        // Fewer records show more of each, until a cap refuses rounds: then there are too few.
+        if outcome.rounds < rounds {
+            first *= 1.5;
+            continue;
+        }
+        let off = loss(kind, &outcome) / LOSS_WANTED;
+        let distance = off.ln().abs();
+        if staged.is_none() || distance < nearest {
+            (staged, nearest) = (Some((world, pair.clone(), outcome)), distance);
+        }
+        if !(off > 0.0) || distance < 0.3 {
+            break;
+        }
+        first *= off.clamp(0.4, 3.0);
+    }
+    Ok(staged)
+}
+
+struct Stage<'a, S> {
+    make: Make<'a, S>,
+    world: &'a World,
+    pair: &'a Pair,
+    heard: &'a [Vec<Release>],
+}
+
+impl<S: Subject> Stage<'_, S> {
+    /// Runs one side and hands over what it sends.
+    fn run(
+        &self,
+        side: usize,
+        number: u64,
+        mut each: impl FnMut(usize, &S, Vec<f64>),
+    ) -> Result<(), ReleaseError> {
+        let mut subject = (self.make)(&Trial::new(number));
+        let mut first = self.world.records[self.world.range(0)].to_vec();
+        first[self.pair.place] = self.pair.records[side].clone();
+        for (round, heard) in self.heard.iter().enumerate() {
+            let batch = if round == 0 {
+                &first
+            } else {
+                &self.world.records[self.world.range(round as u64)]
+            };
+            subject.observe(batch).expect("the replay has shown that these records are accepted");
+            let sent = subject.release()?;
+            each(round, &subject, sent);
+            subject.absorb(&heard.iter().collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn paths(&self) -> Result<Paths, ReleaseError> {
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut scales = Vec::new();
+        for (side, path) in sides.iter_mut().enumerate() {
+            self.run(side, FIRST_TRIAL - 1, |_, subject, _| {
+                path.push(subject.parameters().to_vec());
+                if side == 0 {
+                    scales.push(subject.claims().scale);
+                }
+            })?;
+        }
+        let [left, right] = sides;
+        let rounds = left.into_iter().zip(right).zip(scales);
+        Ok(Paths { rounds: rounds.map(|((left, right), scale)| ([left, right], scale)).collect() })
+    }
+
+    /// ln of the likelihood of what was sent under side 0 over that under side 1.
+    fn ratio(
+        &self,
+        kind: NoiseKind,
+        side: usize,
+        number: u64,
+        paths: &Paths,
+    ) -> Result<f64, ReleaseError> {
+        let mut total = 0.0;
+        self.run(side, number, |round, _, sent| {
+            let ([left, right], scale) = &paths.rounds[round];
+            for ((y, a), b) in sent.iter().zip(left).zip(right) {
+                total += match kind {
+                    NoiseKind::Laplace => ((y - b).abs() - (y - a).abs()) / scale,
+                    NoiseKind::Gaussian => (a - b) * (2.0 * y - a - b) / (2.0 * scale * scale),
+                };
+            }
+        })?;
+        Ok(total)
+    }
+}
+
+/// The bound that one threshold proves.
+fn proven(kind: NoiseKind, ours: &[f64], theirs: &[f64], threshold: f64) -> f64 {
+    let hits = |side: &[f64]| side.iter().filter(|&&ratio| ratio >= threshold).count() as u64;
+    let at_least = lower(hits(ours), ours.len() as u64, 0.5 * ALPHA);
+    let at_most = upper(hits(theirs), theirs.len() as u64, 0.5 * ALPHA);
+    separation(kind, at_least, at_most)
+}
+
+/// The threshold that proves most, of about forty.
+fn best_threshold(kind: NoiseKind, ours: &[f64], theirs: &[f64]) -> f64 {
+    let mut sorted = ours.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut best = (f64::NEG_INFINITY, 0.0);
+    for step in 1..40 {
+        let threshold = sorted[sorted.len() * step / 40];
+        let value = proven(kind, ours, theirs, threshold);
+        if value > best.0 {
+            best = (value, threshold);
+        }
+    }
+    best.1
+}

@@ -1,0 +1,364 @@
+//! Layer 2: what was sent minus θ, divided by the claimed scale, is noise of scale 1.
+//!
+//! | check | test | alpha | smallest error seen at n = 10⁶ |
+//! |---|---|---|---|
+//! | scale | mean of \|x\| (Laplace) or x² (Gaussian), cube root transform | 10⁻⁶ | 0.8 % (0.6 % Gaussian) |
+//! | shape | Kolmogorov-Smirnov, bound of Dvoretzky, Kiefer, Wolfowitz and Massart | 10⁻⁶ | a distance of 0.004; 2 % of scale at even odds |
+//! | signs | share of positive residuals | 10⁻⁶ | 0.4 % |
+//! | coordinates | as `scale`, for each coordinate, Bonferroni | 10⁻⁶ | 9 % in one of 112 coordinates |
+//! | bare | residuals below half a grid step, for each coordinate, Poisson, Bonferroni | 10⁻⁶ | ten bare values of one of 112 coordinates in 9600 rounds |
+//! | zeros | the same over all coordinates, both sides | 10⁻⁶ | twice as many as there should be |
+//! | grid | every value sent is a multiple of the public grid step | exact | one value |
+//! | rounds, neighbours, trials | product of ranks at distances in rounds, coordinates and runs, Bonferroni | 10⁻⁶ | a correlation of 0.9 % |
+//! | repeat | asked twice for one round, the same bytes | exact | one bit |
+
+use super::Effort;
+use super::intervals::{ALPHA, critical};
+use super::replay::Make;
+use super::report::{Check, Layer, Verdict};
+use super::subject::{Facts, Subject, Trial};
+use super::world::{Background, Message, World};
+use statrs::distribution::{ContinuousCDF, DiscreteCDF, Normal, Poisson};
+use undertone::noise::{Grid, NoiseKind};
+use undertone::{Release, ReleaseError};
+
+/// Rounds of one run, and distances in rounds that are looked at.
+const ROUNDS_MAX: u64 = 1024;
+const LAGS_MAX: usize = 64;
+/// Fewer samples of a coordinate than this say too little about it.
+const SAMPLES_PER_COORDINATE: u64 = 16;
+/// Trials of this layer are numbered from here.
+const FIRST_TRIAL: u64 = 2 << 40;
+
+/// All residuals, run after run, round after round.
+struct Residuals {
+    kind: NoiseKind,
+    dimension: usize,
+    values: Vec<f64>,
+    /// How many rounds each run had.
+    runs: Vec<usize>,
+    /// Σ of 1/R over rounds, R the scale in grid steps: half a step either side of zero is a cell.
+    cells: f64,
+    /// Residuals inside that cell, by coordinate.
+    tiny: Vec<u64>,
+    off_grid: u64,
+    answered_twice: u64,
+}
+
+/// Runs the learner and looks at its noise.
+///
+/// # Errors
+/// When a release fails.
+pub(super) fn audit<S: Subject>(
+    facts: &Facts,
+    make: Make<'_, S>,
+    effort: &Effort,
+) -> Result<Vec<Check>, ReleaseError> {
+    let residuals = collect(facts, make, effort)?;
+    let mut checks = vec![
+        residuals.scale(),
+        residuals.shape(),
+        residuals.signs(),
+        residuals.coordinates(),
+        residuals.bare(),
+        residuals.zeros(),
+    ];
+    checks.push(count_check("grid", residuals.off_grid, "values off the public grid"));
+    checks.extend(residuals.correlations());
+    checks.push(count_check("repeat", residuals.answered_twice, "rounds with two answers"));
+    Ok(checks)
+}
+
+fn collect<S: Subject>(
+    facts: &Facts,
+    make: Make<'_, S>,
+    effort: &Effort,
+) -> Result<Residuals, ReleaseError> {
+    let dimension = facts.dimension();
+    let wanted = effort.samples.max(SAMPLES_PER_COORDINATE * dimension as u64) as usize;
+    let rounds = facts.rounds.clamp(1, ROUNDS_MAX).min(wanted.div_ceil(dimension) as u64);
+    let world = World::new(facts, Background::Alternating, Message::Push, rounds);
+    let heard = world.heard(facts, rounds)?;
+    let mut residuals = Residuals {
+        kind: facts.mechanism.noise.kind,
+        dimension,
+        values: Vec::with_capacity(wanted),
+        runs: Vec::new(),
+        cells: 0.0,
+        tiny: vec![0; dimension],
+        off_grid: 0,
+        answered_twice: 0,
+    };
+    for number in 0.. {
+        if residuals.values.len() >= wanted {
+            break;
+        }
+        let mut subject = make(&Trial::new(FIRST_TRIAL + number));
+        let mut run = 0;
+        for (round, heard) in heard.iter().enumerate() {
+            // A refused background is no fault here: the noise is the same without records.
+            let _ = subject.observe(&world.records[world.range(round as u64)]);
+            let sent = subject.release()?;
+            residuals.include(&subject, &sent);
+            let again = subject.release()?;
+            let same = sent.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
+            residuals.answered_twice += u64::from(!(same && sent.len() == again.len()));
+            subject.absorb(&heard.iter().collect::<Vec<&Release>>());
+            run += 1;
+        }
+        residuals.runs.push(run);
+    }
+    Ok(residuals)
+}
+
+impl Residuals {
+    fn include<S: Subject>(&mut self, subject: &S, sent: &[f64]) {
+        let scale = subject.claims().scale;
+        // A scale without a grid cannot have been used: everything sent is off the grid.
+        let step = Grid::new(scale).map_or(f64::INFINITY, |grid| grid.step());
+        self.cells += step / scale;
+        for ((&y, &theta), tiny) in sent.iter().zip(subject.parameters()).zip(&mut self.tiny) {
+            self.values.push((y - theta) / scale);
+            *tiny += u64::from((y - theta).abs() <= 0.5 * step);
+            self.off_grid += u64::from(!((y / step).fract().abs() <= 0.0));
+        }
+    }
+
+    /// |x|, or x²/2 for Gaussian noise: a gamma variable of shape 1, or ½.
+    fn size(&self, x: f64) -> f64 {
+        match self.kind {
+            NoiseKind::Laplace => x.abs(),
+            NoiseKind::Gaussian => 0.5 * x * x,
+        }
+    }
+
+    /// The score of a sum of sizes, about standard normal (Wilson and Hilferty, 1931).
+    fn score(&self, sum: f64, count: usize) -> f64 {
+        let shape = count as f64 * if self.kind == NoiseKind::Laplace { 1.0 } else { 0.5 };
+        ((sum / shape).cbrt() - 1.0 + 1.0 / (9.0 * shape)) * 3.0 * shape.sqrt()
+    }
+
+    /// The scale that a sum of sizes points to.
+    fn scale_of(&self, sum: f64, count: usize) -> f64 {
+        match self.kind {
+            NoiseKind::Laplace => sum / count as f64,
+            NoiseKind::Gaussian => (2.0 * sum / count as f64).sqrt(),
+        }
+    }
+
+    fn below(&self, x: f64) -> f64 {
+        match self.kind {
+            NoiseKind::Laplace if x < 0.0 => 0.5 * x.exp(),
+            NoiseKind::Laplace => 1.0 - 0.5 * (-x).exp(),
+            NoiseKind::Gaussian => Normal::standard().cdf(x),
+        }
+    }
+
+    fn scale(&self) -> Check {
+        let sum: f64 = self.values.iter().map(|&x| self.size(x)).sum();
+        let count = self.values.len();
+        let (score, limit) = (self.score(sum, count), critical(ALPHA));
+        let measured = self.scale_of(sum, count);
+        let note =
+            format!("noise over its claimed scale; z = {score:.2}, limit {limit:.2}, n = {count}");
+        row("scale", 1.0, measured, Verdict::of(score.abs() <= limit), note)
+    }
+
+    fn shape(&self) -> Check {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len() as f64;
+        let distance = sorted.iter().enumerate().fold(0.0_f64, |worst, (rank, &x)| {
+            let (below, rank) = (self.below(x), rank as f64);
+            let here = (below - rank / count).abs().max((below - (rank + 1.0) / count).abs());
+            if worst >= here { worst } else { here }
+        });
+        // Values lie on a grid, 4096 steps or more to the scale: that moves ranks by half a step.
+        let limit = ((2.0 / ALPHA).ln() / (2.0 * count)).sqrt() + 0.5 / 8192.0;
+        let note = "Kolmogorov-Smirnov distance, largest allowed on the left".into();
+        row("shape", limit, distance, Verdict::of(distance <= limit), note)
+    }
+
+    fn signs(&self) -> Check {
+        let count = self.values.len() as f64;
+        let positive = self.values.iter().filter(|&&x| x > 0.0).count() as f64;
+        // Exact zeros are as good as either sign.
+        let zero = self.values.iter().filter(|&&x| x.abs() <= 0.0).count() as f64;
+        let share = (positive + 0.5 * zero) / count;
+        let score = (share - 0.5) * 2.0 * count.sqrt();
+        let note = format!("share of positive noise; z = {score:.2}");
+        row("signs", 0.5, share, Verdict::of(score.abs() <= critical(ALPHA)), note)
+    }
+
+    fn coordinates(&self) -> Check {
+        let rounds = self.values.len() / self.dimension;
+        let mut sums = vec![0.0; self.dimension];
+        for round in self.values.chunks(self.dimension) {
+            for (sum, &x) in sums.iter_mut().zip(round) {
+                *sum += self.size(x);
+            }
+        }
+        let limit = critical(ALPHA / self.dimension as f64);
+        let (mut worst, mut place) = (0.0_f64, 0);
+        for (coordinate, &sum) in sums.iter().enumerate() {
+            let score = self.score(sum, rounds).abs();
+            if !(score <= worst) {
+                (worst, place) = (score, coordinate);
+            }
+        }
+        let note = format!(
+            "scale of the worst coordinate ({place} of 0 to {}); |z| = {worst:.2}, limit {limit:.2}, {rounds} samples each",
+            self.dimension - 1
+        );
+        let measured = self.scale_of(sums[place], rounds);
+        row("coordinates", 1.0, measured, Verdict::of(worst <= limit), note)
+    }
+
+    /// How many residuals of one coordinate should fall into the cell at zero.
+    fn tiny_expected(&self) -> f64 {
+        let density = match self.kind {
+            NoiseKind::Laplace => 0.5,
+            NoiseKind::Gaussian => 0.398_942_280_401_432_7,
+        };
+        density * self.cells
+    }
+
+    fn bare(&self) -> Check {
+        let expected = self.tiny_expected();
+        let level = ALPHA / self.dimension as f64;
+        let limit = most(expected, level);
+        let worst = self.tiny.iter().enumerate().max_by_key(|&(_, count)| *count);
+        let (place, &count) = worst.unwrap_or((0, &0));
+        let note = format!(
+            "values sent without noise in one coordinate (worst: {place}), of {} rounds, largest allowed on the left",
+            self.values.len() / self.dimension
+        );
+        row("bare", limit, count as f64, Verdict::of(count as f64 <= limit), note)
+    }
+
+    fn zeros(&self) -> Check {
+        let expected = self.tiny_expected() * self.dimension as f64;
+        let count: u64 = self.tiny.iter().sum();
+        let holds = match Poisson::new(expected) {
+            Ok(poisson) => {
+                poisson.cdf(count) > 0.5 * ALPHA
+                    && (count == 0 || poisson.sf(count - 1) > 0.5 * ALPHA)
+            }
+            Err(_) => false,
+        };
+        let note = "residuals within half a grid step of zero, expected on the left".into();
+        row("zeros", expected, count as f64, Verdict::of(holds), note)
+    }
+
+    fn correlations(&self) -> Vec<Check> {
+        let ranks: Vec<f64> = self.values.iter().map(|&x| self.below(x) - 0.5).collect();
+        let longest = self.runs.iter().copied().max().unwrap_or(0);
+        let mut rounds = Family::default();
+        for lag in 1..longest.min(LAGS_MAX + 1) {
+            let mut start = 0;
+            let mut sum = Sum::default();
+            for &run in &self.runs {
+                let end = start + run * self.dimension;
+                if lag < run {
+                    let shift = lag * self.dimension;
+                    sum.add(&ranks[start..end - shift], &ranks[start + shift..end]);
+                }
+                start = end;
+            }
+            rounds.include(&sum, lag);
+        }
+        let mut coordinates = Family::default();
+        for lag in [1, 2, 3, 4, 7, 8, 16, 32, 64, 128, 256, 512] {
+            if lag < self.dimension {
+                let mut sum = Sum::default();
+                for round in ranks.chunks(self.dimension) {
+                    sum.add(&round[..self.dimension - lag], &round[lag..]);
+                }
+                coordinates.include(&sum, lag);
+            }
+        }
+        let mut trials = Family::default();
+        let mut sum = Sum::default();
+        let mut start = 0;
+        for pair in self.runs.windows(2) {
+            let next = start + pair[0] * self.dimension;
+            let length = pair[0].min(pair[1]) * self.dimension;
+            let end = (next + length).min(ranks.len());
+            sum.add(&ranks[start..start + (end - next)], &ranks[next..end]);
+            start = next;
+        }
+        if sum.count > 0 {
+            trials.include(&sum, 1);
+        }
+        vec![
+            rounds.check("rounds", "rounds apart"),
+            coordinates.check("neighbours", "coordinates apart"),
+            trials.check("trials", "run apart, same round"),
+        ]
+    }
+}
+
+/// Σ of products of ranks.
+#[derive(Default)]
+struct Sum {
+    total: f64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, left: &[f64], right: &[f64]) {
+        self.total += left.iter().zip(right).map(|(a, b)| a * b).sum::<f64>();
+        self.count += left.len() as u64;
+    }
+}
+
+/// The largest of several correlations.
+#[derive(Default)]
+struct Family {
+    tests: u64,
+    score: f64,
+    correlation: f64,
+    lag: usize,
+}
+
+impl Family {
+    fn include(&mut self, sum: &Sum, lag: usize) {
+        self.tests += 1;
+        // Ranks are uniform on ±½: their product has mean 0 and deviation 1/12.
+        let count = sum.count as f64;
+        let score = 12.0 * sum.total / count.sqrt();
+        if !(score.abs() <= self.score.abs()) {
+            *self = Family { score, correlation: 12.0 * sum.total / count, lag, ..*self };
+        }
+    }
+
+    fn check(&self, name: &'static str, unit: &str) -> Check {
+        if self.tests == 0 {
+            return row(name, f64::NAN, f64::NAN, Verdict::Skipped, "nothing to compare".into());
+        }
+        let limit = critical(ALPHA / self.tests as f64);
+        let note = format!(
+            "largest rank correlation of {}, {} {unit}; z = {:.2}, limit {limit:.2}",
+            self.tests, self.lag, self.score
+        );
+        row(name, 0.0, self.correlation, Verdict::of(self.score.abs() <= limit), note)
+    }
+}
+
+/// The largest count of a Poisson variable that is not beyond `level`.
+fn most(expected: f64, level: f64) -> f64 {
+    let Ok(poisson) = Poisson::new(expected) else { return f64::NAN };
+    let mut count = 0;
+    while poisson.sf(count) > level {
+        count += 1;
+    }
+    count as f64
+}
+
+fn count_check(name: &'static str, count: u64, what: &str) -> Check {
+    row(name, 0.0, count as f64, Verdict::of(count == 0), what.into())
+}
+
+fn row(name: &'static str, claimed: f64, measured: f64, verdict: Verdict, note: String) -> Check {
+    Check { layer: Layer::Residuals, name, claimed, measured, verdict, note }
+}

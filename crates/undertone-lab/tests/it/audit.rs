@@ -1,0 +1,280 @@
+//! The audit passes an honest learner and catches every planted fault, each by the check named here.
+
+use crate::preset;
+use undertone::noise::{
+    Cipher, Entropy, EntropyError, Grid, NoiseKind, Perturbation, StreamKey, perturb,
+};
+use undertone::privacy::Cost;
+use undertone::{DataBounds, LearnerId, RecordError, Release, ReleaseError, Round};
+use undertone_lab::audit::{
+    Check, Claims, Effort, Facts, Layer, LearnerSubject, Options, Subject, Trial, Verdict, audit,
+    audit_subject,
+};
+use undertone_lab::{Plan, RunEntropy, SeededEntropy, stream};
+use undertone_models::{Model, Record};
+
+/// Enough for faults that are not a matter of statistics.
+const QUICK: Effort =
+    Effort { samples: 40_000, canaries: 40_000, runs: 400, climb_steps: 5, work: 1.5e6 };
+/// Enough to see 2 % of scale: 8.9 standard deviations.
+const SAMPLES: Effort = Effort { samples: 200_000, canaries: 200_000, ..QUICK };
+/// Enough to ask for the power of the distinguisher.
+const RUNS: Effort = Effort { runs: 12_000, ..QUICK };
+/// Enough to find a pair that reaches more than half of what is claimed.
+const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
+const ID: LearnerId = LearnerId(0);
+
+/// The default preset over fewer rounds and records.
+fn plan() -> Plan {
+    plan_with(NoiseKind::Laplace)
+}
+
+fn plan_with(kind: NoiseKind) -> Plan {
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.data.warmup = Some(20);
+        if kind == NoiseKind::Gaussian {
+            raw.noise.kind = Some("gaussian".into());
+        }
+    });
+    Plan::new(loaded.config).unwrap()
+}
+
+fn honest(plan: &Plan, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
+    LearnerSubject::new(plan, ID, trial.entropy(Some(seed)), trial)
+}
+
+fn run<S: Subject>(plan: &Plan, effort: &Effort, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
+    audit_subject(&Facts::new(plan, ID, None, 1), effort, &make).unwrap()
+}
+
+fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
+    let bad = checks.iter().filter(|check| !check.verdict.passes());
+    bad.map(|check| (check.layer, check.name)).collect()
+}
+
+#[track_caller]
+fn assert_caught(checks: &[Check], by: (Layer, &'static str)) {
+    assert!(failed(checks).contains(&by), "{by:?} caught nothing; failed: {:?}", failed(checks));
+}
+
+/// A learner with something wrong about it: each hook is right unless a test changes it.
+struct Faulty<E> {
+    inner: LearnerSubject<E>,
+    /// What is really claimed, from the honest claims.
+    claims: fn(Claims) -> Claims,
+    /// What is really sent, from θ, the claims, how often it was asked, and the honest release.
+    sent: fn(&[f64], &Claims, u64, Vec<f64>) -> Vec<f64>,
+    asked: u64,
+}
+
+impl<E: Entropy> Faulty<E> {
+    fn new(inner: LearnerSubject<E>) -> Faulty<E> {
+        Faulty { inner, claims: |claims| claims, sent: |_, _, _, sent| sent, asked: 0 }
+    }
+}
+
+impl<E: Entropy> Subject for Faulty<E> {
+    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
+        self.inner.observe(batch)
+    }
+
+    fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {
+        let sent = self.inner.release()?;
+        self.asked += 1;
+        Ok((self.sent)(self.inner.parameters(), &self.claims(), self.asked, sent))
+    }
+
+    fn absorb(&mut self, heard: &[&Release]) {
+        self.inner.absorb(heard);
+        self.asked = 0;
+    }
+
+    fn parameters(&self) -> &[f64] {
+        self.inner.parameters()
+    }
+
+    fn claims(&self) -> Claims {
+        (self.claims)(self.inner.claims())
+    }
+}
+
+/// 21 checks a run at 10⁻⁶ each: a false alarm in these runs has a chance of 10⁻⁴.
+#[test]
+fn an_honest_learner_passes_with_every_seed() {
+    let plan = plan();
+    for seed in [1, 2, 3, 5, 8, 13, 21, 34] {
+        let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+        assert_eq!(failed(&checks), [], "seed {seed}: {checks:#?}");
+    }
+    let checks = run(&plan, &RUNS, |trial| honest(&plan, 55, trial));
+    assert!(checks.iter().all(|check| check.verdict == Verdict::Holds), "{checks:#?}");
+}
+
+#[test]
+fn an_honest_learner_with_gaussian_noise_passes() {
+    let plan = plan_with(NoiseKind::Gaussian);
+    for seed in [1, 2, 3] {
+        let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+        assert_eq!(failed(&checks), [], "seed {seed}: {checks:#?}");
+    }
+}
+
+#[test]
+fn the_operating_systems_noise_and_the_learners_own_records_pass() {
+    let plan = plan();
+    let data = stream::load(&plan.config, std::path::Path::new("."), 1);
+    let options = Options { seed: None, learner: None, effort: QUICK };
+    let report = audit(&plan, Some(data), &options).unwrap();
+    assert!(report.passed, "{report:#?}");
+    assert!(report.own_data);
+    // All five learners are alike.
+    assert_eq!(report.audits.len(), 1);
+    assert_eq!(report.audits[0].learners, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn noise_two_percent_too_small_is_caught_by_the_scale() {
+    for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
+        let plan = plan_with(kind);
+        let mut short = plan.clone();
+        short.mechanisms[0].noise.scale.initial *= 0.98;
+        let checks = run(&plan, &SAMPLES, |trial| Faulty {
+            claims: |claims| Claims { scale: claims.scale / 0.98, ..claims },
+            ..Faulty::new(honest(&short, 1, trial))
+        });
+        assert_caught(&checks, (Layer::Residuals, "scale"));
+    }
+}
+
+#[test]
+fn noise_a_tenth_too_small_is_caught_from_outside_too() {
+    let plan = plan();
+    let mut short = plan.clone();
+    short.mechanisms[0].noise.scale.initial *= 0.9;
+    let checks = run(&plan, &SAMPLES, |trial| Faulty {
+        claims: |claims| Claims { scale: claims.scale / 0.9, ..claims },
+        ..Faulty::new(honest(&short, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Canaries, "bound"));
+    assert_caught(&checks, (Layer::Residuals, "shape"));
+}
+
+#[test]
+fn one_bare_coordinate_is_caught_wherever_it_is() {
+    /// θ rounded to the grid, without noise.
+    fn bare(place: usize, theta: &[f64], claims: &Claims, mut sent: Vec<f64>) -> Vec<f64> {
+        let step = Grid::new(claims.scale).unwrap().step();
+        sent[place] = (theta[place] / step).round() * step;
+        sent
+    }
+    let plan = plan();
+    for sent in [
+        (|theta, claims, _, sent| bare(0, theta, claims, sent)) as fn(&[f64], &Claims, u64, _) -> _,
+        |theta, claims, _, sent| bare(theta.len() - 1, theta, claims, sent),
+        |theta, claims, _, sent| bare(37, theta, claims, sent),
+    ] {
+        let checks =
+            run(&plan, &QUICK, |trial| Faulty { sent, ..Faulty::new(honest(&plan, 1, trial)) });
+        assert_caught(&checks, (Layer::Residuals, "bare"));
+        assert_caught(&checks, (Layer::Residuals, "coordinates"));
+    }
+}
+
+#[test]
+fn bounds_that_are_not_enforced_are_caught() {
+    let plan = plan();
+    let mut wide = plan.clone();
+    let bounds = DataBounds { feature_norm: 1e6, label: 1e6, ..*plan.model.bounds() };
+    wide.model = Model::new(*plan.model.spec(), bounds).unwrap().into();
+    let checks = run(&plan, &QUICK, |trial| honest(&wide, 1, trial));
+    assert_caught(&checks, (Layer::Replay, "bounds"));
+}
+
+#[test]
+fn half_the_sensitivity_is_caught_by_the_replay() {
+    let plan = plan();
+    let checks = run(&plan, &SEARCH, |trial| Faulty {
+        claims: |claims| Claims {
+            sensitivity: 0.5 * claims.sensitivity,
+            spent: Cost { pure: 0.5 * claims.spent.pure, zcdp: 0.25 * claims.spent.zcdp },
+            ..claims
+        },
+        ..Faulty::new(honest(&plan, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Replay, "distance"));
+    assert_caught(&checks, (Layer::Replay, "pure"));
+    assert_caught(&checks, (Layer::Replay, "zcdp"));
+}
+
+#[test]
+fn noise_used_again_in_the_next_round_is_caught() {
+    /// The same key in every round.
+    struct Stuck(SeededEntropy);
+    impl Entropy for Stuck {
+        fn key(&mut self, learner: LearnerId, _: Round) -> Result<StreamKey, EntropyError> {
+            self.0.key(learner, Round::ZERO)
+        }
+    }
+    let plan = plan();
+    let checks = run(&plan, &QUICK, |trial| {
+        LearnerSubject::new(&plan, ID, Stuck(SeededEntropy::new(trial.number)), trial)
+    });
+    assert_caught(&checks, (Layer::Residuals, "rounds"));
+}
+
+#[test]
+fn noise_shared_by_two_runs_is_caught() {
+    let plan = plan();
+    let checks =
+        run(&plan, &QUICK, |trial| LearnerSubject::new(&plan, ID, SeededEntropy::new(1), trial));
+    assert_caught(&checks, (Layer::Residuals, "trials"));
+}
+
+/// A process that crashes after sending, forgets, and draws again: charged once, answered twice.
+#[test]
+fn a_release_drawn_again_after_a_crash_is_caught() {
+    let plan = plan();
+    let checks = run(&plan, &QUICK, |trial| Faulty {
+        sent: |theta, claims, asked, sent| {
+            if asked < 2 {
+                return sent;
+            }
+            let noise = Perturbation { kind: NoiseKind::Laplace, scale: claims.scale, bound: 1e3 };
+            let mut key = [7; 32];
+            key[..8].copy_from_slice(&claims.round.0.to_le_bytes());
+            let mut again = vec![0.0; theta.len()];
+            perturb(&noise, theta, StreamKey::new(Cipher::Aes256Ctr, key), &mut again).unwrap();
+            again
+        },
+        ..Faulty::new(honest(&plan, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Residuals, "repeat"));
+}
+
+#[test]
+fn values_off_the_public_grid_are_caught() {
+    let plan = plan();
+    let checks = run(&plan, &QUICK, |trial| Faulty {
+        sent: |_, claims, _, mut sent| {
+            sent[5] += 1e-9 * claims.scale;
+            sent
+        },
+        ..Faulty::new(honest(&plan, 1, trial))
+    });
+    assert_eq!(failed(&checks), [(Layer::Residuals, "grid")]);
+}
+
+/// Far too much noise is private, and claims hold; but the tests would see nothing, and must say so.
+#[test]
+fn a_test_that_can_see_nothing_is_dead() {
+    let plan = plan();
+    let mut loud = plan.clone();
+    loud.mechanisms[0].noise.scale.initial *= 50.0;
+    let checks = run(&plan, &RUNS, |trial| Faulty {
+        claims: |claims| Claims { scale: claims.scale / 50.0, ..claims },
+        ..Faulty::new(honest(&loud, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Canaries, "power"));
+    assert_caught(&checks, (Layer::Likelihood, "power"));
+}
