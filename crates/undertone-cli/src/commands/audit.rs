@@ -43,14 +43,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let last = learners - 1;
         return Err(anyhow::anyhow!("--learner {learner}: learners are 0 to {last}").into());
     }
-    let data = (!arguments.no_data)
-        .then(|| stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0)));
+    let data = if arguments.no_data {
+        None
+    } else {
+        let data = stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0));
+        let advise = |error| anyhow::anyhow!("{error}; --no-data audits without the data");
+        Some(data.map_err(advise)?)
+    };
     let options = Options {
         seed: arguments.seed,
         learner: arguments.learner.map(LearnerId),
         effort: Effort::FULL,
     };
-    let report = audit(&plan, data, &options)?;
+    let report = audit(&plan, data.as_ref(), &options)?;
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
@@ -65,9 +70,6 @@ fn print_report(out: &mut impl Write, report: &AuditReport) -> io::Result<()> {
     writeln!(out, "{}: audit of what each learner claims", report.name)?;
     if let Some(seed) = report.seed {
         writeln!(out, "Seed {seed}: NOT PRIVATE, the noise is not the operating system's")?;
-    }
-    if let Some(error) = &report.own_data_error {
-        writeln!(out, "The config's data were not used: {error}")?;
     }
     for audit in &report.audits {
         print_learner(out, audit)?;

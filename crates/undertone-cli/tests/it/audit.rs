@@ -56,12 +56,13 @@ fn an_audit_of_a_sound_config_holds_and_a_seed_repeats_it() {
 }
 
 #[test]
-fn data_that_cannot_be_read_are_left_out_and_named() {
+fn data_that_cannot_be_read_are_an_error_unless_they_are_left_out() {
     let shell = Shell::new();
     let path = small(&shell);
-    let (out, _) = shell.expect(0, &["audit", &path, "--learner", "1"]);
-    assert!(out.contains("The config's data were not used"), "{out}");
-    assert!(out.contains("rows.csv") && out.contains("\nlearner 1\n"), "{out}");
+    let (_, err) = shell.expect(2, &["audit", &path, "--learner", "1"]);
+    assert!(err.contains("rows.csv") && err.contains("--no-data"), "{err}");
+    let (out, _) = shell.expect(0, &["audit", &path, "--learner", "1", "--no-data"]);
+    assert!(out.contains("\nlearner 1\n"), "{out}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub use report::{AuditReport, Check, Layer, LearnerAudit, Verdict};
 pub use subject::{Claims, Facts, LearnerSubject, Subject, Trial};
 
 use crate::plan::Plan;
-use crate::stream::{StreamError, Streams};
+use crate::stream::Streams;
 use undertone::{LearnerId, ReleaseError};
 use undertone_models::Record;
 
@@ -79,18 +79,13 @@ pub struct Options {
 /// When a release fails for another reason than the budget: no entropy, above all.
 pub fn audit(
     plan: &Plan,
-    data: Option<Result<Streams, StreamError>>,
+    data: Option<&Streams>,
     options: &Options,
 ) -> Result<AuditReport, ReleaseError> {
-    let (streams, own_data_error) = match data {
-        Some(Ok(streams)) => (Some(streams), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-        None => (None, None),
-    };
     let mut audits = Vec::new();
     for learners in distinct(plan, options.learner) {
         let id = learners[0];
-        let own = streams.as_ref().map(|streams| own_records(plan, streams, id));
+        let own = data.map(|streams| own_records(plan, streams, id));
         let facts = Facts::new(plan, id, own, options.seed.unwrap_or(0));
         let make =
             |trial: &Trial| LearnerSubject::new(plan, id, trial.entropy(options.seed), trial);
@@ -102,8 +97,7 @@ pub fn audit(
         schema_version: SCHEMA_VERSION,
         name: plan.config.name.clone(),
         seed: options.seed,
-        own_data: streams.is_some(),
-        own_data_error,
+        own_data: data.is_some(),
         passed: audits.iter().all(passes),
         audits,
     })

@@ -105,8 +105,6 @@ pub struct AuditReport {
     pub seed: Option<u64>,
     /// Whether records of the config's data were used. Then the numbers depend on them: keep the report.
     pub own_data: bool,
-    /// Why the data were not used.
-    pub own_data_error: Option<String>,
     /// Whether every check passed.
     pub passed: bool,
     /// One entry for each distinct learner.

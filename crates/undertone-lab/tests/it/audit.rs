@@ -123,9 +123,9 @@ fn an_honest_learner_with_gaussian_noise_passes() {
 #[test]
 fn the_operating_systems_noise_and_the_learners_own_records_pass() {
     let plan = plan();
-    let data = stream::load(&plan.config, std::path::Path::new("."), 1);
+    let data = stream::load(&plan.config, std::path::Path::new("."), 1).unwrap();
     let options = Options { seed: None, learner: None, effort: QUICK };
-    let report = audit(&plan, Some(data), &options).unwrap();
+    let report = audit(&plan, Some(&data), &options).unwrap();
     assert!(report.passed, "{report:#?}");
     assert!(report.own_data);
     // All five learners are alike.
