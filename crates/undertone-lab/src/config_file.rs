@@ -243,7 +243,6 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.data.warmup = Some(config.data.warmup);
     raw.data.batch = Some(config.data.batch);
     raw.data.repeat = Some(config.data.repeat);
-    raw.data.test_fraction = Some(config.data.test_fraction);
     raw.data.centre = Some(config.data.centre);
     raw.data.normalise = Some(config.data.normalise);
     raw.model.ridge = Some(config.model.ridge);

@@ -7,7 +7,7 @@ use crate::entropy::Shuffle;
 use std::path::Path;
 use thiserror::Error;
 use undertone::Loss;
-use undertone::config::Config;
+use undertone::config::{Config, RecordOrder};
 use undertone_models::Record;
 
 /// The name of the data that come with the program.
@@ -140,55 +140,78 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
     if config.data.centre {
         dataset.centre_one_hot();
     }
-    let records = dataset.records;
-    let limits = Bounds {
-        feature_norm: config.bounds.feature_norm,
-        label: is_regression(config).then_some(config.bounds.label),
-        out_of_bounds: config.out_of_bounds,
-        normalise: config.data.normalise,
-    };
-    let (mut scaled, mut refused) = (0, 0);
-    let mut kept = Vec::with_capacity(records.len());
-    for (place, mut record) in records.into_iter().enumerate() {
-        match bounds::apply(&mut record, place + 1, &limits) {
-            Ok(changed) => {
-                // With `normalise` every row is scaled, which says nothing about the bounds.
-                scaled += u64::from(changed && !limits.normalise);
-                kept.push(record);
-            }
-            Err(DataError::Record { fault, .. }) if fault.is_out_of_bounds() => refused += 1,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let records = kept;
+    let records = std::mem::take(&mut dataset.records);
+    let bounded = keep_to_bounds(config, records)?;
+    let file_order = config.data.order == Some(RecordOrder::File);
     let mut order = Shuffle::new(seed);
-    let (train, test) =
-        partition::train_test_split(records.len(), config.data.test_fraction, &mut || {
-            order.next_u64()
-        });
-    let labels: Vec<f64> = train.iter().map(|&place| records[place].label).collect();
+    let count = bounded.records.len();
+    let fraction = config.data.test_fraction.unwrap_or(0.0);
+    let (train, test) = if file_order {
+        partition::train_then_test(count, fraction)
+    } else {
+        partition::train_test_split(count, fraction, &mut || order.next_u64())
+    };
+    let labels: Vec<f64> = train.iter().map(|&place| bounded.records[place].label).collect();
     let learners = config.graph.learners();
-    let parts =
+    let mut parts =
         partition::split(&labels, learners, config.data.partition, &mut || order.next_u64())?;
+    if file_order {
+        // Who holds what stays random; what each holds arrives as it happened.
+        parts.iter_mut().for_each(|part| part.sort_unstable());
+    }
+    // Every record goes to one place, so that it can be moved there: image sets are large.
+    let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
+    let mut take = |place: usize| records[place].take().expect("no two places share a record");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<Record> = part.iter().map(|&place| records[train[place]].clone()).collect();
+        let own: Vec<Record> = part.iter().map(|&place| take(train[place])).collect();
         if !config.data.repeat && config.data.warmup >= own.len() as u64 {
             let needed = config.data.warmup;
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
         }
         learners.push(Stream::new(own, config.data.repeat));
     }
-    let test = test.iter().map(|&place| records[place].clone()).collect();
+    let test = test.into_iter().map(take).collect();
     Ok(Streams {
         name: dataset.name,
         classes: dataset.classes,
         learners,
         test,
-        scaled,
-        refused,
+        scaled: bounded.scaled,
+        refused: bounded.refused,
         order,
     })
+}
+
+/// Records within the bounds, and what became of the others.
+struct Bounded {
+    records: Vec<Record>,
+    scaled: u64,
+    refused: u64,
+}
+
+fn keep_to_bounds(config: &Config, records: Vec<Record>) -> Result<Bounded, StreamError> {
+    let limits = Bounds {
+        feature_norm: config.bounds.feature_norm,
+        label: is_regression(config).then_some(config.bounds.label),
+        out_of_bounds: config.out_of_bounds,
+        normalise: config.data.normalise,
+    };
+    let mut bounded = Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
+    for (place, mut record) in records.into_iter().enumerate() {
+        match bounds::apply(&mut record, place + 1, &limits) {
+            Ok(changed) => {
+                // With `normalise` every row is scaled, which says nothing about the bounds.
+                bounded.scaled += u64::from(changed && !limits.normalise);
+                bounded.records.push(record);
+            }
+            Err(DataError::Record { fault, .. }) if fault.is_out_of_bounds() => {
+                bounded.refused += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bounded)
 }
 
 /// Whether labels are numbers rather than classes.

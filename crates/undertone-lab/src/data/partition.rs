@@ -125,6 +125,19 @@ pub fn train_test_split(
     (train, test)
 }
 
+/// Sets the last of `count` records apart for testing: returns training and test indices.
+///
+/// For records in order of time, where a random share would test on the past.
+///
+/// # Panics
+/// When the fraction is not between 0 and 1.
+#[must_use]
+pub fn train_then_test(count: usize, test_fraction: f64) -> (Vec<usize>, Vec<usize>) {
+    assert!((0.0..=1.0).contains(&test_fraction), "test fraction must be between 0 and 1");
+    let test_from = count - portion(count, test_fraction);
+    ((0..test_from).collect(), (test_from..count).collect())
+}
+
 /// The records of each class present.
 fn classes(labels: &[f64]) -> Result<BTreeMap<usize, Vec<usize>>, PartitionError> {
     let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -7,6 +7,7 @@ mod budgets;
 mod planner;
 mod runs;
 mod sensitivity;
+mod streams;
 mod tidy;
 
 use std::path::Path;

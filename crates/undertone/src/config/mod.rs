@@ -71,7 +71,7 @@ pub struct Config {
 /// Where records come from and how they are dealt out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataPlan {
-    /// `mushrooms`, or the path of a file.
+    /// The name of a known data set, or the path of a file.
     pub source: String,
     /// The file's format, or its extension decides.
     pub format: Option<String>,
@@ -91,8 +91,10 @@ pub struct DataPlan {
     pub normalise: bool,
     /// How records are dealt out among the learners.
     pub partition: Partition,
-    /// The share of records kept for testing.
-    pub test_fraction: f64,
+    /// The order in which records arrive; `None` leaves it to the data set.
+    pub order: Option<RecordOrder>,
+    /// The share of records kept for testing; `None` keeps those the data set has set apart.
+    pub test_fraction: Option<f64>,
     /// Records collected before round 0.
     pub warmup: u64,
     /// Records that arrive in each round.
@@ -118,6 +120,15 @@ pub enum Partition {
         /// The share.
         share: f64,
     },
+}
+
+/// The order in which a learner's records arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordOrder {
+    /// At random; test records are drawn at random too.
+    Shuffled,
+    /// As in the file; test records are its last.
+    File,
 }
 
 /// What happens to a record outside the bounds.

@@ -66,6 +66,7 @@ pub struct RawData {
     pub partition: Option<String>,
     pub alpha: Option<f64>,
     pub share: Option<f64>,
+    pub order: Option<String>,
     pub test_fraction: Option<f64>,
     pub warmup: Option<u64>,
     pub batch: Option<u64>,

@@ -5,7 +5,7 @@ use super::model::{model, parameters};
 use super::network::network;
 use super::{
     Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawMemory,
-    RawNoise, RawPrivacy, RawSchedule,
+    RawNoise, RawPrivacy, RawSchedule, RecordOrder,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::noise::{NoiseKind, Perturbation};
@@ -102,7 +102,7 @@ fn bounds(raw: &RawBounds, model: &ModelSpec, domain: &Domain, faults: &mut Faul
 
 fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
     let source = raw.source.clone().unwrap_or_else(|| {
-        faults.missing("data.source", "\"mushrooms\" or the path of a file");
+        faults.missing("data.source", "the name of a data set or the path of a file");
         String::new()
     });
     if source == "mushrooms" {
@@ -161,11 +161,13 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         centre: raw.centre.unwrap_or(false),
         normalise: raw.normalise.unwrap_or(false),
         partition,
-        test_fraction: faults.number(
-            "data.test_fraction",
-            Some(raw.test_fraction.unwrap_or(0.0)),
-            &FRACTION,
-        ),
+        order: raw.order.as_deref().map(|order| {
+            let choices = [("shuffled", RecordOrder::Shuffled), ("file", RecordOrder::File)];
+            faults.word("data.order", Some(order), &choices)
+        }),
+        test_fraction: raw
+            .test_fraction
+            .map(|fraction| faults.number("data.test_fraction", Some(fraction), &FRACTION)),
         warmup: warmup.min(1_000_000_000),
         batch: batch.clamp(1, 1_000_000_000),
         repeat: raw.repeat.unwrap_or(false),

@@ -1,0 +1,68 @@
+//! The order in which records arrive, and where they are looked for.
+
+use crate::preset;
+use std::path::Path;
+use undertone_lab::stream::{self, Streams};
+
+/// Sixty records whose only feature says when they happened.
+fn timed_csv(folder: &Path) -> String {
+    let mut text = String::from("time,label\n");
+    for time in 0..60 {
+        text.push_str(&format!("{},{}\n", f64::from(time) / 60.0, time % 2));
+    }
+    let path = folder.join("timed.csv");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn load(source: &str, order: Option<&str>) -> Streams {
+    let loaded = preset("mushrooms", |raw| {
+        raw.data.source = Some(source.into());
+        raw.data.order = order.map(Into::into);
+        raw.data.partition = Some("iid".into());
+        raw.data.test_fraction = Some(0.25);
+        raw.data.warmup = Some(0);
+        raw.data.normalise = None;
+        raw.data.centre = None;
+        raw.bounds.feature_norm = Some(1.0);
+        raw.model.features = Some(1);
+    });
+    stream::load(&loaded.config, Path::new("."), 5).unwrap()
+}
+
+fn times(records: &[undertone_models::Record]) -> Vec<f64> {
+    records.iter().map(|record| record.features.entries().map(|(_, value)| value).sum()).collect()
+}
+
+fn increase(times: &[f64]) -> bool {
+    times.is_sorted_by(|earlier, later| earlier < later)
+}
+
+#[test]
+fn records_in_the_order_of_the_file_arrive_in_time_and_are_tested_on_the_last() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = timed_csv(scratch.path());
+    let mut streams = load(&source, Some("file"));
+    let test = times(&streams.test);
+    assert_eq!(test.len(), 15);
+    assert!(increase(&test) && test[0] > 44.5 / 60.0);
+    for stream in &mut streams.learners {
+        let own = times(&stream.next(100));
+        assert_eq!(own.len(), 9);
+        assert!(increase(&own) && own[8] < test[0]);
+    }
+    // Control: shuffled records are not in order, and are tested on any time.
+    for order in [None, Some("shuffled")] {
+        let mut shuffled = load(&source, order);
+        assert!(!increase(&times(&shuffled.learners[0].next(100))));
+        assert!(times(&shuffled.test)[0] < 44.5 / 60.0);
+    }
+}
+
+#[test]
+fn an_order_that_is_not_known_is_a_fault() {
+    let mut loaded = preset("mushrooms", |_| ());
+    loaded.raw.data.order = Some("time".into());
+    let faults = undertone::config::Config::try_from(&loaded.raw).unwrap_err().to_string();
+    assert!(faults.contains("data.order = \"time\": must be one of shuffled, file"), "{faults}");
+}
