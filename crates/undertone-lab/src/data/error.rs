@@ -165,6 +165,18 @@ pub enum FileFault {
     /// The Parquet file does not keep to its format.
     #[error("not a Parquet file, or damaged")]
     DamagedParquet,
+    /// The IDX file does not keep to its format.
+    #[error("not an IDX file of images or labels, or damaged: {reason}")]
+    DamagedIdx {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The batch does not keep to the format of CIFAR-10.
+    #[error("not a CIFAR-10 batch, or damaged: {reason}")]
+    DamagedCifar {
+        /// What is wrong.
+        reason: &'static str,
+    },
 }
 
 /// What is wrong with one record.

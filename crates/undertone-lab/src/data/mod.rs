@@ -1,6 +1,7 @@
 //! Datasets: loading them, bounding them, and sharing them out among learners.
 //!
-//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files; [`mushrooms`] is built in. Then
+//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files, [`idx`] and [`cifar`] read images, and
+//! [`mushrooms`] is built in. Then
 //! [`bounds`] makes every record keep to the norm the privacy accounting relies on, and
 //! [`partition`] says which learner holds which records.
 //!
@@ -26,8 +27,10 @@ use flate2::read::MultiGzDecoder;
 use undertone_models::{Features, Record};
 
 pub mod bounds;
+pub mod cifar;
 pub mod csv;
 mod error;
+pub mod idx;
 mod labels;
 pub mod libsvm;
 mod line_guard;
