@@ -1,11 +1,12 @@
 //! Datasets, in-process runs, metrics and reports for Undertone.
 //!
 //! Read [`simulate`](simulate()) first: it is the plain loop over a round. [`Plan`] is what follows
-//! from a config before any record is seen, [`stream`] is where records come from. [`audit`] tries to
-//! break what the accountant claims.
+//! from a config before any record is seen, [`stream`] is where records come from, [`catalogue`] gets
+//! data sets by name. [`audit`] tries to break what the accountant claims.
 
 pub mod audit;
 pub mod budget;
+pub mod catalogue;
 pub mod config_file;
 pub mod data;
 mod entropy;

@@ -4,6 +4,7 @@
 
 mod audit;
 mod budgets;
+mod catalogue;
 mod planner;
 mod runs;
 mod sensitivity;

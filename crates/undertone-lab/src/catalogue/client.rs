@@ -1,0 +1,69 @@
+//! Asking the machine's own package clients for a package.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::GetError;
+use super::recipe::{Package, Recipe};
+
+/// How many of a client's last lines are passed on.
+const LINES_PASSED_ON: usize = 6;
+
+/// What clients say when there is no network.
+const OFFLINE: [&str; 13] = [
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ENETUNREACH",
+    "ETIMEDOUT",
+    "Temporary failure",
+    "Name or service not known",
+    "Could not resolve",
+    "Could not connect",
+    "Unable to connect",
+    "Network is unreachable",
+    "Connection refused",
+    "NewConnectionError",
+];
+
+/// Runs the client in a folder; afterwards the package lies there.
+///
+/// # Errors
+/// When the client is not installed or fails.
+pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), GetError> {
+    for program in package.client.programs() {
+        let run = Command::new(program)
+            .args(package.arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output();
+        match run {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => return Err(failed(recipe, package, &output)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(source) => return Err(GetError::Io { path: PathBuf::from(program), source }),
+        }
+    }
+    Err(GetError::ClientMissing {
+        client: package.client.programs()[0],
+        package: package.name(),
+        name: recipe.name,
+    })
+}
+
+fn failed(recipe: &Recipe, package: &Package, output: &Output) -> GetError {
+    let words = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES_PASSED_ON)..];
+    GetError::ClientFailed {
+        command: package.command(),
+        name: recipe.name,
+        offline: OFFLINE.iter().any(|sign| words.contains(sign)),
+        said: if last.is_empty() {
+            format!("nothing ({})", output.status)
+        } else {
+            last.join("\n")
+        },
+    }
+}
