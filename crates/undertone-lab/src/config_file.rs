@@ -1,10 +1,10 @@
 //! Configs from TOML files and presets.
 
-use crate::stream::EMBEDDED;
+use crate::stream::{DataSource, find_source, record_order};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
+use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges, RecordOrder};
 
 /// A preset by name, with its starter file.
 const PRESETS: [(&str, &str); 2] = [
@@ -247,12 +247,7 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.data.normalise = Some(config.data.normalise);
     raw.model.ridge = Some(config.model.ridge);
     raw.model.lasso = Some(config.model.lasso);
-    if config.data.source != EMBEDDED {
-        // The run folder is elsewhere, so a relative path would no longer lead to the data.
-        let path = loaded.folder.join(&config.data.source);
-        let path = std::fs::canonicalize(&path).unwrap_or(path);
-        raw.data.source = Some(path.display().to_string());
-    }
+    spell_out_source(loaded, &mut raw);
     if let MemoryKind::Anchored { tolerance } = config.memory {
         raw.memory.tolerance_exponent = Some(-tolerance.exponent);
     }
@@ -271,4 +266,28 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
         scales => OneOrEach::Each(scales.to_vec()),
     });
     raw
+}
+
+/// Makes the data the same wherever the config is read from: paths, order and test records.
+fn spell_out_source(loaded: &LoadedConfig, raw: &mut RawConfig) {
+    let (in_time_order, own_test_rows) = match find_source(&loaded.config, &loaded.folder) {
+        Ok(DataSource::Known(recipe)) => (recipe.in_time_order, recipe.test_rows),
+        Ok(DataSource::File(path)) => {
+            // The run folder is elsewhere, so a relative path would no longer lead to the data.
+            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            raw.data.source = Some(path.display().to_string());
+            (false, 0)
+        }
+        // A run has found its data; without one there is nothing to spell out.
+        Err(_) => (false, 0),
+    };
+    let order = match record_order(&loaded.config, in_time_order) {
+        RecordOrder::Shuffled => "shuffled",
+        RecordOrder::File => "file",
+    };
+    raw.data.order = Some(order.to_string());
+    // Without a fraction the data set's own test records are used, where it has any.
+    if own_test_rows == 0 {
+        raw.data.test_fraction.get_or_insert(0.0);
+    }
 }

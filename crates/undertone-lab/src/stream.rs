@@ -1,10 +1,12 @@
 //! The private stream of each learner: loaded, bounded, dealt out, and drawn in order.
 
+use crate::catalogue::recipe::{Layout, Recipe};
+use crate::catalogue::{self, Cache, GetError, LoadError};
 use crate::data::bounds::{self, Bounds};
 use crate::data::partition::{self, PartitionError};
 use crate::data::{self, DataError, Dataset, LoadOptions, Task};
 use crate::entropy::Shuffle;
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use thiserror::Error;
 use undertone::Loss;
 use undertone::config::{Config, RecordOrder};
@@ -71,6 +73,29 @@ pub enum StreamError {
         /// What the config says.
         name: String,
     },
+    /// The source is neither a file nor the name of a data set.
+    #[error(
+        "data.source = \"{name}\": there is no such file, and no data set of that name; there are: {}",
+        catalogue::names().join(", ")
+    )]
+    UnknownSource {
+        /// What the config says.
+        name: String,
+    },
+    /// A data set cannot be read from the cache.
+    #[error("data.source: {0}")]
+    Catalogue(#[from] LoadError),
+    /// There is no cache.
+    #[error("data.source: {0}")]
+    Cache(#[from] GetError),
+    /// A key says what the data set says itself.
+    #[error("data.{key}: has no meaning with the data set {name}; remove it")]
+    UnusedKey {
+        /// Which key.
+        key: &'static str,
+        /// Which set.
+        name: &'static str,
+    },
     /// A learner has too few records.
     #[error("learner {learner} has {found} records, and the warm-up of {needed} leaves none")]
     WarmupTooLong {
@@ -130,26 +155,98 @@ impl Stream {
     }
 }
 
-/// Loads, bounds and deals out the records of a config.
+/// Loads, bounds and deals out the records of a config; data sets come from the usual cache.
 ///
 /// # Errors
 /// When the data cannot be read, do not fit the config or cannot be dealt out.
 pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, StreamError> {
-    let mut dataset = load_dataset(config, folder)?;
-    check_shape(config, &dataset)?;
+    let mut source = match find_source(config, folder)? {
+        DataSource::File(path) => Source::unordered(data::load(&path, &load_options(config)?)?),
+        DataSource::Known(recipe) => {
+            refuse_unused_keys(config, recipe)?;
+            // The built-in set needs no cache, so that it needs no home folder either.
+            let dataset = if recipe.name == EMBEDDED {
+                data::mushrooms::dataset()
+            } else {
+                catalogue::load(recipe, &Cache::from_environment()?, &load_options(config)?)?
+            };
+            Source { dataset, test_rows: recipe.test_rows, in_time_order: recipe.in_time_order }
+        }
+    };
+    check_shape(config, &source.dataset)?;
     if config.data.centre {
-        dataset.centre_one_hot();
+        source.dataset.centre_one_hot();
     }
-    let records = std::mem::take(&mut dataset.records);
-    let bounded = keep_to_bounds(config, records)?;
-    let file_order = config.data.order == Some(RecordOrder::File);
+    deal(config, source, seed)
+}
+
+/// Where a config's records are.
+pub(crate) enum DataSource {
+    /// In a file.
+    File(PathBuf),
+    /// In the cache, or built in.
+    Known(&'static Recipe),
+}
+
+/// A name with a separator, or of a file that exists, is a path; then come the known data sets.
+pub(crate) fn find_source(config: &Config, folder: &Path) -> Result<DataSource, StreamError> {
+    let name = config.data.source.as_str();
+    let path = folder.join(name);
+    if name == EMBEDDED || !(name.contains(['/', MAIN_SEPARATOR]) || path.is_file()) {
+        if let Some(recipe) = catalogue::find(name) {
+            return Ok(DataSource::Known(recipe));
+        }
+        // With the ending of a file it was meant as one, and loading it says what is missing.
+        if data::Format::from_path(&path).is_none() && config.data.format.is_none() {
+            return Err(StreamError::UnknownSource { name: name.to_string() });
+        }
+    }
+    Ok(DataSource::File(path))
+}
+
+/// Records with what is known about their order.
+struct Source {
+    dataset: Dataset,
+    /// How many of the last records are for testing.
+    test_rows: usize,
+    in_time_order: bool,
+}
+
+impl Source {
+    /// Records about whose order nothing is known.
+    fn unordered(dataset: Dataset) -> Source {
+        Source { dataset, test_rows: 0, in_time_order: false }
+    }
+}
+
+/// The order in which records arrive: the config's, else the data set's own.
+pub(crate) fn record_order(config: &Config, in_time_order: bool) -> RecordOrder {
+    let own = if in_time_order { RecordOrder::File } else { RecordOrder::Shuffled };
+    config.data.order.unwrap_or(own)
+}
+
+/// Bounds the records and deals them out.
+fn deal(config: &Config, source: Source, seed: u64) -> Result<Streams, StreamError> {
+    let Source { mut dataset, test_rows, in_time_order } = source;
+    let mut records = std::mem::take(&mut dataset.records);
+    let own_test = records.split_off(records.len() - test_rows.min(records.len()));
+    let mut bounded = keep_to_bounds(config, records)?;
+    let train_count = bounded.records.len();
+    let own_test = keep_to_bounds(config, own_test)?;
+    bounded.records.extend(own_test.records);
+    bounded.scaled += own_test.scaled;
+    bounded.refused += own_test.refused;
+
+    let file_order = record_order(config, in_time_order) == RecordOrder::File;
     let mut order = Shuffle::new(seed);
     let count = bounded.records.len();
-    let fraction = config.data.test_fraction.unwrap_or(0.0);
-    let (train, test) = if file_order {
-        partition::train_then_test(count, fraction)
-    } else {
-        partition::train_test_split(count, fraction, &mut || order.next_u64())
+    let (train, test) = match config.data.test_fraction {
+        None if test_rows > 0 => ((0..train_count).collect(), (train_count..count).collect()),
+        Some(fraction) if file_order => partition::train_then_test(count, fraction),
+        fraction => {
+            let fraction = fraction.unwrap_or(0.0);
+            partition::train_test_split(count, fraction, &mut || order.next_u64())
+        }
     };
     let labels: Vec<f64> = train.iter().map(|&place| bounded.records[place].label).collect();
     let learners = config.graph.learners();
@@ -223,10 +320,7 @@ pub fn is_regression(config: &Config) -> bool {
     }
 }
 
-fn load_dataset(config: &Config, folder: &Path) -> Result<Dataset, StreamError> {
-    if config.data.source == EMBEDDED {
-        return Ok(data::mushrooms::dataset());
-    }
+fn load_options(config: &Config) -> Result<LoadOptions, StreamError> {
     let task = if is_regression(config) { Task::Regression } else { Task::Classification };
     let format = match &config.data.format {
         None => None,
@@ -235,7 +329,7 @@ fn load_dataset(config: &Config, folder: &Path) -> Result<Dataset, StreamError> 
                 .ok_or_else(|| StreamError::Format { name: name.clone() })?,
         ),
     };
-    let options = LoadOptions {
+    Ok(LoadOptions {
         format,
         label: config.data.label.clone(),
         classes: config.data.classes.clone(),
@@ -244,8 +338,24 @@ fn load_dataset(config: &Config, folder: &Path) -> Result<Dataset, StreamError> 
         dimension: None,
         intercept: config.data.intercept,
         ..LoadOptions::new(task)
-    };
-    Ok(data::load(&folder.join(&config.data.source), &options)?)
+    })
+}
+
+/// A key that is not used must not look as if it were.
+fn refuse_unused_keys(config: &Config, recipe: &Recipe) -> Result<(), StreamError> {
+    let data = &config.data;
+    let is_table = matches!(recipe.layout, Layout::Table(_));
+    let unused = [
+        ("format", data.format.is_some()),
+        ("label", data.label.is_some()),
+        ("classes", data.classes.is_some() && !is_table),
+        ("categorical", data.categorical.is_some() && !is_table),
+        ("drop", !data.drop.is_empty() && !is_table),
+    ];
+    match unused.into_iter().find(|&(_, given)| given) {
+        Some((key, _)) => Err(StreamError::UnusedKey { key, name: recipe.name }),
+        None => Ok(()),
+    }
 }
 
 fn check_shape(config: &Config, dataset: &Dataset) -> Result<(), StreamError> {
@@ -260,4 +370,66 @@ fn check_shape(config: &Config, dataset: &Dataset) -> Result<(), StreamError> {
     };
     let found = dataset.classes.as_ref().map_or(0, Vec::len);
     if found == expected { Ok(()) } else { Err(StreamError::Classes { expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config_file::load_preset_with;
+    use undertone_models::Features;
+
+    /// Twenty records, numbered, the last five of which are for testing.
+    fn source(in_time_order: bool) -> Source {
+        let record = |number: u8| Record {
+            features: Features::Dense([f64::from(number) / 20.0].into()),
+            label: f64::from(number % 2),
+        };
+        let dataset = Dataset {
+            name: "numbered".into(),
+            dimension: 1,
+            classes: Some(vec!["even".into(), "odd".into()]),
+            records: (0..20).map(record).collect(),
+            feature_names: vec!["number".into()],
+            one_hot: Vec::new(),
+        };
+        Source { dataset, test_rows: 5, in_time_order }
+    }
+
+    fn numbers(records: &[Record]) -> Vec<f64> {
+        records.iter().map(|record| (20.0 * record.features.norm()).round()).collect()
+    }
+
+    fn dealt(in_time_order: bool, test_fraction: Option<f64>) -> Streams {
+        let loaded = load_preset_with("mushrooms", |raw| {
+            raw.data.partition = Some("iid".into());
+            raw.data.test_fraction = test_fraction;
+            raw.data.warmup = Some(0);
+            raw.data.normalise = None;
+            raw.model.features = Some(1);
+        });
+        deal(&loaded.unwrap().config, source(in_time_order), 3).unwrap()
+    }
+
+    #[test]
+    fn records_set_apart_by_the_makers_of_a_set_are_the_test_records() {
+        let streams = dealt(false, None);
+        assert_eq!(numbers(&streams.test), [15.0, 16.0, 17.0, 18.0, 19.0]);
+        assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 15);
+        // A fraction says otherwise: then all records are one pool.
+        let streams = dealt(false, Some(0.1));
+        assert_eq!(streams.test.len(), 2);
+        assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 18);
+    }
+
+    #[test]
+    fn a_set_in_order_of_time_keeps_it_without_being_told() {
+        let mut streams = dealt(true, Some(0.1));
+        assert_eq!(numbers(&streams.test), [18.0, 19.0]);
+        for stream in &mut streams.learners {
+            assert!(numbers(&stream.next(20)).is_sorted());
+        }
+        let mut shuffled = dealt(false, Some(0.1));
+        let sorted = |stream: &mut Stream| numbers(&stream.next(20)).is_sorted();
+        assert!(!shuffled.learners.iter_mut().all(sorted));
+    }
 }

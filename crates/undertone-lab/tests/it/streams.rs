@@ -66,3 +66,33 @@ fn an_order_that_is_not_known_is_a_fault() {
     let faults = undertone::config::Config::try_from(&loaded.raw).unwrap_err().to_string();
     assert!(faults.contains("data.order = \"time\": must be one of shuffled, file"), "{faults}");
 }
+
+/// What loading from a source says, with no data set of that name in the cache.
+fn refused(change: impl FnOnce(&mut undertone::config::RawConfig)) -> String {
+    let loaded = preset("mushrooms", change);
+    stream::load(&loaded.config, Path::new("."), 0).unwrap_err().to_string()
+}
+
+#[test]
+fn a_source_that_is_neither_a_file_nor_a_known_set_is_said_to_be_neither() {
+    let text = refused(|raw| raw.data.source = Some("electricty".into()));
+    assert!(text.contains("no such file, and no data set of that name"), "{text}");
+    assert!(text.contains("electricity"), "{text}");
+    // With a separator it is a path, whatever it is called.
+    let text = refused(|raw| raw.data.source = Some("./electricity".into()));
+    assert!(text.contains("electricity: no such file"), "{text}");
+}
+
+#[test]
+fn keys_that_a_known_set_answers_itself_are_refused() {
+    let text = refused(|raw| {
+        raw.data.source = Some("electricity".into());
+        raw.data.label = Some("target".into());
+    });
+    assert!(text.contains("data.label: has no meaning with the data set electricity"), "{text}");
+    let text = refused(|raw| {
+        raw.data.source = Some("mnist".into());
+        raw.data.drop = Some(vec!["pixel1".into()]);
+    });
+    assert!(text.contains("data.drop"), "{text}");
+}
