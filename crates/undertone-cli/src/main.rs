@@ -24,6 +24,7 @@ const EXIT_CODES: &str =
 enum Command {
     Simulate(commands::simulate::Arguments),
     Budget(commands::budget::Arguments),
+    Data(commands::data::Arguments),
     Doctor(commands::doctor::Arguments),
     Plan(commands::plan::Arguments),
     Audit(commands::audit::Arguments),
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::Budget(arguments) => commands::budget::run(&arguments),
+        Command::Data(arguments) => commands::data::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Plan(arguments) => commands::plan::run(&arguments),
         Command::Audit(arguments) => commands::audit::run(&arguments),
