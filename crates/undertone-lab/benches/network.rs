@@ -44,6 +44,7 @@ impl Network {
             degree: 1,
             ridge: 1e-3,
             lasso: 0.0,
+            clip: f64::INFINITY,
         };
         let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
         let model = Arc::new(Model::new(spec, bounds).unwrap());

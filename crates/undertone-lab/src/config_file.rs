@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::MemoryKind;
 use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
+use undertone::privacy::Rule;
 
 /// A preset by name, with its starter file.
-const PRESETS: [(&str, &str); 2] = [
+const PRESETS: [(&str, &str); 3] = [
     ("mushrooms", include_str!("../presets/mushrooms.toml")),
+    ("shielded-mushrooms", include_str!("../presets/shielded-mushrooms.toml")),
     ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
 ];
 
@@ -263,7 +265,12 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
-    raw.privacy.rule.get_or_insert_with(|| "tight".into());
+    if let Rule::Shielded { interval } = config.rule {
+        raw.schedule.interval = Some(interval);
+    } else {
+        raw.privacy.rule.get_or_insert_with(|| "tight".into());
+        raw.method.get_or_insert_with(|| "algorithm1".into());
+    }
     raw.noise.calibrate = None;
     raw.noise.scale = Some(match scales {
         [first, rest @ ..] if rest.iter().all(|scale| scale.to_bits() == first.to_bits()) => {

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{
@@ -146,8 +147,10 @@ pub fn simulate(
     let rows_max = if large { rows_max.min(ROWS_OF_LARGE_MAX) } else { rows_max };
     let stride = config.rounds.div_ceil(rows_max);
     let measured = measured_learners(config.graph.learners());
+    // Learners may clip gradients; they are measured by the loss itself.
+    let model = Arc::new(plan.model.unclipped());
     let mut evaluator = Evaluator::new(
-        &plan.model,
+        &model,
         config.domain,
         if large { 1 } else { measured.len() },
         &streams.test,

@@ -1,9 +1,11 @@
 //! One learner and its round: `observe`, `release`, `absorb`. This is Algorithm 1 of the paper.
+//!
+//! A learner whose [`Rule`] is another differs in what it perturbs: `shielded.rs`.
 
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
 use crate::noise::{Entropy, EntropyError, NoiseError, perturb};
-use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
+use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
 use crate::release::Release;
 use crate::{LearnerId, Round};
 use std::fmt;
@@ -82,12 +84,12 @@ pub struct Learner<M> {
     neighbours: Vec<(LearnerId, f64)>,
     domain: Domain,
     lasso: f64,
-    accountant: Accountant,
-    memory: M,
-    /// Private: leaves only through `release`, noised.
-    theta: Vec<f64>,
-    /// Room for the gradient and the update, kept to avoid allocation in every round.
-    update: Vec<f64>,
+    pub(crate) accountant: Accountant,
+    pub(crate) memory: M,
+    /// Private: leaves only through `release`, noised. (A shielded learner's is public.)
+    pub(crate) theta: Vec<f64>,
+    /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
+    pub(crate) update: Vec<f64>,
     released: bool,
     ledger: Ledger,
     receipt: Option<Receipt>,
@@ -263,14 +265,22 @@ impl<M: Memory> Learner<M> {
     /// When called twice in a round: a release is drawn once, ever.
     pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         assert!(!self.released, "a round has one release");
-        let round = self.round();
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
+        let release = match self.accountant.mechanism().rule {
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.perturb_parameters(entropy)?,
+            Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
+        };
+        self.released = true;
+        Ok(release)
+    }
+
+    fn perturb_parameters(&self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
+        let round = self.round();
         let perturbation = self.accountant.mechanism().perturbation(round);
         let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
         let key = entropy.key(self.id, round)?;
         let grid = perturb(&perturbation, &self.theta, key, &mut values)?;
-        self.released = true;
         Ok(Release::new(self.id, round, grid, values))
     }
 
@@ -285,14 +295,40 @@ impl<M: Memory> Learner<M> {
     pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
         assert!(self.released, "release comes before absorb");
         let round = self.round();
-        let schedule = self.accountant.mechanism().schedule;
-        // lambda: step, gamma: coupling (paper map, row 4)
-        let (lambda, gamma) = (schedule.step.at(round), schedule.coupling.at(round));
+        let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
+            Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
+        };
+        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
+        let records = self.memory.records();
+        let terms = RoundTerms { round, weight_heard, records };
+        self.accountant.advance(&terms);
+        self.ledger.advance(&terms);
+        self.released = false;
+        let missing = self.neighbours.len() - heard_count;
+        RoundReport { round, heard: heard_count, missing, weight_heard, records }
+    }
+
+    /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
+    fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        // lambda: step (paper map, row 4)
+        let lambda = self.accountant.mechanism().schedule.step.at(round);
         self.memory.gradient(round, &self.theta, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
         }
-        // θ stays as it was until the whole update is known, and neighbours are added in id order.
+        let (weight_heard, heard_count) = self.add_pulls(heard);
+        self.apply_update(lambda);
+        (weight_heard, heard_count)
+    }
+
+    /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.
+    pub(crate) fn add_pulls(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        // gamma: coupling (paper map, row 4)
+        let gamma = self.accountant.mechanism().schedule.coupling.at(round);
         let mut weight_heard = 0.0;
         let mut heard_count = 0;
         for &(neighbour, weight) in &self.neighbours {
@@ -311,7 +347,11 @@ impl<M: Memory> Learner<M> {
             weight_heard += weight;
             heard_count += 1;
         }
-        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        (weight_heard, heard_count)
+    }
+
+    /// Adds the update to θ, then the proximal step of the lasso, then the projection onto Θ.
+    pub(crate) fn apply_update(&mut self, lambda: f64) {
         for (value, change) in self.theta.iter_mut().zip(&self.update) {
             *value += change;
         }
@@ -319,14 +359,6 @@ impl<M: Memory> Learner<M> {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }
         self.domain.project(&mut self.theta);
-        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
-        let records = self.memory.records();
-        let terms = RoundTerms { round, weight_heard, records };
-        self.accountant.advance(&terms);
-        self.ledger.advance(&terms);
-        self.released = false;
-        let missing = self.neighbours.len() - heard_count;
-        RoundReport { round, heard: heard_count, missing, weight_heard, records }
     }
 }
 

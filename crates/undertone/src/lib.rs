@@ -12,6 +12,7 @@ pub mod planner;
 pub mod privacy;
 mod release;
 mod schedule;
+mod shielded;
 mod units;
 
 pub use domain::Domain;

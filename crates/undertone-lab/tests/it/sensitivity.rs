@@ -21,12 +21,20 @@ struct Case {
     memory: MemoryKind,
     domain: Domain,
     step: f64,
+    clip: f64,
 }
 
 fn cases() -> Vec<Case> {
     let ball = Domain::Ball { radius: 2.0 };
-    let case =
-        |loss, memory| Case { loss, ridge: 0.01, lasso: 0.0, memory, domain: ball, step: 1.0 };
+    let case = |loss, memory| Case {
+        loss,
+        ridge: 0.01,
+        lasso: 0.0,
+        memory,
+        domain: ball,
+        step: 1.0,
+        clip: f64::INFINITY,
+    };
     let tolerance = PowerLaw::decaying(0.01, 0.5);
     vec![
         case(Loss::Logistic, MemoryKind::Exact),
@@ -35,6 +43,8 @@ fn cases() -> Vec<Case> {
         case(Loss::Squared, MemoryKind::Moments),
         Case { lasso: 0.05, ..case(Loss::Squared, MemoryKind::Moments) },
         case(Loss::Huber { threshold: 0.5 }, MemoryKind::Exact),
+        Case { clip: 0.1, ..case(Loss::Logistic, MemoryKind::Exact) },
+        Case { clip: 0.5, ..case(Loss::Squared, MemoryKind::Exact) },
         // A step so long that the recursion expands.
         Case { step: 12.0, ..case(Loss::Logistic, MemoryKind::Exact) },
         Case {
@@ -75,6 +85,7 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
         degree: 1,
         ridge: case.ridge,
         lasso: case.lasso,
+        clip: case.clip,
     };
     let bounds =
         DataBounds { feature_norm: 1.0, label: 1.0, radius: case.domain.radius(DIMENSION) };

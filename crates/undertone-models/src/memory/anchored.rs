@@ -111,6 +111,7 @@ impl Anchored {
 /// Refuses models without a bounded third derivative, and gives the bound for the others.
 pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f64), MemoryError> {
     super::admit_second_moments("anchored", model)?;
+    super::admit_unclipped("anchored", model)?;
     let PowerLaw { initial, exponent } = tolerance;
     if !(initial > 0.0 && initial.is_finite() && exponent.is_finite()) {
         return Err(MemoryError::Tolerance { initial, exponent });

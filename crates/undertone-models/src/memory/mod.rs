@@ -167,6 +167,12 @@ pub enum MemoryError {
         /// What to use instead.
         instead: &'static str,
     },
+    /// Only gradients summed one by one can be clipped one by one.
+    #[error("memory {memory} cannot clip record gradients; drop model.clip or use exact")]
+    Clipped {
+        /// Which memory.
+        memory: &'static str,
+    },
     /// Expanded records always have more than one non-zero feature.
     #[error("memory recursive does not hold for features expanded to degree {degree}; use moments")]
     Expanded {
@@ -211,6 +217,11 @@ pub enum MemoryError {
         /// The exponent of t + 1.
         exponent: f64,
     },
+}
+
+/// Refuses models with clipped gradients.
+fn admit_unclipped(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
+    if model.spec().clip.is_finite() { Err(MemoryError::Clipped { memory }) } else { Ok(()) }
 }
 
 fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryError {

@@ -47,6 +47,7 @@ impl Moments {
 /// Refuses models whose gradient is not linear in θ.
 pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
     super::admit_second_moments("moments", model)?;
+    super::admit_unclipped("moments", model)?;
     match model.spec().loss {
         Loss::Squared => Ok(()),
         loss @ (Loss::Power { .. } | Loss::Logistic) => {

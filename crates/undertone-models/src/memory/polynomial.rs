@@ -62,6 +62,7 @@ impl Polynomial {
 
 /// Refuses models it does not hold for, and fits the link for the others.
 pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> {
+    super::admit_unclipped("polynomial", model)?;
     match model.spec().loss {
         Loss::Logistic => {}
         loss @ Loss::Squared => return Err(refuse("polynomial", loss, "moments")),

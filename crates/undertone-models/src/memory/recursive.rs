@@ -69,6 +69,7 @@ impl Recursive {
 
 /// The degree of the loss, which is the number of nodes its derivative needs.
 pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
+    super::admit_unclipped("recursive", model)?;
     let degree = model.spec().degree;
     match model.spec().loss {
         Loss::Squared | Loss::Power { .. } if degree > 1 => Err(MemoryError::Expanded { degree }),

@@ -6,6 +6,7 @@
 use super::digits::{down, exact, short, up};
 use super::{Config, Numbers};
 use crate::noise::NoiseKind;
+use crate::privacy::Rule;
 use crate::{Domain, MemoryKind};
 use serde::Serialize;
 use std::fmt;
@@ -53,6 +54,10 @@ impl Condition {
 /// Theorems 3 and 4 allow any λ0 and γ0, so the constants of Theorems 1 and 2 are not asked for.
 #[must_use]
 pub fn conditions(config: &Config) -> Vec<Condition> {
+    // The theorems speak of Algorithm 1 only.
+    if let Rule::Shielded { .. } = config.rule {
+        return Vec::new();
+    }
     let numbers = Numbers::of(config);
     let mut list = vec![
         smallest_eigenvalue(config, &numbers),

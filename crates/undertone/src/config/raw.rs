@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct RawConfig {
     pub name: Option<String>,
+    pub method: Option<String>,
     pub rounds: Option<u64>,
     pub unproven: Option<bool>,
     pub network: RawNetwork,
@@ -94,6 +95,7 @@ pub struct RawModel {
     pub threshold: Option<f64>,
     pub ridge: Option<f64>,
     pub lasso: Option<f64>,
+    pub clip: Option<f64>,
 }
 
 /// `[parameters]`: the set Θ.
@@ -129,6 +131,7 @@ pub struct RawSchedule {
     pub step_exponent: Option<f64>,
     pub coupling: Option<f64>,
     pub coupling_exponent: Option<f64>,
+    pub interval: Option<u64>,
 }
 
 /// `[noise]`: what is added to every release.

@@ -8,7 +8,7 @@ use super::{
     RawNoise, RawPrivacy, RawSchedule,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
-use crate::noise::{NoiseKind, Perturbation};
+use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
 use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
 
@@ -34,7 +34,8 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         raw.bounds.out_of_bounds.as_deref(),
         &[("scale", OutOfBounds::Scale), ("refuse", OutOfBounds::Refuse)],
     );
-    let (caps, delta, rule) = privacy(&raw.privacy, learners, faults);
+    let (caps, delta) = privacy(&raw.privacy, learners, faults);
+    let rule = rule(raw, faults);
     if data.repeat && caps.iter().any(Option::is_some) {
         faults.push(
             "data.repeat",
@@ -265,11 +266,7 @@ fn noise(
     (kind, exponents, scale)
 }
 
-fn privacy(
-    raw: &RawPrivacy,
-    learners: usize,
-    faults: &mut Faults,
-) -> (Vec<Option<Cap>>, f64, Rule) {
+fn privacy(raw: &RawPrivacy, learners: usize, faults: &mut Faults) -> (Vec<Option<Cap>>, f64) {
     let delta = faults.number("privacy.delta", raw.delta, &PROBABILITY);
     let caps = match (&raw.epsilon, &raw.pure_epsilon) {
         (None, None) => vec![None; learners],
@@ -288,26 +285,41 @@ fn privacy(
             vec![None; learners]
         }
     };
-    let rule = faults.word(
-        "privacy.rule",
-        Some(raw.rule.as_deref().unwrap_or("tight")),
-        &[("tight", Rule::Tight), ("theorem5i", Rule::Theorem5i), ("theorem5ii", Rule::Theorem5ii)],
+    (caps, delta)
+}
+
+/// The method, and for Algorithm 1 how its sensitivity is bounded.
+fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
+    let shielded = faults.word(
+        "method",
+        Some(raw.method.as_deref().unwrap_or("algorithm1")),
+        &[("algorithm1", false), ("shielded", true)],
     );
-    (caps, delta, rule)
+    let interval = raw.schedule.interval.unwrap_or(1);
+    if !(1..=1_000_000).contains(&interval) {
+        faults.push("schedule.interval", interval, "must be 1 to 1000000");
+    }
+    if shielded {
+        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
+        return Rule::Shielded { interval: interval.max(1) };
+    }
+    faults.unused("schedule.interval", raw.schedule.interval.as_ref(), "method = \"shielded\"");
+    faults.word(
+        "privacy.rule",
+        Some(raw.privacy.rule.as_deref().unwrap_or("tight")),
+        &[("tight", Rule::Tight), ("theorem5i", Rule::Theorem5i), ("theorem5ii", Rule::Theorem5ii)],
+    )
 }
 
 /// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
 fn check_sampler(config: &Config, faults: &mut Faults) {
     let NoiseScale::Given(scales) = &config.noise_scale else { return };
-    for (&scale, &exponent) in scales.iter().zip(&config.noise_exponents) {
+    let learners = config.graph.ids().zip(scales).zip(&config.noise_exponents);
+    for ((learner, &scale), &exponent) in learners {
         let law = PowerLaw::growing(scale, exponent);
         for round in [Round::ZERO, Round(config.rounds)] {
-            let perturbation = Perturbation {
-                kind: config.noise_kind,
-                scale: law.at(round),
-                bound: config.bounds.radius,
-            };
-            if let Err(error) = perturbation.grid() {
+            let mechanism = config.mechanism(learner, PowerLaw::ZERO, scale, law);
+            if let Err(error) = mechanism.perturbation(round).grid() {
                 faults.push("noise.scale", scale, error.to_string());
                 return;
             }

@@ -4,6 +4,7 @@ use super::*;
 
 fn good() -> RawConfig {
     RawConfig {
+        method: None,
         name: Some("test".into()),
         rounds: Some(100),
         unproven: None,
@@ -40,6 +41,7 @@ fn good() -> RawConfig {
             step_exponent: Some(0.8),
             coupling: Some(1.0),
             coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
         },
         noise: RawNoise {
             kind: Some("laplace".into()),

@@ -45,6 +45,7 @@ fn raw() -> RawConfig {
             step_exponent: Some(0.8),
             coupling: Some(0.1),
             coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
         },
         noise: RawNoise {
             kind: Some("laplace".into()),

@@ -4,7 +4,7 @@
 //! the whole account again and find the first receipt that disagrees.
 
 use super::accountant::{Accountant, Cap};
-use super::mechanism::{Cost, Mechanism, RoundTerms};
+use super::mechanism::{Cost, Mechanism, RoundTerms, Rule};
 use crate::noise::NoiseKind;
 use crate::{LearnerId, Round};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -184,7 +184,16 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
     hash.update((mechanism.dimension as u64).to_le_bytes());
     hash.update(mechanism.warmup.to_le_bytes());
     hash.update(mechanism.batch.to_le_bytes());
-    hash.update([mechanism.rule as u8, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
+    let (rule, interval) = match mechanism.rule {
+        Rule::Tight => (0, 0),
+        Rule::Theorem5i => (1, 0),
+        Rule::Theorem5ii => (2, 0),
+        Rule::Shielded { interval } => (3, interval),
+    };
+    hash.update([rule, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
+    if interval > 0 {
+        hash.update(interval.to_le_bytes());
+    }
     let constants = &mechanism.constants;
     let numbers = [
         mechanism.radius,

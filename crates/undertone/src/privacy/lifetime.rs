@@ -5,6 +5,7 @@
 
 use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
 use crate::Round;
+use crate::noise::NoiseKind;
 use thiserror::Error;
 
 /// Why no finite lifetime bound can be given.
@@ -129,11 +130,15 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
     if mechanism.rule == Rule::Theorem5i {
         return Err(NoCertificate::FiniteHorizonRule);
     }
-    if !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
+    let shielded = matches!(mechanism.rule, Rule::Shielded { .. });
+    if !shielded && !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
         return Err(NoCertificate::NotConvexAndSmooth);
     }
     if mechanism.batch == 0 {
         return Err(NoCertificate::NoNewRecords);
+    }
+    if shielded {
+        return Ok(());
     }
     let weight = contraction_weight(mechanism);
     if !(weight * mechanism.schedule.coupling.initial > 0.0
@@ -146,7 +151,7 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
 
 fn contraction_weight(mechanism: &Mechanism) -> f64 {
     match mechanism.rule {
-        Rule::Tight => mechanism.weight,
+        Rule::Tight | Rule::Shielded { .. } => mechanism.weight,
         Rule::Theorem5i | Rule::Theorem5ii => mechanism.weight_min.min(mechanism.weight),
     }
 }
@@ -163,7 +168,7 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
     }
     match mechanism.rule {
         // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
-        Rule::Tight => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
+        Rule::Tight | Rule::Shielded { .. } => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
         // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling, and
         // |1 − a_t| ≤ 1 − w̄γ_t for a learner that hears more than w̄ once (|w_ii| + w̄)γ_t ≤ 2.
         Rule::Theorem5i | Rule::Theorem5ii => {
@@ -179,6 +184,9 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
 
 /// The cost of all rounds from T₁ on, given Φ_T₁.
 fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cost, NoCertificate> {
+    if let Rule::Shielded { .. } = mechanism.rule {
+        return shielded_tail(mechanism, from);
+    }
     let alpha = contraction_rate(mechanism, from).ok_or(NoCertificate::NoContraction)?;
     #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
     let first = (from.0 + 1) as f64;
@@ -223,6 +231,31 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
     sum_costs(mechanism, first, &terms)
 }
 
+/// The same for gradients perturbed at public points, where Φ_t = C / (w + N t) carries nothing over.
+///
+/// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end.
+fn shielded_tail(mechanism: &Mechanism, from: Round) -> Result<Cost, NoCertificate> {
+    #[expect(clippy::cast_precision_loss, reason = "rounds and record counts stay below 2^53")]
+    let (first, batch, warmup) =
+        ((from.0 + 1) as f64, mechanism.batch as f64, mechanism.warmup as f64);
+    let share = (1.0 / batch).max(first / (warmup + batch * (first - 1.0)));
+    if !share.is_finite() {
+        return Err(NoCertificate::NoContraction);
+    }
+    let constant = mechanism.constants.gradient_spread * share * ROUNDING;
+    let mut terms = vec![
+        Term { constant, decay: 1.0, machine: false },
+        Term { constant: mechanism.gradient_rounding(), decay: 0.0, machine: true },
+    ];
+    let error = mechanism.memory_error;
+    if error.initial > 0.0 {
+        let machine = error.initial <= mechanism.constants.gradient_spread * (-40f64).exp2();
+        // (t+1)^e of the round before, in terms of this one's: at most twice as large for e ≥ −1.
+        terms.push(Term { constant: 4.0 * error.initial, decay: -error.exponent, machine });
+    }
+    sum_costs(mechanism, first, &terms)
+}
+
 fn sum_costs(mechanism: &Mechanism, first: f64, terms: &[Term]) -> Result<Cost, NoCertificate> {
     #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
     let root = (mechanism.dimension as f64).sqrt();
@@ -241,8 +274,8 @@ fn sum_costs(mechanism: &Mechanism, first: f64, terms: &[Term]) -> Result<Cost, 
             zcdp += 0.5 * left.constant * right.constant / (scale.initial * scale.initial) * sum;
         }
     }
-    // A single release at unit scale decides whether the noise has a pure cost at all.
-    let pure = if mechanism.cost(Round(1), 1.0).pure.is_finite() { pure } else { f64::INFINITY };
+    // Gaussian noise has no pure cost.
+    let pure = if mechanism.noise.kind == NoiseKind::Laplace { pure } else { f64::INFINITY };
     Ok(Cost { pure: pure * ROUNDING, zcdp: zcdp * ROUNDING })
 }
 

@@ -4,7 +4,9 @@ use crate::noise::{NoiseKind, Perturbation};
 use crate::{LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
 
-/// Which recursion bounds the sensitivity of θ_t.
+/// What a learner perturbs, and which recursion bounds its sensitivity.
+///
+/// The first three are Algorithm 1, which perturbs θ_t.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -15,6 +17,12 @@ pub enum Rule {
     Theorem5i,
     /// The paper's infinite-horizon bound: contraction 1 − w̄γ_t + λ_t L, drive λ_t C / h_t.
     Theorem5ii,
+    /// Ours: the history gradient is perturbed, at a public point, so one record moves what is released
+    /// by C / h_t and nothing is carried over (ADR 0012).
+    Shielded {
+        /// A gradient is taken in every so many rounds; the others only mix what is public.
+        interval: u64,
+    },
 }
 
 /// The noise of one learner: its kind, and scale ρ_t (Laplace) or standard deviation s_t (Gaussian).
@@ -91,6 +99,11 @@ impl Mechanism {
         #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
         let records = terms.records.max(1) as f64;
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
+        if let Rule::Shielded { .. } = self.rule {
+            let taken = self.gradient_is_released(terms.round.next());
+            let moved = gradient_spread / records + 2.0 * self.memory_error.at(terms.round);
+            return if taken { moved.next_up() } else { 0.0 };
+        }
         let heard = coupling * terms.weight_heard;
         // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The absolute
         // value agrees with it wherever Theorem 5 applies. With neighbours missing, what was heard
@@ -104,10 +117,22 @@ impl Mechanism {
                 (fast.max(slow), step * gradient_spread / records)
             }
             Rule::Theorem5i => (paper(), step * gradient_spread),
-            Rule::Theorem5ii => (paper(), step * gradient_spread / records),
+            Rule::Theorem5ii | Rule::Shielded { .. } => (paper(), step * gradient_spread / records),
         };
         let approximation = 2.0 * step * self.memory_error.at(terms.round);
         (contraction * sensitivity + drive + approximation).next_up()
+    }
+
+    /// Whether the release of a round contains a gradient that was not in the one before.
+    ///
+    /// Always for Algorithm 1, from round 1 on. A shielded learner without a new gradient sends what
+    /// follows from releases already made, and pays nothing.
+    #[must_use]
+    pub fn gradient_is_released(&self, round: Round) -> bool {
+        match self.rule {
+            Rule::Shielded { interval } => round > Round::ZERO && round.0.is_multiple_of(interval),
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => round > Round::ZERO,
+        }
     }
 
     /// The largest absolute value that a received release may have; what is beyond is clamped.
@@ -123,10 +148,24 @@ impl Mechanism {
     ///
     /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · (B + a_t · 64ρ_t), B for
     /// the state and the rest for the messages added to it, ρ_t the largest scale (ADR 0006).
+    ///
+    /// A shielded learner's state and messages are public, the same for both histories, and only the
+    /// gradient rounds: 2⁻⁵¹ · ((n/4 + 4) L B + 40 G), four times the error of the exact memory.
     #[must_use]
     pub fn machine_sensitivity(&self, round: Round) -> f64 {
+        if let Rule::Shielded { .. } = self.rule {
+            return self.gradient_rounding();
+        }
         let messages = self.weight * self.schedule.coupling.at(round) * self.noise_max.at(round);
         self.machine_unit() * (self.radius + MESSAGE_SPAN * messages)
+    }
+
+    /// What two gradients of the same records may differ by in machine arithmetic, and some more.
+    pub(super) fn gradient_rounding(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
+        let lanes = self.dimension as f64 / 4.0 + 4.0;
+        let LossConstants { smoothness, gradient_norm, .. } = self.constants;
+        (-51f64).exp2() * (lanes * smoothness * self.radius + 40.0 * gradient_norm)
     }
 
     /// √n · 2⁻⁵⁰.
@@ -136,22 +175,29 @@ impl Mechanism {
         root * (-50f64).exp2()
     }
 
-    /// What is done to θ_t before it may leave.
+    /// What is done to θ_t, or to the gradient of a shielded learner, before it may leave.
     #[must_use]
     pub fn perturbation(&self, round: Round) -> Perturbation {
         let NoiseLaw { kind, scale } = self.noise;
-        Perturbation { kind, scale: scale.at(round), bound: self.radius }
+        let bound = match self.rule {
+            // The gradient with its ridge term, which is at most L B.
+            Rule::Shielded { .. } => {
+                self.constants.gradient_norm + self.constants.smoothness * self.radius
+            }
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.radius,
+        };
+        Perturbation { kind, scale: scale.at(round), bound }
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.
     ///
     /// # Guarantee
     /// Pure: √n Φ / ρ_t for Laplace noise, infinite for Gaussian. zCDP: Φ² / (2ρ_t²) for either, by
-    /// composing over coordinates. Both are rounded up. The release of round 0 depends on no record
-    /// and costs nothing.
+    /// composing over coordinates. Both are rounded up. The release of round 0, and one without a new
+    /// gradient, depends on no record but through what was released, and costs nothing.
     #[must_use]
     pub fn cost(&self, round: Round, sensitivity: f64) -> Cost {
-        if round == Round::ZERO {
+        if !self.gradient_is_released(round) {
             return Cost::default();
         }
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
