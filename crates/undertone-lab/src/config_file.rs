@@ -253,7 +253,7 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     if config.data.source != EMBEDDED {
         // The run folder is elsewhere, so a relative path would no longer lead to the data.
         let path = loaded.folder.join(&config.data.source);
-        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        let path = std::path::absolute(&path).unwrap_or(path);
         raw.data.source = Some(path.display().to_string());
     }
     if let MemoryKind::Anchored { tolerance } = config.memory {

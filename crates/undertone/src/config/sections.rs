@@ -12,6 +12,9 @@ use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
 use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
 
+/// Rounds are paid for one by one: longer horizons would take minutes to add up.
+const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
+
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     let rounds = raw.rounds.unwrap_or_else(|| {
@@ -20,6 +23,10 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     });
     if rounds == 0 || rounds >= Round::LIMIT.0 {
         faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    if rounds > COUNTED_ROUNDS_MAX && raw.noise.calibrate.as_deref() == Some("rounds") {
+        let needed = format!("is over {COUNTED_ROUNDS_MAX} rounds; use \"lifetime\"");
+        faults.push("noise.calibrate", "\"rounds\"", needed);
     }
     let graph = network(&raw.network, faults);
     // Without a graph there is a fault already; the rest is checked as for a small network.

@@ -6,6 +6,7 @@ use crate::LearnerId;
 use crate::config::Config;
 use crate::graph::{Graph, Spectrum};
 use crate::noise::NoiseKind;
+use crate::privacy::Rule;
 
 /// What is expected to happen over the planned rounds. A model, not a promise.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,9 @@ pub fn predict(config: &Config, scales: &[f64]) -> Forecast {
 pub(super) struct Predictor {
     landscape: Landscape,
     spectrum: Spectrum,
-    /// For each learner j: (w_jj/m)² and (Σ_i w_ij² − w_jj²/m)/m.
+    /// How the noise of each learner j reaches the average and the disagreement: (w_jj/m)² and
+    /// (Σ_i w_ij² − w_jj²/m)/m; for a shielded learner, whose noise is its own alone, 1/m² and
+    /// (1 − 1/m)/m.
     reach: Vec<(f64, f64)>,
 }
 
@@ -77,7 +80,11 @@ impl Predictor {
         let graph = &config.graph;
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let learners = graph.learners() as f64;
+        let shielded = matches!(config.rule, Rule::Shielded { .. });
         let reach = graph.ids().map(|id| {
+            if shielded {
+                return (1.0 / (learners * learners), (1.0 - 1.0 / learners) / learners);
+            }
             let weight = graph.weight(id);
             let squares: f64 =
                 graph.neighbours(id).iter().map(|&(_, weight)| weight * weight).sum();
@@ -231,14 +238,26 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
         (first as f64 + 0.5 * (rounds + 1.0), config.data.warmup as f64, config.data.batch as f64);
     let law = |law: crate::PowerLaw| law.initial * base.powf(law.exponent);
     let coupling = law(config.schedule.coupling);
+    let (step, strength) = match config.rule {
+        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            (law(config.schedule.step), coupling * coupling)
+        }
+        // One step in every so many rounds, spread over them.
+        Rule::Shielded { interval } => {
+            let step = law(config.schedule.step);
+            #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
+            let interval = interval as f64;
+            (step / interval, step * step / interval)
+        }
+    };
     let (mut noise_average, mut noise_disagreement) = (0.0, 0.0);
     for share in shares {
-        let growth = coupling * coupling * base.powf(2.0 * share.exponent);
+        let growth = strength * base.powf(2.0 * share.exponent);
         noise_average += growth * share.average;
         noise_disagreement += growth * share.disagreement;
     }
     Factors {
-        step: law(config.schedule.step),
+        step,
         coupling,
         rounds,
         records: (warmup + batch * base).max(1.0),

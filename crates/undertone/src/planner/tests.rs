@@ -70,7 +70,7 @@ fn config(change: impl FnOnce(&mut RawConfig)) -> Config {
 
 fn goal(config: &Config, horizon: Horizon) -> Goal {
     let records = config.data.warmup + config.data.batch * config.rounds;
-    Goal { horizon, memory_error: PowerLaw::ZERO, records }
+    Goal { horizon, memory_error: PowerLaw::ZERO, records, warmup_max: records }
 }
 
 #[test]

@@ -80,6 +80,8 @@ struct Term {
 /// [`NoCertificate`] with the reason when no finite bound is known.
 pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     check_applicable(mechanism)?;
+    // The tail bound forgets the warm-up, so it should not start while that still matters.
+    let sum_at_least = SUM_AT_LEAST.max(mechanism.warmup.saturating_mul(4) / mechanism.batch);
     let mut sensitivity = 0.0;
     let mut spent = Total::default();
     let mut best: Option<Lifetime> = None;
@@ -97,7 +99,7 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
                 }
                 Err(reason) => failure = reason,
             }
-            if best.is_some() && t >= SUM_AT_LEAST {
+            if best.is_some() && t >= sum_at_least {
                 break;
             }
         }
