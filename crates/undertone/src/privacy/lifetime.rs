@@ -132,15 +132,14 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
     if mechanism.rule == Rule::Theorem5i {
         return Err(NoCertificate::FiniteHorizonRule);
     }
-    let shielded = matches!(mechanism.rule, Rule::Shielded { .. });
-    if !shielded && !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
-        return Err(NoCertificate::NotConvexAndSmooth);
-    }
     if mechanism.batch == 0 {
         return Err(NoCertificate::NoNewRecords);
     }
-    if shielded {
+    if let Rule::Shielded { .. } = mechanism.rule {
         return Ok(());
+    }
+    if !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
+        return Err(NoCertificate::NotConvexAndSmooth);
     }
     let weight = contraction_weight(mechanism);
     if !(weight * mechanism.schedule.coupling.initial > 0.0
@@ -186,8 +185,8 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
 
 /// The cost of all rounds from T₁ on, given Φ_T₁.
 fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cost, NoCertificate> {
-    if let Rule::Shielded { .. } = mechanism.rule {
-        return shielded_tail(mechanism, from);
+    if let Rule::Shielded { interval } = mechanism.rule {
+        return shielded_tail(mechanism, interval, from);
     }
     let alpha = contraction_rate(mechanism, from).ok_or(NoCertificate::NoContraction)?;
     #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
@@ -235,11 +234,21 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
 
 /// The same for gradients perturbed at public points, where Φ_t = C / (w + N t) carries nothing over.
 ///
-/// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end.
-fn shielded_tail(mechanism: &Mechanism, from: Round) -> Result<Cost, NoCertificate> {
+/// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end. One round in
+/// `interval` costs, no more than the average of the rounds since the last that did, where noise does
+/// not shrink; up to the last round there is room for one such round more than their share.
+fn shielded_tail(mechanism: &Mechanism, interval: u64, from: Round) -> Result<Cost, NoCertificate> {
+    let averaged = mechanism.noise.scale.exponent >= 0.0 && interval <= from.0;
+    let (from, interval) =
+        if averaged { (Round(from.0 + 1 - interval), interval) } else { (from, 1) };
     #[expect(clippy::cast_precision_loss, reason = "rounds and record counts stay below 2^53")]
-    let (first, batch, warmup) =
-        ((from.0 + 1) as f64, mechanism.batch as f64, mechanism.warmup as f64);
+    let (first, batch, warmup, interval, limit) = (
+        (from.0 + 1) as f64,
+        mechanism.batch as f64,
+        mechanism.warmup as f64,
+        interval as f64,
+        Round::LIMIT.0 as f64,
+    );
     let share = (1.0 / batch).max(first / (warmup + batch * (first - 1.0)));
     if !share.is_finite() {
         return Err(NoCertificate::NoContraction);
@@ -255,7 +264,9 @@ fn shielded_tail(mechanism: &Mechanism, from: Round) -> Result<Cost, NoCertifica
         // (t+1)^e of the round before, in terms of this one's: at most twice as large for e ≥ −1.
         terms.push(Term { constant: 4.0 * error.initial, decay: -error.exponent, machine });
     }
-    sum_costs(mechanism, first, &terms)
+    let Cost { pure, zcdp } = sum_costs(mechanism, first, &terms)?;
+    let share = (1.0 + interval / limit) / interval * ROUNDING;
+    Ok(Cost { pure: pure * share, zcdp: zcdp * share })
 }
 
 fn sum_costs(mechanism: &Mechanism, first: f64, terms: &[Term]) -> Result<Cost, NoCertificate> {

@@ -5,6 +5,7 @@ mod noise_attack;
 mod noise_coordinates;
 mod noise_golden;
 mod round;
+mod shielded;
 
 use undertone::noise::{
     Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb,
