@@ -265,11 +265,13 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
-    if let Rule::Shielded { interval } = config.rule {
-        raw.schedule.interval = Some(interval);
-    } else {
-        raw.privacy.rule.get_or_insert_with(|| "tight".into());
-        raw.method.get_or_insert_with(|| "algorithm1".into());
+    match config.rule {
+        Rule::Shielded { interval } => raw.schedule.interval = Some(interval),
+        Rule::Local => {}
+        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            raw.privacy.rule.get_or_insert_with(|| "tight".into());
+            raw.method.get_or_insert_with(|| "algorithm1".into());
+        }
     }
     raw.noise.calibrate = None;
     raw.noise.scale = Some(match scales {

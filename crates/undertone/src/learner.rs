@@ -4,7 +4,7 @@
 
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
-use crate::noise::{Entropy, EntropyError, NoiseError, perturb};
+use crate::noise::{Entropy, EntropyError, Grid, NoiseError, perturb};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
 use crate::release::Release;
 use crate::{LearnerId, Round};
@@ -270,6 +270,7 @@ impl<M: Memory> Learner<M> {
         let release = match self.accountant.mechanism().rule {
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.perturb_parameters(entropy)?,
             Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
+            Rule::Local => self.say_nothing()?,
         };
         self.released = true;
         Ok(release)
@@ -298,6 +299,7 @@ impl<M: Memory> Learner<M> {
         let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
             Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
+            Rule::Local => self.step_alone(heard),
         };
         assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
@@ -322,6 +324,25 @@ impl<M: Memory> Learner<M> {
         let (weight_heard, heard_count) = self.add_pulls(heard);
         self.apply_update(lambda);
         (weight_heard, heard_count)
+    }
+
+    /// Zeros, which depend on no record.
+    fn say_nothing(&self) -> Result<Release, ReleaseError> {
+        let grid = Grid::new(self.accountant.mechanism().radius)?;
+        let values = vec![0.0; self.theta.len()].into_boxed_slice();
+        Ok(Release::new(self.id, self.round(), grid, values))
+    }
+
+    /// A step along the learner's own gradient. What neighbours say is not listened to.
+    fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        let lambda = self.accountant.mechanism().schedule.step.at(round);
+        self.memory.gradient(round, &self.theta, &mut self.update);
+        for value in &mut self.update {
+            *value *= -lambda;
+        }
+        self.apply_update(lambda);
+        (0.0, heard.len())
     }
 
     /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.

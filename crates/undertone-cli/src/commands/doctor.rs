@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.source.load_for_examination()?.config;
-    if let Rule::Shielded { .. } = config.rule {
+    if matches!(config.rule, Rule::Shielded { .. } | Rule::Local) {
         let text = "the paper's theorems speak of method = \"algorithm1\" only; \
-                    `undertone budget` has the certificate of a shielded config";
+                    `undertone budget` has the certificate of any other";
         return Err(anyhow::anyhow!(text).into());
     }
     let diagnosis = examine(&config, memory_error(&config)?);

@@ -55,7 +55,7 @@ impl Condition {
 #[must_use]
 pub fn conditions(config: &Config) -> Vec<Condition> {
     // The theorems speak of Algorithm 1 only.
-    if let Rule::Shielded { .. } = config.rule {
+    if matches!(config.rule, Rule::Shielded { .. } | Rule::Local) {
         return Vec::new();
     }
     let numbers = Numbers::of(config);

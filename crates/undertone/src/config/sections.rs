@@ -297,20 +297,37 @@ fn privacy(raw: &RawPrivacy, learners: usize, faults: &mut Faults) -> (Vec<Optio
 
 /// The method, and for Algorithm 1 how its sensitivity is bounded.
 fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
-    let shielded = faults.word(
+    #[derive(Clone, Copy, PartialEq)]
+    enum Method {
+        Algorithm1,
+        Shielded,
+        Local,
+    }
+    let method = faults.word(
         "method",
         Some(raw.method.as_deref().unwrap_or("algorithm1")),
-        &[("algorithm1", false), ("shielded", true)],
+        &[
+            ("algorithm1", Method::Algorithm1),
+            ("shielded", Method::Shielded),
+            ("local", Method::Local),
+        ],
     );
     let interval = raw.schedule.interval.unwrap_or(1);
     if !(1..=1_000_000).contains(&interval) {
         faults.push("schedule.interval", interval, "must be 1 to 1000000");
     }
-    if shielded {
-        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
-        return Rule::Shielded { interval: interval.max(1) };
+    if method != Method::Shielded {
+        let interval = raw.schedule.interval.as_ref();
+        faults.unused("schedule.interval", interval, "method = \"shielded\"");
     }
-    faults.unused("schedule.interval", raw.schedule.interval.as_ref(), "method = \"shielded\"");
+    if method != Method::Algorithm1 {
+        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
+    }
+    match method {
+        Method::Shielded => return Rule::Shielded { interval: interval.max(1) },
+        Method::Local => return Rule::Local,
+        Method::Algorithm1 => {}
+    }
     faults.word(
         "privacy.rule",
         Some(raw.privacy.rule.as_deref().unwrap_or("tight")),

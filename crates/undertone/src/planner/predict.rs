@@ -237,11 +237,12 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
     let (base, warmup, batch) =
         (first as f64 + 0.5 * (rounds + 1.0), config.data.warmup as f64, config.data.batch as f64);
     let law = |law: crate::PowerLaw| law.initial * base.powf(law.exponent);
-    let coupling = law(config.schedule.coupling);
+    let coupling = if config.rule == Rule::Local { 0.0 } else { law(config.schedule.coupling) };
     let (step, strength) = match config.rule {
         Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
             (law(config.schedule.step), coupling * coupling)
         }
+        Rule::Local => (law(config.schedule.step), 0.0),
         // One step in every so many rounds, spread over them.
         Rule::Shielded { interval } => {
             let step = law(config.schedule.step);

@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
         // Exponents ς, u − ς − ½, v − u, and intervals: a shielded method needs no decay.
         let shapes = match self.config.rule {
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => {
                 [(2, 2, 2, 0), (2, 2, 20, 0), (2, 2, 40, 0), (2, 20, 20, 0)]
             }
             Rule::Shielded { .. } => {
@@ -307,7 +307,7 @@ impl<'a> Search<'a> {
             Rule::Shielded { interval } => {
                 INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0)
             }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => 0,
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => 0,
         };
         let mut point = Point([
             decades(config.schedule.step.initial),

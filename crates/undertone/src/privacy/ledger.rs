@@ -189,6 +189,7 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
         Rule::Theorem5i => (1, 0),
         Rule::Theorem5ii => (2, 0),
         Rule::Shielded { interval } => (3, interval),
+        Rule::Local => (4, 0),
     };
     hash.update([rule, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
     if interval > 0 {

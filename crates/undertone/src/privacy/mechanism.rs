@@ -23,6 +23,8 @@ pub enum Rule {
         /// A gradient is taken in every so many rounds; the others only mix what is public.
         interval: u64,
     },
+    /// Every learner for itself: nothing depends on a record that leaves it, and nothing is heard.
+    Local,
 }
 
 /// The noise of one learner: its kind, and scale ρ_t (Laplace) or standard deviation s_t (Gaussian).
@@ -99,6 +101,9 @@ impl Mechanism {
         #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
         let records = terms.records.max(1) as f64;
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
+        if self.rule == Rule::Local {
+            return 0.0;
+        }
         if let Rule::Shielded { .. } = self.rule {
             let taken = self.gradient_is_released(terms.round.next());
             let moved = gradient_spread / records + 2.0 * self.memory_error.at(terms.round);
@@ -117,7 +122,9 @@ impl Mechanism {
                 (fast.max(slow), step * gradient_spread / records)
             }
             Rule::Theorem5i => (paper(), step * gradient_spread),
-            Rule::Theorem5ii | Rule::Shielded { .. } => (paper(), step * gradient_spread / records),
+            Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => {
+                (paper(), step * gradient_spread / records)
+            }
         };
         let approximation = 2.0 * step * self.memory_error.at(terms.round);
         (contraction * sensitivity + drive + approximation).next_up()
@@ -132,6 +139,7 @@ impl Mechanism {
         match self.rule {
             Rule::Shielded { interval } => round > Round::ZERO && round.0.is_multiple_of(interval),
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => round > Round::ZERO,
+            Rule::Local => false,
         }
     }
 
@@ -184,7 +192,7 @@ impl Mechanism {
             Rule::Shielded { .. } => {
                 self.constants.gradient_norm + self.constants.smoothness * self.radius
             }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.radius,
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => self.radius,
         };
         Perturbation { kind, scale: scale.at(round), bound }
     }
