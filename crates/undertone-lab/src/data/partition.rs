@@ -37,7 +37,7 @@ pub enum PartitionError {
         share: f64,
     },
     /// A label is not a class 0, 1, 2 …, as for regression.
-    #[error("record {record} has no class: share regression records out with `iid`")]
+    #[error("record {record} has no class: share regression records out with `iid` or `in-order`")]
     NotAClass {
         /// Which record, from 0.
         record: usize,
@@ -54,8 +54,9 @@ pub enum PartitionError {
 
 /// Gives every record to exactly one learner: returns the record indices of each.
 ///
-/// Each learner's records are in random order. The result depends on the labels and the source
-/// only. For all but [`Partition::Iid`] labels must be classes 0.0, 1.0, 2.0 ….
+/// Each learner's records are in random order, but for [`Partition::InOrder`]. The result depends on
+/// the labels and the source only. For all but [`Partition::Iid`] and [`Partition::InOrder`] labels must
+/// be classes 0.0, 1.0, 2.0 ….
 ///
 /// # Errors
 /// When a parameter is out of range, a label is not a class, or a learner would hold nothing.
@@ -77,6 +78,11 @@ pub fn split(
         Partition::Iid => {
             deal(shuffled((0..records).collect(), shuffle), &mut shares);
             "use fewer learners"
+        }
+        // Kept as it is: the order of the data is the time in which they arise.
+        Partition::InOrder => {
+            deal((0..records).collect(), &mut shares);
+            return Ok(shares);
         }
         Partition::ByClass => {
             by_class(&classes(labels)?, &mut shares, shuffle);

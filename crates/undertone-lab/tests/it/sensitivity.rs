@@ -92,6 +92,7 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
         warmup: 0,
         batch: 1,
         memory_error: error_bound(case.memory, &model).unwrap(),
+        forgetting: case.memory.forgetting(),
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
         noise_max: PowerLaw::growing(0.1, 0.1),
         rule: Rule::Tight,

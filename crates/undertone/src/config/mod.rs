@@ -3,6 +3,7 @@
 mod conditions;
 mod digits;
 mod faults;
+mod memory;
 mod model;
 mod network;
 mod numbers;
@@ -106,6 +107,8 @@ pub struct DataPlan {
 pub enum Partition {
     /// At random.
     Iid,
+    /// In turn, in the order of the data, which every learner keeps: for streams whose time matters.
+    InOrder,
     /// Every learner holds one class, as in the paper.
     ByClass,
     /// Class shares drawn from a Dirichlet distribution.
@@ -174,6 +177,7 @@ impl Config {
             warmup: self.data.warmup,
             batch: self.data.batch,
             memory_error,
+            forgetting: self.memory.forgetting(),
             noise: NoiseLaw {
                 kind: self.noise_kind,
                 scale: PowerLaw::growing(scale, self.noise_exponents[learner.0 as usize]),

@@ -86,6 +86,11 @@ pub enum PlannerError {
         "no noise meets the target: over so long a horizon the rounding of the noise itself costs more than the target"
     )]
     NoFixedPoint,
+    /// The search knows full histories only.
+    #[error(
+        "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
+    )]
+    Forgetting,
     /// Every round needs a record.
     #[error(
         "{records} records a learner are too few for {rounds} rounds: every round takes at least one"
