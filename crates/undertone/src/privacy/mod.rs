@@ -8,6 +8,8 @@ mod accountant;
 mod budget;
 mod conversion;
 mod exposures;
+#[cfg(test)]
+mod forgetting_tests;
 mod ledger;
 mod lifetime;
 mod mechanism;
