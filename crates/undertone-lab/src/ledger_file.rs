@@ -116,7 +116,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
                 // The run ended because this learner could not pay for the next round.
-                1 if could_refuse(account.clone(), receipts) => Ok(account),
+                1 if could_refuse(&account, receipts) => Ok(account),
                 _ => Err(format!(
                     "ends after {} receipts, other learners have {longest}",
                     receipts.len()
@@ -131,13 +131,17 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
 
 /// Whether a learner may have been refused the round after its last receipt.
 ///
-/// How many records it held then is not on record; no fewer than before, and the fewer the dearer.
-fn could_refuse(mut account: Accountant, receipts: &[Receipt]) -> bool {
+/// How many records arrived in between is not on record. The fewer the dearer for those that were there
+/// before; for a new one, which alone counts where older ones are forgotten, one is the dearest.
+fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
     let weight_heard = account.mechanism().weight;
-    let terms = RoundTerms { round: account.round(), weight_heard, records: last.records };
-    account.advance(&terms);
-    account.would_exceed()
+    [0, 1].into_iter().any(|arrived| {
+        let records = last.records + arrived;
+        let mut account = account.clone();
+        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
+        account.would_exceed()
+    })
 }
 
 fn learner_verification(

@@ -34,8 +34,9 @@ impl Forgetting {
         }
     }
 
-    /// The age at which a record weighs nothing.
-    pub(crate) fn limit(self) -> Option<u64> {
+    /// The age at which a record weighs nothing, if there is one.
+    #[must_use]
+    pub fn limit(self) -> Option<u64> {
         match self {
             Forgetting::Never => None,
             Forgetting::Window { rounds } => Some(rounds),
@@ -44,7 +45,8 @@ impl Forgetting {
     }
 
     /// About how many records weigh in when `batch` arrive in every round, for ever.
-    pub(crate) fn records_in_use(self, batch: f64) -> f64 {
+    #[must_use]
+    pub fn records_in_use(self, batch: f64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
         let rounds = self.limit().map_or(f64::INFINITY, |limit| limit as f64);
         match self {

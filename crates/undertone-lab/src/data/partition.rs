@@ -305,6 +305,7 @@ mod tests {
     fn partitions() -> impl Strategy<Value = Partition> {
         prop_oneof![
             Just(Partition::Iid),
+            Just(Partition::InOrder),
             Just(Partition::ByClass),
             (1e-4..100.0).prop_map(|alpha| Partition::Dirichlet { alpha }),
             (0.0..=1.0).prop_map(|share| Partition::OwnClass { share }),
@@ -361,6 +362,12 @@ mod tests {
         for class in 0..5 {
             assert_eq!(held(&shares, &labels, class % 2, class), 4);
         }
+    }
+
+    #[test]
+    fn a_deal_in_order_keeps_the_order() {
+        let shares = split(&[0.5; 7], 3, Partition::InOrder, &mut source(1)).unwrap();
+        assert_eq!(shares, [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
     }
 
     #[test]

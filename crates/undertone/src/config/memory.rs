@@ -6,8 +6,8 @@ use crate::{Loss, MemoryKind, ModelSpec, PowerLaw};
 
 /// The longest window and the slowest decay: an account takes that many entries.
 const ROUNDS_MAX: u64 = 100_000;
-/// A record is dropped when its weight has fallen to this share of a new one's.
-const CUTOFF: f64 = 1e-3;
+/// The default of `memory.cutoff`: a record is dropped when its weight is below this share of a new one's.
+pub const MEMORY_CUTOFF: f64 = 1e-3;
 const FACTOR: Range = Range {
     text: "must be above 0 and at most 0.9999",
     holds: |x| x > 0.0 && x <= 0.9999,
@@ -65,7 +65,7 @@ fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKi
             MemoryKind::Decaying { factor, rounds: None }
         }
         Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic | Loss::Softmax { .. } => {
-            let cutoff = Some(raw.cutoff.unwrap_or(CUTOFF));
+            let cutoff = Some(raw.cutoff.unwrap_or(MEMORY_CUTOFF));
             let cutoff = faults.number("memory.cutoff", cutoff, &PROBABILITY);
             let rounds = cutoff_rounds(factor, cutoff);
             if rounds > ROUNDS_MAX {

@@ -15,6 +15,7 @@ mod tests;
 pub use conditions::{Condition, all_conditions, conditions};
 pub(crate) use digits::short;
 pub use faults::{Fault, Faults};
+pub use memory::MEMORY_CUTOFF;
 pub use numbers::{Numbers, Rate};
 pub use raw::{
     OneOrEach, RawBounds, RawConfig, RawData, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,

@@ -171,3 +171,26 @@ impl Exposure {
         self.spent = self.spent.largest(older.spent);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::reference;
+    use super::*;
+    use crate::{Forgetting, PowerLaw};
+
+    #[test]
+    fn entries_do_not_pile_up_and_stand_for_the_oldest() {
+        let mut mechanism = reference(Rule::Tight);
+        mechanism.forgetting = Forgetting::Window { rounds: 10 };
+        mechanism.schedule.step = PowerLaw { initial: 0.5, exponent: 0.0 };
+        mechanism.schedule.coupling = PowerLaw { initial: 0.5, exponent: 0.0 };
+        let mut exposures = Exposures::new(&mechanism);
+        for t in 0..20_000 {
+            exposures.advance(&mechanism, &mechanism.planned_terms(Round(t)));
+            exposures.pay(&mechanism.price(Round(t + 1)));
+        }
+        // Contraction 0.7 to the power of 130 is less than the 2⁻⁴⁵ at which an entry is faint.
+        assert!((50..150).contains(&exposures.entries.len()), "{}", exposures.entries.len());
+        assert_eq!(exposures.worst(), Round::ZERO);
+    }
+}
