@@ -4,7 +4,7 @@ use crate::stream::EMBEDDED;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
+use undertone::config::{Config, Fault, Faults, MEMORY_CUTOFF, OneOrEach, RawConfig, RawEdges};
 use undertone::privacy::Rule;
 
 /// A preset by name, with its starter file.
@@ -256,8 +256,19 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
         let path = std::path::absolute(&path).unwrap_or(path);
         raw.data.source = Some(path.display().to_string());
     }
-    if let MemoryKind::Anchored { tolerance } = config.memory {
-        raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+    match config.memory {
+        MemoryKind::Anchored { tolerance } => {
+            raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+        }
+        MemoryKind::Decaying { rounds: Some(_), .. } => {
+            raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
+        }
+        MemoryKind::Exact
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => {}
     }
     if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
         raw.network.seed.get_or_insert(0);

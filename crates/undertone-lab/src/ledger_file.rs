@@ -120,7 +120,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
                 // The run ended because this learner could not pay for the next round.
-                1 if exhausted && could_refuse(account.clone(), receipts) => Ok(account),
+                1 if exhausted && could_refuse(&account, receipts) => Ok(account),
                 _ => Err(format!(
                     "ends after {} receipts, other learners have {longest}",
                     receipts.len()
@@ -135,15 +135,18 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
 
 /// Whether a learner may have been refused the round after its last receipt.
 ///
-/// How many records it held then is not on record; no fewer than before, and the fewer the dearer.
-fn could_refuse(mut account: Accountant, receipts: &[Receipt]) -> bool {
+/// How many records arrived in between is not on record. The fewer the dearer for those that were there
+/// before; for a new one, which alone counts where older ones are forgotten, one is the dearest.
+fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
     let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
     // The first receipt is from before any record; the warm-up and a first one are always there.
-    let records = last.records.max(warmup + 1);
-    let terms = RoundTerms { round: account.round(), weight_heard, records };
-    account.advance(&terms);
-    account.would_exceed()
+    let least = last.records.max(warmup + 1);
+    [least, least.max(last.records + 1)].into_iter().any(|records| {
+        let mut account = account.clone();
+        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
+        account.would_exceed()
+    })
 }
 
 fn learner_verification(

@@ -20,7 +20,7 @@ use thiserror::Error;
 /// ```
 /// use undertone::noise::{NoiseKind, OsEntropy};
 /// use undertone::privacy::{Cap, Mechanism, NoiseLaw, Rule};
-/// use undertone::{Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
+/// use undertone::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
 ///
 /// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
 /// struct Mean { sum: f64, count: u64 }
@@ -41,6 +41,7 @@ use thiserror::Error;
 ///         out[0] = theta[0] - self.sum / self.count.max(1) as f64;
 ///     }
 ///     fn records(&self) -> u64 { self.count }
+///     fn forgetting(&self) -> Forgetting { Forgetting::Never }
 ///     fn error_bound(&self) -> PowerLaw { PowerLaw::ZERO }
 /// }
 ///
@@ -54,6 +55,7 @@ use thiserror::Error;
 ///     warmup: 0,
 ///     batch: 1,
 ///     memory_error: PowerLaw::ZERO,
+///     forgetting: Forgetting::Never,
 ///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
 ///     noise_max: PowerLaw::growing(5.0, 0.1),
 ///     rule: Rule::Tight,
@@ -156,7 +158,7 @@ pub struct RoundReport {
     pub missing: usize,
     /// The sum of the weights heard, as told to the accountant.
     pub weight_heard: f64,
-    /// h_t, the number of records behind the step.
+    /// How many records have arrived so far; h_t, where none is ever forgotten.
     pub records: u64,
 }
 
@@ -164,12 +166,14 @@ impl<M: Memory> Learner<M> {
     /// A learner before round 0, with θ at the point of Θ nearest to zero.
     ///
     /// # Panics
-    /// When the memory may err by more than the mechanism charges for, or Θ is larger: bugs in the
-    /// caller.
+    /// When the memory may err by more than the mechanism charges for, or forgets otherwise than it
+    /// follows, or Θ is larger: bugs in the caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
         let charged = setup.mechanism.memory_error;
         assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
+        let followed = setup.mechanism.forgetting;
+        assert_eq!(memory.forgetting(), followed, "the account forgets as the memory does");
         let radius = setup.domain.radius(setup.mechanism.dimension);
         assert!(radius <= setup.mechanism.radius, "theta stays within the radius that is charged");
         assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");

@@ -120,6 +120,9 @@ pub struct RawMemory {
     pub degree: Option<u32>,
     pub tolerance: Option<f64>,
     pub tolerance_exponent: Option<f64>,
+    pub window: Option<u64>,
+    pub factor: Option<f64>,
+    pub cutoff: Option<f64>,
 }
 
 /// `[schedule]`: steps and coupling.

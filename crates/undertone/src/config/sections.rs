@@ -1,16 +1,17 @@
 //! Checking each section of a config.
 
 use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY};
+use super::memory::memory;
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
-    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawMemory,
-    RawNoise, RawPrivacy, RawSchedule,
+    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawNoise,
+    RawPrivacy, RawSchedule,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
-use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
+use crate::{DataBounds, Domain, Loss, ModelSpec, PowerLaw, Round, Schedule};
 
 /// Rounds are paid for one by one: longer horizons would take minutes to add up.
 const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
@@ -51,7 +52,7 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         );
     }
     let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
-    let memory = memory(&raw.memory, faults);
+    let memory = memory(&raw.memory, &model, faults);
     let schedule = schedule(&raw.schedule, faults);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
         faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
@@ -141,6 +142,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
             other,
             &[
                 ("iid", Partition::Iid),
+                ("in-order", Partition::InOrder),
                 ("by-class", Partition::ByClass),
                 // The last two are taken above; they stand here for the list of choices.
                 ("dirichlet", Partition::Iid),
@@ -177,42 +179,6 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         warmup: warmup.min(1_000_000_000),
         batch: batch.clamp(1, 1_000_000_000),
         repeat: raw.repeat.unwrap_or(false),
-    }
-}
-
-fn memory(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
-    let kind = raw.kind.as_deref();
-    if kind != Some("anchored") {
-        faults.unused("memory.tolerance", raw.tolerance.as_ref(), "kind = \"anchored\"");
-        let exponent = raw.tolerance_exponent.as_ref();
-        faults.unused("memory.tolerance_exponent", exponent, "kind = \"anchored\"");
-    }
-    if kind != Some("polynomial") {
-        faults.unused("memory.degree", raw.degree.as_ref(), "kind = \"polynomial\"");
-    }
-    match kind {
-        None | Some("exact") => MemoryKind::Exact,
-        Some("moments") => MemoryKind::Moments,
-        Some("recursive") => MemoryKind::Recursive,
-        Some("polynomial") => match raw.degree {
-            Some(degree @ (2 | 4 | 6)) => MemoryKind::Polynomial { degree },
-            found => {
-                let value = found.map_or(String::new(), |degree| degree.to_string());
-                faults.push("memory.degree", value, "must be 2, 4 or 6");
-                MemoryKind::Exact
-            }
-        },
-        Some("anchored") => {
-            let initial = faults.number("memory.tolerance", raw.tolerance, &POSITIVE);
-            let exponent = Some(raw.tolerance_exponent.unwrap_or(0.0));
-            let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
-            MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
-        }
-        Some(other) => {
-            let needed = "must be one of exact, moments, recursive, polynomial, anchored";
-            faults.push("memory.kind", format!("\"{other}\""), needed);
-            MemoryKind::Exact
-        }
     }
 }
 

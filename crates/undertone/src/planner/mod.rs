@@ -98,6 +98,11 @@ pub enum PlannerError {
         /// Records the config takes.
         taken: u64,
     },
+    /// The search knows full histories only.
+    #[error(
+        "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
+    )]
+    Forgetting,
     /// Every round needs a record.
     #[error(
         "{records} records a learner are too few for {rounds} rounds: every round takes at least one"

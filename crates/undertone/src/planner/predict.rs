@@ -236,6 +236,7 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
     #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
     let (base, warmup, batch) =
         (first as f64 + 0.5 * (rounds + 1.0), config.data.warmup as f64, config.data.batch as f64);
+    let in_use = config.memory.forgetting().records_in_use(batch);
     let law = |law: crate::PowerLaw| law.initial * base.powf(law.exponent);
     let coupling = if config.rule == Rule::Local { 0.0 } else { law(config.schedule.coupling) };
     let (step, strength) = match config.rule {
@@ -261,7 +262,7 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
         step,
         coupling,
         rounds,
-        records: (warmup + batch * base).max(1.0),
+        records: (warmup + batch * base).min(in_use).max(1.0),
         batch,
         noise_average,
         noise_disagreement,

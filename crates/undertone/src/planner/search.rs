@@ -3,9 +3,9 @@
 use super::estimate::estimated_cost;
 use super::predict::{Forecast, Predictor};
 use super::{Goal, PlannerError, calibrate};
-use crate::PowerLaw;
 use crate::config::Config;
 use crate::privacy::{Cap, Rule, zcdp_from_epsilon};
+use crate::{Forgetting, PowerLaw};
 use std::collections::BTreeMap;
 
 /// A config with the best schedule found.
@@ -39,6 +39,9 @@ pub struct Tuned {
 /// When records are too few, or neither the start nor anything found can be calibrated.
 pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = start.rounds;
+    if start.memory.forgetting() != Forgetting::Never {
+        return Err(PlannerError::Forgetting);
+    }
     if goal.records < rounds {
         return Err(PlannerError::TooFewRecords { records: goal.records, rounds });
     }

@@ -4,8 +4,9 @@
 //! follows what really happened and is the one that a cap is enforced on.
 
 use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
-use crate::Round;
+use super::stationary;
 use crate::noise::NoiseKind;
+use crate::{Forgetting, Round};
 use thiserror::Error;
 
 /// Why no finite lifetime bound can be given.
@@ -30,6 +31,12 @@ pub enum NoCertificate {
         "no contraction sets in within {SEARCH_LIMIT} rounds: needs neighbours, a coupling exponent below 1, and a coupling that outweighs the step"
     )]
     NoContraction,
+    /// Records are forgotten, and something else changes with time.
+    #[error("where records are forgotten, a certificate needs {needs}")]
+    Forgetting {
+        /// What is missing.
+        needs: &'static str,
+    },
     /// The bound decays too slowly for the sum over all rounds to be finite.
     #[error(
         "the sum over all rounds does not converge: the cost of round t shrinks like (t+1)^-{rate:.3}, and a rate above 1 is needed"
@@ -49,6 +56,8 @@ pub struct Lifetime {
     pub summed_to: Round,
     /// The part of `total` that is the tail bound.
     pub tail: Cost,
+    /// The round in which the record arrives that pays most; 0 stands for the warm-up too.
+    pub worst: Round,
 }
 
 /// The last round at which the tail bound may take over.
@@ -74,15 +83,23 @@ struct Term {
 /// Proof sketch (whole in ADR 0004). From T₁ on the contraction is at most 1 − α(t+1)^−u. If the
 /// drive is at most D(t+1)^−(s+u) and α > s(T₁+1)^(u−1), then Φ_t ≤ K(t+1)^−s is inherited from t to
 /// t+1 for K = max{Φ_T₁(T₁+1)^s, D/(α − s(T₁+1)^(u−1))}, because (t+2)^−s ≥ (t+1)^−s(1 − s/(t+1)).
-/// The recursion is linear, so records and memory error are bounded apart and added.
+/// The recursion is linear, so records and memory error are bounded apart and added. Where records are
+/// forgotten the proof is another one (ADR 0011).
 ///
 /// # Errors
 /// [`NoCertificate`] with the reason when no finite bound is known.
 pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     if mechanism.rule == Rule::Local {
         let (total, tail) = (Cost::default(), Cost::default());
-        return Ok(Lifetime { total, summed_to: Round::ZERO, tail });
+        return Ok(Lifetime { total, summed_to: Round::ZERO, tail, worst: Round::ZERO });
     }
+    match mechanism.forgetting {
+        Forgetting::Never => lifetime_of_the_first_record(mechanism),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => stationary::lifetime(mechanism),
+    }
+}
+
+fn lifetime_of_the_first_record(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     check_applicable(mechanism)?;
     // The tail bound forgets the warm-up, so it should not start while that still matters.
     let sum_at_least = SUM_AT_LEAST.max(mechanism.warmup.saturating_mul(4) / mechanism.batch);
@@ -98,7 +115,7 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
                 Ok(tail) => {
                     let total = spent.cost().plus(tail);
                     if best.is_none_or(|best| total.zcdp < best.total.zcdp) {
-                        best = Some(Lifetime { total, summed_to: round, tail });
+                        best = Some(Lifetime { total, summed_to: round, tail, worst: Round::ZERO });
                     }
                 }
                 Err(reason) => failure = reason,

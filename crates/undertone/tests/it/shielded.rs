@@ -6,8 +6,8 @@ use undertone::privacy::{
     Accountant, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
 };
 use undertone::{
-    Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round,
-    Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
+    RecordError, Round, Schedule, Score,
 };
 
 /// A gradient that is whatever the test wants it to be.
@@ -35,6 +35,10 @@ impl Memory for Told {
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
+    }
 }
 
 const DIMENSION: usize = 50;
@@ -59,6 +63,7 @@ fn mechanism(interval: u64, kind: NoiseKind) -> Mechanism {
         warmup: 20,
         batch: 3,
         memory_error: PowerLaw::ZERO,
+        forgetting: Forgetting::Never,
         noise: NoiseLaw { kind, scale: PowerLaw::growing(0.4, 0.0) },
         noise_max: PowerLaw::growing(0.4, 0.0),
         rule: Rule::Shielded { interval },
