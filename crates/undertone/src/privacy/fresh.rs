@@ -6,6 +6,7 @@
 //! noise, later records cost no more than earlier ones, release by release, and the first two decide:
 //! the warm-up shares the first step, so a record of round 0 may weigh less than one of round 1.
 
+use super::exposures::FOLDING_ROOM;
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Cost, Mechanism, Rule, Total};
 use crate::{Forgetting, Round};
@@ -69,7 +70,9 @@ fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertifica
     }
     let tail =
         if factor > 0.0 { rest(mechanism, round, sensitivity, factor) } else { Cost::default() };
-    let total = spent.cost().plus(tail);
+    // The running account lets faint records stand for one another, at next to no cost.
+    let Cost { pure, zcdp } = spent.cost().plus(tail);
+    let total = Cost { pure: pure * FOLDING_ROOM, zcdp: zcdp * FOLDING_ROOM };
     Ok(Lifetime { total, summed_to: round, tail, worst: arrival })
 }
 

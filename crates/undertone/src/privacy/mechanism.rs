@@ -319,7 +319,9 @@ pub(super) struct StepEffect {
 impl StepEffect {
     /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
     pub(super) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
-        (self.contraction * sensitivity + drive + self.approximation).next_up()
+        let next = self.contraction * sensitivity + drive + self.approximation;
+        // Nothing at all is exact.
+        if next > 0.0 { next.next_up() } else { next }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use undertone::noise::NoiseKind;
 use undertone::privacy::{
-    Accountant, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
+    Accountant, Cap, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
 };
 use undertone::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 
@@ -107,4 +107,19 @@ fn what_has_no_bound_gets_none() {
     assert_eq!(lifetime(&carried), Err(NoCertificate::NoContraction));
     let fast = mechanism(Rule::Pdop { step_ratio: 0.99, noise_ratio: 0.98 });
     assert!(matches!(lifetime(&fast), Err(NoCertificate::Forgetting { .. })));
+}
+
+#[test]
+fn a_cap_at_the_lifetime_bound_lasts() {
+    for rule in [Rule::Dsgd, Rule::Dola, Rule::Pdop { step_ratio: 0.99, noise_ratio: 0.995 }] {
+        for warmup in [0, 50] {
+            let facts = Mechanism { warmup, ..mechanism(rule) };
+            let epsilon = lifetime(&facts).unwrap().total.pure;
+            let mut account = Accountant::new(facts, Some(Cap::Pure { epsilon }));
+            for t in 0..2000 {
+                account.pay().unwrap_or_else(|refusal| panic!("{rule:?}, {warmup}: {refusal}"));
+                account.advance(&facts.planned_terms(Round(t)));
+            }
+        }
+    }
 }
