@@ -9,8 +9,8 @@ use undertone::graph::{Graph, Topology, Weights};
 use undertone::noise::{NoiseKind, OsEntropy};
 use undertone::privacy::{Mechanism, NoiseLaw, Rule};
 use undertone::{
-    DataBounds, Domain, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw, Release,
-    Schedule,
+    DataBounds, Domain, Forgetting, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
+    Release, Schedule,
 };
 use undertone_models::{AnyMemory, Features, Model, Record};
 
@@ -44,6 +44,7 @@ impl Network {
             degree: 1,
             ridge: 1e-3,
             lasso: 0.0,
+            clip: f64::INFINITY,
         };
         let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
         let model = Arc::new(Model::new(spec, bounds).unwrap());
@@ -60,6 +61,7 @@ impl Network {
             warmup: 0,
             batch: 1,
             memory_error: PowerLaw::ZERO,
+            forgetting: Forgetting::Never,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
             noise_max: PowerLaw::growing(1.0, 0.1),
             rule: Rule::Tight,

@@ -4,11 +4,15 @@ use crate::stream::{DataSource, find_source, record_order};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges, RecordOrder};
+use undertone::config::{
+    Config, Fault, Faults, MEMORY_CUTOFF, OneOrEach, Partition, RawConfig, RawEdges, RecordOrder,
+};
+use undertone::privacy::Rule;
 
 /// A preset by name, with its starter file.
-const PRESETS: [(&str, &str); 2] = [
+const PRESETS: [(&str, &str); 3] = [
     ("mushrooms", include_str!("../presets/mushrooms.toml")),
+    ("shielded-mushrooms", include_str!("../presets/shielded-mushrooms.toml")),
     ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
 ];
 
@@ -248,8 +252,19 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.model.ridge = Some(config.model.ridge);
     raw.model.lasso = Some(config.model.lasso);
     spell_out_source(loaded, &mut raw);
-    if let MemoryKind::Anchored { tolerance } = config.memory {
-        raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+    match config.memory {
+        MemoryKind::Anchored { tolerance } => {
+            raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+        }
+        MemoryKind::Decaying { rounds: Some(_), .. } => {
+            raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
+        }
+        MemoryKind::Exact
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => {}
     }
     if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
         raw.network.seed.get_or_insert(0);
@@ -257,7 +272,18 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
-    raw.privacy.rule.get_or_insert_with(|| "tight".into());
+    match config.rule {
+        Rule::Shielded { interval } => raw.schedule.interval = Some(interval),
+        Rule::Local => {}
+        Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+            raw.memory.kind = Some("window".into());
+            raw.memory.window = Some(1);
+        }
+        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            raw.privacy.rule.get_or_insert_with(|| "tight".into());
+            raw.method.get_or_insert_with(|| "algorithm1".into());
+        }
+    }
     raw.noise.calibrate = None;
     raw.noise.scale = Some(match scales {
         [first, rest @ ..] if rest.iter().all(|scale| scale.to_bits() == first.to_bits()) => {
@@ -274,7 +300,7 @@ fn spell_out_source(loaded: &LoadedConfig, raw: &mut RawConfig) {
         Ok(DataSource::Known(recipe)) => (recipe.in_time_order, recipe.test_rows),
         Ok(DataSource::File(path)) => {
             // The run folder is elsewhere, so a relative path would no longer lead to the data.
-            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            let path = std::path::absolute(&path).unwrap_or(path);
             raw.data.source = Some(path.display().to_string());
             (false, 0)
         }
@@ -285,7 +311,10 @@ fn spell_out_source(loaded: &LoadedConfig, raw: &mut RawConfig) {
         RecordOrder::Shuffled => "shuffled",
         RecordOrder::File => "file",
     };
-    raw.data.order = Some(order.to_string());
+    // A deal in order keeps the order by itself: neither word would describe it.
+    if loaded.config.data.partition != Partition::InOrder || loaded.config.data.order.is_some() {
+        raw.data.order = Some(order.to_string());
+    }
     // Without a fraction the data set's own test records are used, where it has any.
     if own_test_rows == 0 {
         raw.data.test_fraction.get_or_insert(0.0);

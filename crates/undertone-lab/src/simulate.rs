@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{
@@ -146,8 +147,10 @@ pub fn simulate(
     let rows_max = if large { rows_max.min(ROWS_OF_LARGE_MAX) } else { rows_max };
     let stride = config.rounds.div_ceil(rows_max);
     let measured = measured_learners(config.graph.learners());
+    // Learners may clip gradients; they are measured by the loss itself.
+    let model = Arc::new(plan.model.unclipped());
     let mut evaluator = Evaluator::new(
-        &plan.model,
+        &model,
         config.domain,
         if large { 1 } else { measured.len() },
         &streams.test,
@@ -324,9 +327,7 @@ fn row(
         metrics,
         epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
         pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
-        noise_scale: accounts()
-            .map(|account| account.mechanism().noise.scale.at(Round(t)))
-            .collect(),
+        noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
     }
 }
 

@@ -103,7 +103,14 @@ fn memory(kind: MemoryKind) -> AnyMemory {
         MemoryKind::Recursive => Loss::Power { degree: 4 },
         _ => Loss::Logistic,
     };
-    let spec = ModelSpec { loss, features: FEATURES, degree: 1, ridge: 0.01, lasso: 0.0 };
+    let spec = ModelSpec {
+        loss,
+        features: FEATURES,
+        degree: 1,
+        ridge: 0.01,
+        lasso: 0.0,
+        clip: f64::INFINITY,
+    };
     let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
     AnyMemory::new(kind, Arc::new(Model::new(spec, bounds).unwrap())).unwrap()
 }

@@ -22,7 +22,7 @@ use undertone::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
 /// use undertone_models::{Features, Model, Record};
 ///
 /// let spec =
-///     ModelSpec { loss: Loss::Logistic, features: 2, degree: 1, ridge: 0.01, lasso: 0.0 };
+///     ModelSpec { loss: Loss::Logistic, features: 2, degree: 1, ridge: 0.01, lasso: 0.0, clip: f64::INFINITY };
 /// let model = Model::new(spec, DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 })?;
 /// let record = Record { features: Features::Dense([0.6, -0.8].into()), label: 1.0 };
 /// model.check(&record, 0)?;
@@ -106,6 +106,8 @@ impl Model {
         within("features", features, spec.features > 0, "at least 1")?;
         within("degree", spec.degree.into(), (1..=64).contains(&spec.degree), "1 to 64")?;
         within("ridge", spec.ridge, spec.ridge >= 0.0, "finite and at least 0")?;
+        // NaN and 0 are refused; no cut at all is an infinite one.
+        within("clip", spec.clip.min(f64::MAX), spec.clip > 0.0, "above 0")?;
         within("lasso", spec.lasso, spec.lasso >= 0.0, "finite and at least 0")?;
         let norm = bounds.feature_norm;
         within("feature_norm", norm, norm > 0.0, "finite and above 0")?;
@@ -131,6 +133,12 @@ impl Model {
         }
         let head = Head::of(spec.loss);
         Ok(Model { spec, bounds, head, parameters })
+    }
+
+    /// The same with gradients as they are: what learners are measured by.
+    #[must_use]
+    pub fn unclipped(&self) -> Model {
+        Model { spec: ModelSpec { clip: f64::INFINITY, ..self.spec }, ..self.clone() }
     }
 
     /// The number n of parameters.
@@ -257,7 +265,7 @@ impl Model {
         0.5 * self.spec.ridge * squares + self.spec.lasso * absolutes
     }
 
-    /// Adds `weight` times the gradient of one record's loss at θ to `out`, without penalties.
+    /// Adds `weight` times the gradient of one record's loss at θ to `out`, clipped, without penalties.
     ///
     /// The ridge term r·θ is added once by a memory, and ‖θ‖₁ is the learner's proximal step.
     ///
@@ -340,9 +348,13 @@ impl Model {
     ) {
         match self.head {
             Head::Scalar(loss) => {
-                row.add_scaled_to(weight * loss.first(row.dot(theta), label), out);
+                let clip = self.spec.clip;
+                let slope = loss.first(row.dot(theta), label).clamp(-clip, clip);
+                row.add_scaled_to(weight * slope, out);
             }
-            Head::Softmax(softmax) => softmax.add_gradient(theta, row, label, weight, out),
+            Head::Softmax(softmax) => {
+                softmax.add_gradient(theta, row, label, weight, self.spec.clip, out);
+            }
         }
     }
 

@@ -38,20 +38,25 @@ impl Softmax {
         scores.get(class_of(label)).map_or(f64::INFINITY, |score| largest - score + total.ln())
     }
 
-    /// Adds `weight` times the gradient (p − e_b)aᵀ of one record.
+    /// Adds `weight` times the gradient (p − e_b)aᵀ of one record, p − e_b cut to norm `clip`.
     pub(crate) fn add_gradient(
         self,
         theta: &[f64],
         row: Row<'_>,
         label: f64,
         weight: f64,
+        clip: f64,
         out: &mut [f64],
     ) {
         let features = out.len() / self.classes;
-        let probabilities = self.probabilities(theta, row);
-        for (class, (part, p)) in out.chunks_exact_mut(features).zip(probabilities).enumerate() {
-            let target = f64::from(class == class_of(label));
-            row.add_scaled_to(weight * (p - target), part);
+        let mut slopes = self.probabilities(theta, row);
+        if let Some(slope) = slopes.get_mut(class_of(label)) {
+            *slope -= 1.0;
+        }
+        let norm = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+        let weight = if norm > clip { weight * (clip / norm) } else { weight };
+        for (part, slope) in out.chunks_exact_mut(features).zip(slopes) {
+            row.add_scaled_to(weight * slope, part);
         }
     }
 

@@ -1,9 +1,11 @@
 //! One learner and its round: `observe`, `release`, `absorb`. This is Algorithm 1 of the paper.
+//!
+//! A learner whose [`Rule`] is another differs in what it perturbs: `shielded.rs`.
 
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
-use crate::noise::{Entropy, EntropyError, NoiseError, perturb};
-use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
+use crate::noise::{Entropy, EntropyError, Grid, NoiseError, perturb};
+use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
 use crate::release::Release;
 use crate::{LearnerId, Round};
 use std::fmt;
@@ -18,7 +20,7 @@ use thiserror::Error;
 /// ```
 /// use undertone::noise::{NoiseKind, OsEntropy};
 /// use undertone::privacy::{Cap, Mechanism, NoiseLaw, Rule};
-/// use undertone::{Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
+/// use undertone::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
 ///
 /// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
 /// struct Mean { sum: f64, count: u64 }
@@ -39,6 +41,7 @@ use thiserror::Error;
 ///         out[0] = theta[0] - self.sum / self.count.max(1) as f64;
 ///     }
 ///     fn records(&self) -> u64 { self.count }
+///     fn forgetting(&self) -> Forgetting { Forgetting::Never }
 ///     fn error_bound(&self) -> PowerLaw { PowerLaw::ZERO }
 /// }
 ///
@@ -52,6 +55,7 @@ use thiserror::Error;
 ///     warmup: 0,
 ///     batch: 1,
 ///     memory_error: PowerLaw::ZERO,
+///     forgetting: Forgetting::Never,
 ///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
 ///     noise_max: PowerLaw::growing(5.0, 0.1),
 ///     rule: Rule::Tight,
@@ -82,12 +86,14 @@ pub struct Learner<M> {
     neighbours: Vec<(LearnerId, f64)>,
     domain: Domain,
     lasso: f64,
-    accountant: Accountant,
-    memory: M,
-    /// Private: leaves only through `release`, noised.
-    theta: Vec<f64>,
-    /// Room for the gradient and the update, kept to avoid allocation in every round.
-    update: Vec<f64>,
+    pub(crate) accountant: Accountant,
+    pub(crate) memory: M,
+    /// Private: leaves only through `release`, noised. (A shielded learner's is public.)
+    pub(crate) theta: Vec<f64>,
+    /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
+    pub(crate) update: Vec<f64>,
+    /// What was sent in this round, where the method goes on from there; else empty.
+    pub(crate) sent: Vec<f64>,
     released: bool,
     ledger: Ledger,
     receipt: Option<Receipt>,
@@ -154,7 +160,7 @@ pub struct RoundReport {
     pub missing: usize,
     /// The sum of the weights heard, as told to the accountant.
     pub weight_heard: f64,
-    /// h_t, the number of records behind the step.
+    /// How many records have arrived so far; h_t, where none is ever forgotten.
     pub records: u64,
 }
 
@@ -162,12 +168,14 @@ impl<M: Memory> Learner<M> {
     /// A learner before round 0, with θ at the point of Θ nearest to zero.
     ///
     /// # Panics
-    /// When the memory may err by more than the mechanism charges for, or Θ is larger: bugs in the
-    /// caller.
+    /// When the memory may err by more than the mechanism charges for, or forgets otherwise than it
+    /// follows, or Θ is larger: bugs in the caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
         let charged = setup.mechanism.memory_error;
         assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
+        let followed = setup.mechanism.forgetting;
+        assert_eq!(memory.forgetting(), followed, "the account forgets as the memory does");
         let radius = setup.domain.radius(setup.mechanism.dimension);
         assert!(radius <= setup.mechanism.radius, "theta stays within the radius that is charged");
         assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");
@@ -182,6 +190,7 @@ impl<M: Memory> Learner<M> {
             accountant: Accountant::new(setup.mechanism, setup.cap),
             memory,
             update: vec![0.0; theta.len()],
+            sent: if setup.mechanism.rule.is_baseline() { theta.clone() } else { Vec::new() },
             theta,
             released: false,
             ledger: Ledger::new(setup.id, &setup.mechanism),
@@ -263,14 +272,26 @@ impl<M: Memory> Learner<M> {
     /// When called twice in a round: a release is drawn once, ever.
     pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         assert!(!self.released, "a round has one release");
-        let round = self.round();
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
+        let release = match self.accountant.mechanism().rule {
+            Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
+            Rule::Local => self.say_nothing()?,
+            _ => self.perturb_parameters(entropy)?,
+        };
+        if self.accountant.mechanism().rule.is_baseline() {
+            self.sent.copy_from_slice(release.values());
+        }
+        self.released = true;
+        Ok(release)
+    }
+
+    fn perturb_parameters(&self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
+        let round = self.round();
         let perturbation = self.accountant.mechanism().perturbation(round);
         let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
         let key = entropy.key(self.id, round)?;
         let grid = perturb(&perturbation, &self.theta, key, &mut values)?;
-        self.released = true;
         Ok(Release::new(self.id, round, grid, values))
     }
 
@@ -285,14 +306,61 @@ impl<M: Memory> Learner<M> {
     pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
         assert!(self.released, "release comes before absorb");
         let round = self.round();
-        let schedule = self.accountant.mechanism().schedule;
-        // lambda: step, gamma: coupling (paper map, row 4)
-        let (lambda, gamma) = (schedule.step.at(round), schedule.coupling.at(round));
+        let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
+            Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
+            Rule::Local => self.step_alone(heard),
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => self.mix_what_was_sent_and_step(heard),
+        };
+        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
+        let records = self.memory.records();
+        let terms = RoundTerms { round, weight_heard, records };
+        self.accountant.advance(&terms);
+        self.ledger.advance(&terms);
+        self.released = false;
+        let missing = self.neighbours.len() - heard_count;
+        RoundReport { round, heard: heard_count, missing, weight_heard, records }
+    }
+
+    /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
+    fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        // lambda: step (paper map, row 4)
+        let lambda = self.accountant.mechanism().step(round);
         self.memory.gradient(round, &self.theta, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
         }
-        // θ stays as it was until the whole update is known, and neighbours are added in id order.
+        let (weight_heard, heard_count) = self.add_pulls(heard);
+        self.apply_update(lambda);
+        (weight_heard, heard_count)
+    }
+
+    /// Zeros, which depend on no record.
+    fn say_nothing(&self) -> Result<Release, ReleaseError> {
+        let grid = Grid::new(self.accountant.mechanism().radius)?;
+        let values = vec![0.0; self.theta.len()].into_boxed_slice();
+        Ok(Release::new(self.id, self.round(), grid, values))
+    }
+
+    /// A step along the learner's own gradient. What neighbours say is not listened to.
+    fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        let lambda = self.accountant.mechanism().step(round);
+        self.memory.gradient(round, &self.theta, &mut self.update);
+        for value in &mut self.update {
+            *value *= -lambda;
+        }
+        self.apply_update(lambda);
+        (0.0, heard.len())
+    }
+
+    /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.
+    pub(crate) fn add_pulls(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        // gamma: coupling (paper map, row 4)
+        let gamma = self.accountant.mechanism().schedule.coupling.at(round);
         let mut weight_heard = 0.0;
         let mut heard_count = 0;
         for &(neighbour, weight) in &self.neighbours {
@@ -311,22 +379,22 @@ impl<M: Memory> Learner<M> {
             weight_heard += weight;
             heard_count += 1;
         }
-        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        (weight_heard, heard_count)
+    }
+
+    /// Adds the update to θ, then the proximal step of the lasso, then the projection onto Θ.
+    pub(crate) fn apply_update(&mut self, lambda: f64) {
         for (value, change) in self.theta.iter_mut().zip(&self.update) {
             *value += change;
         }
         if self.lasso > 0.0 {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }
+        self.project();
+    }
+
+    pub(crate) fn project(&mut self) {
         self.domain.project(&mut self.theta);
-        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
-        let records = self.memory.records();
-        let terms = RoundTerms { round, weight_heard, records };
-        self.accountant.advance(&terms);
-        self.ledger.advance(&terms);
-        self.released = false;
-        let missing = self.neighbours.len() - heard_count;
-        RoundReport { round, heard: heard_count, missing, weight_heard, records }
     }
 }
 

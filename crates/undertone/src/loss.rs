@@ -53,6 +53,9 @@ pub struct ModelSpec {
     pub ridge: f64,
     /// The weight of ‖θ‖₁, applied as a proximal step.
     pub lasso: f64,
+    /// The slope of a record's loss in its score (the norm of the slopes, for softmax) is cut to this;
+    /// infinite leaves it as it is.
+    pub clip: f64,
 }
 
 /// The constants of Assumptions 1, 3 and 5 for one loss under given bounds.
@@ -122,21 +125,27 @@ impl ModelSpec {
     pub fn constants(&self, bounds: &DataBounds) -> LossConstants {
         let norm = self.expanded_feature_norm(bounds);
         let residual = norm * bounds.radius + bounds.label;
-        let (curvature, gradient_norm) = match self.loss {
-            Loss::Squared => (norm * norm, residual * norm),
+        let (curvature, slope) = match self.loss {
+            Loss::Squared => (1.0, residual),
             Loss::Power { degree } => {
                 let inner = residual.powf(f64::from(degree) - 2.0);
-                (f64::from(degree - 1) * inner * norm * norm, inner * residual * norm)
+                (f64::from(degree - 1) * inner, inner * residual)
             }
-            Loss::Huber { threshold } => (norm * norm, threshold.min(residual) * norm),
+            Loss::Huber { threshold } => (1.0, threshold.min(residual)),
             // The logistic function has slope at most 1/4 and values in (0, 1).
-            Loss::Logistic => (norm * norm / 4.0, norm),
+            Loss::Logistic => (0.25, 1.0),
             // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
-            Loss::Softmax { .. } => (norm * norm / 2.0, std::f64::consts::SQRT_2 * norm),
+            Loss::Softmax { .. } => (0.5, std::f64::consts::SQRT_2),
         };
+        let smoothness = curvature * norm * norm + self.ridge;
+        // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
+        // and no smoother or steeper than it was. Cutting the slopes of several classes together
+        // keeps them Lipschitz (a projection onto a ball), but no longer those of a convex function.
+        let convex = !(matches!(self.loss, Loss::Softmax { .. }) && self.clip < slope);
+        let gradient_norm = slope.min(self.clip) * norm;
         LossConstants {
-            smoothness: curvature + self.ridge,
-            strong_convexity: self.ridge,
+            smoothness,
+            strong_convexity: if convex { self.ridge } else { -smoothness },
             gradient_spread: 2.0 * gradient_norm,
             gradient_norm,
         }
@@ -148,7 +157,7 @@ mod tests {
     use super::*;
 
     fn spec(loss: Loss, degree: u32) -> ModelSpec {
-        ModelSpec { loss, features: 3, degree, ridge: 0.5, lasso: 0.0 }
+        ModelSpec { loss, features: 3, degree, ridge: 0.5, lasso: 0.0, clip: f64::INFINITY }
     }
 
     #[test]

@@ -11,7 +11,8 @@ use super::subject::{Facts, Subject};
 use super::world::{Background, Message, World, record};
 use crate::entropy::Shuffle;
 use rayon::prelude::*;
-use undertone::ReleaseError;
+use undertone::privacy::worst_record;
+use undertone::{Forgetting, ReleaseError};
 
 /// Rounds in which candidates are compared.
 const SHORT: u64 = 24;
@@ -107,9 +108,11 @@ fn round_cost(facts: &Facts, background: Background, records: f64) -> f64 {
 /// As many of the config's rounds as the effort allows.
 fn affordable_rounds(facts: &Facts, background: Background, effort: &Effort) -> u64 {
     let (mut spent, mut rounds) = (0.0, 0);
+    let batch = facts.mechanism.batch as f64;
     let mut records = facts.mechanism.warmup as f64;
+    let most = facts.mechanism.forgetting.records_in_use(batch).max(records);
     while rounds < facts.rounds.max(2) && (spent < effort.work || rounds < SHORT) {
-        records += facts.mechanism.batch as f64;
+        records = (records + batch).min(most);
         spent += round_cost(facts, background, records);
         rounds += 1;
     }
@@ -168,8 +171,10 @@ impl<S: Subject> Hunt<'_, S> {
         }
         let Some((_, point, _)) = best else { return Ok(self.found) };
         self.replay(&point.pair(facts, 0), self.rounds)?;
+        // A record that is forgotten is followed until it is, and on.
+        let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
         for (place, arrival) in self.later_places() {
-            let rounds = self.rounds.min(arrival + AFTER_ARRIVAL);
+            let rounds = self.rounds.min(arrival + after);
             self.replay(&point.pair(facts, place), rounds)?;
         }
         Ok(self.found)
@@ -178,7 +183,14 @@ impl<S: Subject> Hunt<'_, S> {
     /// Other places for the record, with their rounds: in the warm-up, and in later rounds.
     fn later_places(&self) -> Vec<(usize, u64)> {
         let mut places = vec![(self.world.first / 2, 0), (self.world.first.saturating_sub(1), 0)];
-        for arrival in [1, 2, 7, self.rounds / 2] {
+        // Where records are forgotten, the worst need not be the first.
+        let worst = match self.facts.mechanism.forgetting {
+            Forgetting::Never => None,
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                Some(worst_record(&self.facts.mechanism, self.rounds).arrival.0)
+            }
+        };
+        for arrival in [1, 2, 7, self.rounds / 2].into_iter().chain(worst) {
             places.push((self.world.range(arrival).start, arrival));
         }
         places.retain(|&(place, arrival)| {

@@ -10,7 +10,7 @@ use crate::{Model, Record};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient of a separable polynomial loss of degree q at the cost O(n·q).
 ///
@@ -69,6 +69,7 @@ impl Recursive {
 
 /// The degree of the loss, which is the number of nodes its derivative needs.
 pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
+    super::admit_unclipped("recursive", model)?;
     let degree = model.spec().degree;
     match model.spec().loss {
         Loss::Squared | Loss::Power { .. } if degree > 1 => Err(MemoryError::Expanded { degree }),
@@ -130,6 +131,10 @@ impl Memory for Recursive {
 
     fn records(&self) -> u64 {
         self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// A few roundings of the largest gradient, the same in every round.

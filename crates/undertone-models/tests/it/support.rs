@@ -83,7 +83,7 @@ impl Dice {
 }
 
 pub(crate) fn spec(loss: Loss, features: usize) -> ModelSpec {
-    ModelSpec { loss, features, degree: 1, ridge: 0.1, lasso: 0.0 }
+    ModelSpec { loss, features, degree: 1, ridge: 0.1, lasso: 0.0, clip: f64::INFINITY }
 }
 
 pub(crate) fn model(loss: Loss, features: usize) -> Arc<Model> {

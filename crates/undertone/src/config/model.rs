@@ -74,7 +74,9 @@ pub(super) fn model(raw: &RawModel, faults: &mut Faults) -> ModelSpec {
         _ => faults.number("model.lasso", Some(raw.lasso.unwrap_or(0.0)), &NON_NEGATIVE),
     };
     let ridge = faults.number("model.ridge", Some(raw.ridge.unwrap_or(0.0)), &NON_NEGATIVE);
-    let spec = ModelSpec { loss, features: features.max(1), degree: expansion, ridge, lasso };
+    let clip =
+        raw.clip.map_or(f64::INFINITY, |clip| faults.number("model.clip", Some(clip), &POSITIVE));
+    let spec = ModelSpec { loss, features: features.max(1), degree: expansion, ridge, lasso, clip };
     if spec.parameters() > PARAMETERS_MAX {
         let needed = format!("the model would have more than {PARAMETERS_MAX} parameters");
         faults.push("model.features", features, needed);

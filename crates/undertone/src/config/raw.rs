@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct RawConfig {
     pub name: Option<String>,
+    pub method: Option<String>,
     pub rounds: Option<u64>,
     pub unproven: Option<bool>,
     pub network: RawNetwork,
@@ -95,6 +96,7 @@ pub struct RawModel {
     pub threshold: Option<f64>,
     pub ridge: Option<f64>,
     pub lasso: Option<f64>,
+    pub clip: Option<f64>,
 }
 
 /// `[parameters]`: the set Θ.
@@ -119,6 +121,9 @@ pub struct RawMemory {
     pub degree: Option<u32>,
     pub tolerance: Option<f64>,
     pub tolerance_exponent: Option<f64>,
+    pub window: Option<u64>,
+    pub factor: Option<f64>,
+    pub cutoff: Option<f64>,
 }
 
 /// `[schedule]`: steps and coupling.
@@ -130,6 +135,8 @@ pub struct RawSchedule {
     pub step_exponent: Option<f64>,
     pub coupling: Option<f64>,
     pub coupling_exponent: Option<f64>,
+    pub interval: Option<u64>,
+    pub step_ratio: Option<f64>,
 }
 
 /// `[noise]`: what is added to every release.
@@ -141,6 +148,7 @@ pub struct RawNoise {
     pub scale: Option<OneOrEach>,
     pub calibrate: Option<String>,
     pub exponent: Option<OneOrEach>,
+    pub ratio: Option<f64>,
 }
 
 /// `[privacy]`: the budget.

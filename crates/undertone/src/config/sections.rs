@@ -1,6 +1,9 @@
 //! Checking each section of a config.
 
-use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY};
+use super::faults::{
+    EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY, SHARE, SIGNED_EXPONENT,
+};
+use super::memory::memory;
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
@@ -8,9 +11,12 @@ use super::{
     RawNoise, RawPrivacy, RawSchedule, RecordOrder,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
-use crate::noise::{NoiseKind, Perturbation};
+use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
 use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
+
+/// Rounds are paid for one by one: longer horizons would take minutes to add up.
+const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
 
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
@@ -20,6 +26,10 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     });
     if rounds == 0 || rounds >= Round::LIMIT.0 {
         faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    if rounds > COUNTED_ROUNDS_MAX && raw.noise.calibrate.as_deref() == Some("rounds") {
+        let needed = format!("is over {COUNTED_ROUNDS_MAX} rounds; use \"lifetime\"");
+        faults.push("noise.calibrate", "\"rounds\"", needed);
     }
     let graph = network(&raw.network, faults);
     // Without a graph there is a fault already; the rest is checked as for a small network.
@@ -34,7 +44,8 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         raw.bounds.out_of_bounds.as_deref(),
         &[("scale", OutOfBounds::Scale), ("refuse", OutOfBounds::Refuse)],
     );
-    let (caps, delta, rule) = privacy(&raw.privacy, learners, faults);
+    let (caps, delta) = privacy(&raw.privacy, learners, faults);
+    let rule = rule(raw, faults);
     if data.repeat && caps.iter().any(Option::is_some) {
         faults.push(
             "data.repeat",
@@ -42,8 +53,17 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
             "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
         );
     }
-    let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
-    let memory = memory(&raw.memory, faults);
+    let (noise_kind, noise_exponents, noise_scale) =
+        noise(&raw.noise, rule, &caps, learners, faults);
+    let memory = match raw.memory.kind.as_deref() {
+        Some("window") | None if rule.is_baseline() => newest_batch(&raw.memory, faults),
+        Some(other) if rule.is_baseline() => {
+            let needed = "this method steps along the newest batch; remove it";
+            faults.push("memory.kind", format!("\"{other}\""), needed);
+            MemoryKind::Exact
+        }
+        _ => memory(&raw.memory, &model, faults),
+    };
     let schedule = schedule(&raw.schedule, faults);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
         faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
@@ -114,32 +134,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
         faults.unused("data.drop", raw.drop.as_ref(), only);
         faults.unused("data.intercept", raw.intercept.filter(|&wanted| wanted).as_ref(), only);
     }
-    let kind = raw.partition.as_deref();
-    if kind != Some("dirichlet") {
-        faults.unused("data.alpha", raw.alpha.as_ref(), "partition = \"dirichlet\"");
-    }
-    if kind != Some("own-class") {
-        faults.unused("data.share", raw.share.as_ref(), "partition = \"own-class\"");
-    }
-    let partition = match kind {
-        Some("dirichlet") => {
-            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
-        }
-        Some("own-class") => {
-            Partition::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
-        }
-        other => faults.word(
-            "data.partition",
-            other,
-            &[
-                ("iid", Partition::Iid),
-                ("by-class", Partition::ByClass),
-                // The last two are taken above; they stand here for the list of choices.
-                ("dirichlet", Partition::Iid),
-                ("own-class", Partition::Iid),
-            ],
-        ),
-    };
+    let partition = partition(raw, faults);
     let batch = raw.batch.unwrap_or(1);
     if batch == 0 {
         faults.push("data.batch", batch, "must be at least 1");
@@ -174,39 +169,33 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
     }
 }
 
-fn memory(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
-    let kind = raw.kind.as_deref();
-    if kind != Some("anchored") {
-        faults.unused("memory.tolerance", raw.tolerance.as_ref(), "kind = \"anchored\"");
-        let exponent = raw.tolerance_exponent.as_ref();
-        faults.unused("memory.tolerance_exponent", exponent, "kind = \"anchored\"");
+fn partition(raw: &RawData, faults: &mut Faults) -> Partition {
+    let kind = raw.partition.as_deref();
+    if kind != Some("dirichlet") {
+        faults.unused("data.alpha", raw.alpha.as_ref(), "partition = \"dirichlet\"");
     }
-    if kind != Some("polynomial") {
-        faults.unused("memory.degree", raw.degree.as_ref(), "kind = \"polynomial\"");
+    if kind != Some("own-class") {
+        faults.unused("data.share", raw.share.as_ref(), "partition = \"own-class\"");
     }
     match kind {
-        None | Some("exact") => MemoryKind::Exact,
-        Some("moments") => MemoryKind::Moments,
-        Some("recursive") => MemoryKind::Recursive,
-        Some("polynomial") => match raw.degree {
-            Some(degree @ (2 | 4 | 6)) => MemoryKind::Polynomial { degree },
-            found => {
-                let value = found.map_or(String::new(), |degree| degree.to_string());
-                faults.push("memory.degree", value, "must be 2, 4 or 6");
-                MemoryKind::Exact
-            }
-        },
-        Some("anchored") => {
-            let initial = faults.number("memory.tolerance", raw.tolerance, &POSITIVE);
-            let exponent = Some(raw.tolerance_exponent.unwrap_or(0.0));
-            let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
-            MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
+        Some("dirichlet") => {
+            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
         }
-        Some(other) => {
-            let needed = "must be one of exact, moments, recursive, polynomial, anchored";
-            faults.push("memory.kind", format!("\"{other}\""), needed);
-            MemoryKind::Exact
+        Some("own-class") => {
+            Partition::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
         }
+        other => faults.word(
+            "data.partition",
+            other,
+            &[
+                ("iid", Partition::Iid),
+                ("in-order", Partition::InOrder),
+                ("by-class", Partition::ByClass),
+                // The last two are taken above; they stand here for the list of choices.
+                ("dirichlet", Partition::Iid),
+                ("own-class", Partition::Iid),
+            ],
+        ),
     }
 }
 
@@ -222,8 +211,17 @@ fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
     }
 }
 
+/// The memory of methods that step along the newest batch alone.
+fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
+    if let Some(rounds) = raw.window.filter(|&rounds| rounds != 1) {
+        faults.push("memory.window", rounds, "this method steps along the newest batch: 1");
+    }
+    MemoryKind::Window { rounds: 1 }
+}
+
 fn noise(
     raw: &RawNoise,
+    rule: Rule,
     caps: &[Option<Cap>],
     learners: usize,
     faults: &mut Faults,
@@ -233,7 +231,8 @@ fn noise(
         raw.kind.as_deref(),
         &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
     );
-    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, &EXPONENT);
+    let range = if rule.is_baseline() { &SIGNED_EXPONENT } else { &EXPONENT };
+    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, range);
     let scale = match (&raw.scale, raw.calibrate.as_deref()) {
         (Some(scale), None) => {
             NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, &POSITIVE))
@@ -267,11 +266,7 @@ fn noise(
     (kind, exponents, scale)
 }
 
-fn privacy(
-    raw: &RawPrivacy,
-    learners: usize,
-    faults: &mut Faults,
-) -> (Vec<Option<Cap>>, f64, Rule) {
+fn privacy(raw: &RawPrivacy, learners: usize, faults: &mut Faults) -> (Vec<Option<Cap>>, f64) {
     let delta = faults.number("privacy.delta", raw.delta, &PROBABILITY);
     let caps = match (&raw.epsilon, &raw.pure_epsilon) {
         (None, None) => vec![None; learners],
@@ -290,26 +285,77 @@ fn privacy(
             vec![None; learners]
         }
     };
-    let rule = faults.word(
-        "privacy.rule",
-        Some(raw.rule.as_deref().unwrap_or("tight")),
-        &[("tight", Rule::Tight), ("theorem5i", Rule::Theorem5i), ("theorem5ii", Rule::Theorem5ii)],
+    (caps, delta)
+}
+
+/// The method, and for Algorithm 1 how its sensitivity is bounded.
+fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Method {
+        Algorithm1,
+        Shielded,
+        Local,
+        Dsgd,
+        Dola,
+        Pdop,
+    }
+    let method = faults.word(
+        "method",
+        Some(raw.method.as_deref().unwrap_or("algorithm1")),
+        &[
+            ("algorithm1", Method::Algorithm1),
+            ("shielded", Method::Shielded),
+            ("local", Method::Local),
+            ("dsgd", Method::Dsgd),
+            ("dola", Method::Dola),
+            ("pdop", Method::Pdop),
+        ],
     );
-    (caps, delta, rule)
+    let interval = raw.schedule.interval.unwrap_or(1);
+    if !(1..=1_000_000).contains(&interval) {
+        faults.push("schedule.interval", interval, "must be 1 to 1000000");
+    }
+    if method != Method::Shielded {
+        let interval = raw.schedule.interval.as_ref();
+        faults.unused("schedule.interval", interval, "method = \"shielded\"");
+    }
+    if method != Method::Pdop {
+        let ratio = raw.schedule.step_ratio.as_ref();
+        faults.unused("schedule.step_ratio", ratio, "method = \"pdop\"");
+        faults.unused("noise.ratio", raw.noise.ratio.as_ref(), "method = \"pdop\"");
+    }
+    if method != Method::Algorithm1 {
+        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
+    }
+    match method {
+        Method::Shielded => return Rule::Shielded { interval: interval.max(1) },
+        Method::Local => return Rule::Local,
+        Method::Dsgd => return Rule::Dsgd,
+        Method::Dola => return Rule::Dola,
+        Method::Pdop => {
+            return Rule::Pdop {
+                step_ratio: faults.number("schedule.step_ratio", raw.schedule.step_ratio, &SHARE),
+                noise_ratio: faults.number("noise.ratio", raw.noise.ratio, &SHARE),
+            };
+        }
+        Method::Algorithm1 => {}
+    }
+    faults.word(
+        "privacy.rule",
+        Some(raw.privacy.rule.as_deref().unwrap_or("tight")),
+        &[("tight", Rule::Tight), ("theorem5i", Rule::Theorem5i), ("theorem5ii", Rule::Theorem5ii)],
+    )
 }
 
 /// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
 fn check_sampler(config: &Config, faults: &mut Faults) {
     let NoiseScale::Given(scales) = &config.noise_scale else { return };
-    for (&scale, &exponent) in scales.iter().zip(&config.noise_exponents) {
+    let learners = config.graph.ids().zip(scales).zip(&config.noise_exponents);
+    for ((learner, &scale), &exponent) in learners {
         let law = PowerLaw::growing(scale, exponent);
         for round in [Round::ZERO, Round(config.rounds)] {
-            let perturbation = Perturbation {
-                kind: config.noise_kind,
-                scale: law.at(round),
-                bound: config.bounds.radius,
-            };
-            if let Err(error) = perturbation.grid() {
+            let mechanism = config.mechanism(learner, PowerLaw::ZERO, scale, law);
+            if let Err(error) = mechanism.perturbation(round).grid() {
                 faults.push("noise.scale", scale, error.to_string());
                 return;
             }

@@ -4,6 +4,7 @@ use super::*;
 
 fn good() -> RawConfig {
     RawConfig {
+        method: None,
         name: Some("test".into()),
         rounds: Some(100),
         unproven: None,
@@ -40,12 +41,14 @@ fn good() -> RawConfig {
             step_exponent: Some(0.8),
             coupling: Some(1.0),
             coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
         },
         noise: RawNoise {
             kind: Some("laplace".into()),
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::Each(vec![0.1, 0.11, 0.12, 0.13, 0.14])),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 /// A config that satisfies everything.
 fn sound() -> RawConfig {
     RawConfig {
+        method: None,
         name: Some("sound".into()),
         rounds: Some(100),
         unproven: None,
@@ -46,12 +47,14 @@ fn sound() -> RawConfig {
             step_exponent: Some(0.9),
             coupling: Some(0.3),
             coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
         },
         noise: RawNoise {
             kind: Some("laplace".into()),
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }
@@ -66,7 +69,8 @@ fn paper(model: RawModel, feature_norm: f64, first: f64, by: f64, schedule: [f64
     raw.model = model;
     raw.bounds.feature_norm = Some(feature_norm);
     raw.parameters.radius = Some(1e5);
-    raw.schedule = RawSchedule { step, step_exponent, coupling, coupling_exponent };
+    raw.schedule =
+        RawSchedule { step, step_exponent, coupling, coupling_exponent, ..RawSchedule::default() };
     let exponents = (0..5).map(|i| first + by * f64::from(i)).collect();
     raw.noise.exponent = Some(OneOrEach::Each(exponents));
     raw

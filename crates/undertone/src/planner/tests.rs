@@ -45,12 +45,14 @@ fn raw() -> RawConfig {
             step_exponent: Some(0.8),
             coupling: Some(0.1),
             coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
         },
         noise: RawNoise {
             kind: Some("laplace".into()),
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: Some("lifetime".into()),
             scale: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy {
             epsilon: Some(OneOrEach::One(8.0)),
@@ -69,7 +71,7 @@ fn config(change: impl FnOnce(&mut RawConfig)) -> Config {
 
 fn goal(config: &Config, horizon: Horizon) -> Goal {
     let records = config.data.warmup + config.data.batch * config.rounds;
-    Goal { horizon, memory_error: PowerLaw::ZERO, records }
+    Goal { horizon, memory_error: PowerLaw::ZERO, records, warmup_max: records }
 }
 
 #[test]

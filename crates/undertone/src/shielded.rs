@@ -1,0 +1,57 @@
+//! The shielded learner: noise on the history gradient instead of the parameters.
+//!
+//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when round t + 1
+//! releases x_{t+1}. Everything sent follows from perturbed gradients taken at points that follow
+//! from them too, so x is public, and a record pays only for its share C / h_t of each gradient: no
+//! convexity, no smoothness and no contraction is needed (ADR 0012).
+
+use crate::learner::{Learner, ReleaseError};
+use crate::memory::Memory;
+use crate::noise::{Entropy, Grid, perturb};
+use crate::release::Release;
+use crate::{Round, privacy::Mechanism};
+
+impl<M: Memory> Learner<M> {
+    /// Ends the step that the last `absorb` began, with noise, and gives the new x.
+    pub(crate) fn step_along_perturbed_gradient(
+        &mut self,
+        entropy: &mut impl Entropy,
+    ) -> Result<Release, ReleaseError> {
+        let round = self.round();
+        let mechanism = *self.accountant.mechanism();
+        if mechanism.gradient_is_released(round) {
+            let lambda = mechanism.step(Round(round.0 - 1));
+            let key = entropy.key(self.id(), round)?;
+            let mut noisy = vec![0.0; self.update.len()];
+            perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;
+            for (slot, value) in self.update.iter_mut().zip(&noisy) {
+                *slot = -lambda * value;
+            }
+            self.apply_update(lambda);
+        }
+        let grid = public_grid(&mechanism)?;
+        for value in &mut self.theta {
+            // Towards zero, so that x stays within the radius.
+            *value = (*value / grid.step()).trunc() * grid.step();
+        }
+        Ok(Release::new(self.id(), round, grid, self.theta.as_slice().into()))
+    }
+
+    /// Moves x towards the neighbours and takes the gradient at x_t, to be perturbed in the next round.
+    pub(crate) fn mix_and_take_gradient(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        let before = self.theta.clone();
+        self.update.fill(0.0);
+        let (weight_heard, heard_count) = self.add_pulls(heard);
+        self.apply_update(0.0);
+        if self.accountant.mechanism().gradient_is_released(round.next()) {
+            self.memory.gradient(round, &before, &mut self.update);
+        }
+        (weight_heard, heard_count)
+    }
+}
+
+/// The grid that x is sent on: 2⁻³² of the radius, far below the noise.
+fn public_grid(mechanism: &Mechanism) -> Result<Grid, ReleaseError> {
+    Ok(Grid::new(mechanism.radius * (-20f64).exp2())?)
+}
