@@ -279,6 +279,10 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     match config.rule {
         Rule::Shielded { interval } => raw.schedule.interval = Some(interval),
         Rule::Local => {}
+        Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+            raw.memory.kind = Some("window".into());
+            raw.memory.window = Some(1);
+        }
         Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
             raw.privacy.rule.get_or_insert_with(|| "tight".into());
             raw.method.get_or_insert_with(|| "algorithm1".into());

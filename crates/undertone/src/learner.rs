@@ -92,6 +92,8 @@ pub struct Learner<M> {
     pub(crate) theta: Vec<f64>,
     /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
     pub(crate) update: Vec<f64>,
+    /// What was sent in this round, where the method goes on from there; else empty.
+    pub(crate) sent: Vec<f64>,
     released: bool,
     ledger: Ledger,
     receipt: Option<Receipt>,
@@ -188,6 +190,7 @@ impl<M: Memory> Learner<M> {
             accountant: Accountant::new(setup.mechanism, setup.cap),
             memory,
             update: vec![0.0; theta.len()],
+            sent: if setup.mechanism.rule.is_baseline() { theta.clone() } else { Vec::new() },
             theta,
             released: false,
             ledger: Ledger::new(setup.id, &setup.mechanism),
@@ -272,10 +275,13 @@ impl<M: Memory> Learner<M> {
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
         let release = match self.accountant.mechanism().rule {
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.perturb_parameters(entropy)?,
             Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
             Rule::Local => self.say_nothing()?,
+            _ => self.perturb_parameters(entropy)?,
         };
+        if self.accountant.mechanism().rule.is_baseline() {
+            self.sent.copy_from_slice(release.values());
+        }
         self.released = true;
         Ok(release)
     }
@@ -304,6 +310,7 @@ impl<M: Memory> Learner<M> {
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
             Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
             Rule::Local => self.step_alone(heard),
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => self.mix_what_was_sent_and_step(heard),
         };
         assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
@@ -320,7 +327,7 @@ impl<M: Memory> Learner<M> {
     fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
         let round = self.round();
         // lambda: step (paper map, row 4)
-        let lambda = self.accountant.mechanism().schedule.step.at(round);
+        let lambda = self.accountant.mechanism().step(round);
         self.memory.gradient(round, &self.theta, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
@@ -340,7 +347,7 @@ impl<M: Memory> Learner<M> {
     /// A step along the learner's own gradient. What neighbours say is not listened to.
     fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
         let round = self.round();
-        let lambda = self.accountant.mechanism().schedule.step.at(round);
+        let lambda = self.accountant.mechanism().step(round);
         self.memory.gradient(round, &self.theta, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
@@ -383,6 +390,10 @@ impl<M: Memory> Learner<M> {
         if self.lasso > 0.0 {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }
+        self.project();
+    }
+
+    pub(crate) fn project(&mut self) {
         self.domain.project(&mut self.theta);
     }
 }

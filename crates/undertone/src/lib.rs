@@ -1,5 +1,6 @@
 //! Private decentralised online learning: the round, the noise and the accountant.
 
+mod baseline;
 pub mod config;
 pub mod doctor;
 mod domain;

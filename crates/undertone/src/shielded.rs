@@ -20,7 +20,7 @@ impl<M: Memory> Learner<M> {
         let round = self.round();
         let mechanism = *self.accountant.mechanism();
         if mechanism.gradient_is_released(round) {
-            let lambda = mechanism.schedule.step.at(Round(round.0 - 1));
+            let lambda = mechanism.step(Round(round.0 - 1));
             let key = entropy.key(self.id(), round)?;
             let mut noisy = vec![0.0; self.update.len()];
             perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;

@@ -28,7 +28,7 @@ use undertone_lab::config_file::{LoadedConfig, Overrides};
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Which methods: algorithm1, shielded, local
+    /// Which methods
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = Method::ALL.map(|method| method.to_string()))]
     methods: Vec<String>,
     /// Which budgets, certified for ever; inf is a run without privacy

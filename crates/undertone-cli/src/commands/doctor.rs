@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use undertone::config::Condition;
 use undertone::doctor::{Diagnosis, Theorem, examine};
-use undertone::privacy::Rule;
 use undertone_lab::memory_error;
 
 /// Say which assumptions and theorems a config satisfies, and what to change
@@ -25,7 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.source.load_for_examination()?.config;
-    if matches!(config.rule, Rule::Shielded { .. } | Rule::Local) {
+    if !config.rule.is_algorithm1() {
         let text = "the paper's theorems speak of method = \"algorithm1\" only; \
                     `undertone budget` has the certificate of any other";
         return Err(anyhow::anyhow!(text).into());

@@ -155,7 +155,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
         Claims {
             round: account.round(),
             sensitivity: account.sensitivity() + mechanism.machine_sensitivity(account.round()),
-            scale: mechanism.noise.scale.at(account.round()),
+            scale: mechanism.noise_scale(account.round()),
             spent: account.spent(),
         }
     }

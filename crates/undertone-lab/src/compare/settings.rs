@@ -16,13 +16,26 @@ pub enum Method {
     Algorithm1,
     /// Ours: noise on the gradients, at public points.
     Shielded,
+    /// Perturbed parameters, steps along the newest batch.
+    Dsgd,
+    /// Li et al. 2018: the same with gradients at the mixed point.
+    Dola,
+    /// Huang, Mitra & Vaidya 2015: the same with steps and noise that shrink geometrically.
+    Pdop,
     /// Every learner for itself: nothing is sent, nothing heard.
     Local,
 }
 
 impl Method {
     /// All of them, in the order of tables and colours.
-    pub const ALL: [Method; 3] = [Method::Algorithm1, Method::Shielded, Method::Local];
+    pub const ALL: [Method; 6] = [
+        Method::Algorithm1,
+        Method::Shielded,
+        Method::Dsgd,
+        Method::Dola,
+        Method::Pdop,
+        Method::Local,
+    ];
 
     /// Its name in configs and tables.
     #[must_use]
@@ -30,6 +43,9 @@ impl Method {
         match self {
             Method::Algorithm1 => "algorithm1",
             Method::Shielded => "shielded",
+            Method::Dsgd => "dsgd",
+            Method::Dola => "dola",
+            Method::Pdop => "pdop",
             Method::Local => "local",
         }
     }
@@ -93,6 +109,24 @@ const NO_NOISE: f64 = 1e-6;
 /// What a schedule without privacy is tuned for: a budget so large that noise hardly matters.
 const EPSILON_MAX: f64 = 1e4;
 
+/// What is left of PDOP's steps and noise at the end of a run.
+const PDOP_STEP_END: f64 = 0.02;
+const PDOP_NOISE_END: f64 = 0.1;
+
+/// What the theorems ask of Algorithm 1 is of no use to other methods.
+fn without_decay(raw: &mut RawConfig) {
+    raw.privacy.rule = None;
+    raw.schedule.coupling_exponent = Some(0.0);
+    raw.schedule.step_exponent = Some(0.0);
+    raw.noise.kind = Some("gaussian".into());
+    raw.noise.exponent = Some(OneOrEach::One(0.0));
+}
+
+fn newest_batch(raw: &mut RawConfig) {
+    raw.memory = undertone::config::RawMemory::default();
+    raw.schedule.interval = None;
+}
+
 /// Makes the config of a method at a budget, tuned by the planner with the same effort as any other.
 ///
 /// # Errors
@@ -111,13 +145,17 @@ pub fn settings(
     raw.method = Some(method.name().into());
     match method {
         Method::Algorithm1 => raw.schedule.interval = None,
-        Method::Shielded => {
-            // What the theorems ask of Algorithm 1 is of no use here.
-            raw.privacy.rule = None;
-            raw.schedule.coupling_exponent = Some(0.0);
-            raw.schedule.step_exponent = Some(0.0);
-            raw.noise.kind = Some("gaussian".into());
-            raw.noise.exponent = Some(OneOrEach::One(0.0));
+        Method::Shielded => without_decay(raw),
+        Method::Dsgd | Method::Dola => {
+            without_decay(raw);
+            newest_batch(raw);
+        }
+        Method::Pdop => {
+            without_decay(raw);
+            newest_batch(raw);
+            let rounds = start.config.rounds as f64;
+            raw.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
+            raw.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
         }
         Method::Local => {
             raw.privacy =

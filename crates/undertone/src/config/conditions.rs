@@ -6,7 +6,6 @@
 use super::digits::{down, exact, short, up};
 use super::{Config, Numbers};
 use crate::noise::NoiseKind;
-use crate::privacy::Rule;
 use crate::{Domain, MemoryKind};
 use serde::Serialize;
 use std::fmt;
@@ -55,7 +54,7 @@ impl Condition {
 #[must_use]
 pub fn conditions(config: &Config) -> Vec<Condition> {
     // The theorems speak of Algorithm 1 only.
-    if matches!(config.rule, Rule::Shielded { .. } | Rule::Local) {
+    if !config.rule.is_algorithm1() {
         return Vec::new();
     }
     let numbers = Numbers::of(config);

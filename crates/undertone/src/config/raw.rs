@@ -135,6 +135,7 @@ pub struct RawSchedule {
     pub coupling: Option<f64>,
     pub coupling_exponent: Option<f64>,
     pub interval: Option<u64>,
+    pub step_ratio: Option<f64>,
 }
 
 /// `[noise]`: what is added to every release.
@@ -146,6 +147,7 @@ pub struct RawNoise {
     pub scale: Option<OneOrEach>,
     pub calibrate: Option<String>,
     pub exponent: Option<OneOrEach>,
+    pub ratio: Option<f64>,
 }
 
 /// `[privacy]`: the budget.

@@ -1,17 +1,19 @@
 //! Checking each section of a config.
 
-use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY};
+use super::faults::{
+    EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY, SHARE, SIGNED_EXPONENT,
+};
 use super::memory::memory;
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
-    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawNoise,
-    RawPrivacy, RawSchedule,
+    Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawMemory,
+    RawNoise, RawPrivacy, RawSchedule,
 };
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
-use crate::{DataBounds, Domain, Loss, ModelSpec, PowerLaw, Round, Schedule};
+use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
 
 /// Rounds are paid for one by one: longer horizons would take minutes to add up.
 const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
@@ -51,8 +53,17 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
             "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
         );
     }
-    let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
-    let memory = memory(&raw.memory, &model, faults);
+    let (noise_kind, noise_exponents, noise_scale) =
+        noise(&raw.noise, rule, &caps, learners, faults);
+    let memory = match raw.memory.kind.as_deref() {
+        Some("window") | None if rule.is_baseline() => newest_batch(&raw.memory, faults),
+        Some(other) if rule.is_baseline() => {
+            let needed = "this method steps along the newest batch; remove it";
+            faults.push("memory.kind", format!("\"{other}\""), needed);
+            MemoryKind::Exact
+        }
+        _ => memory(&raw.memory, &model, faults),
+    };
     let schedule = schedule(&raw.schedule, faults);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
         faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
@@ -194,8 +205,17 @@ fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
     }
 }
 
+/// The memory of methods that step along the newest batch alone.
+fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
+    if let Some(rounds) = raw.window.filter(|&rounds| rounds != 1) {
+        faults.push("memory.window", rounds, "this method steps along the newest batch: 1");
+    }
+    MemoryKind::Window { rounds: 1 }
+}
+
 fn noise(
     raw: &RawNoise,
+    rule: Rule,
     caps: &[Option<Cap>],
     learners: usize,
     faults: &mut Faults,
@@ -205,7 +225,8 @@ fn noise(
         raw.kind.as_deref(),
         &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
     );
-    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, &EXPONENT);
+    let range = if rule.is_baseline() { &SIGNED_EXPONENT } else { &EXPONENT };
+    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, range);
     let scale = match (&raw.scale, raw.calibrate.as_deref()) {
         (Some(scale), None) => {
             NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, &POSITIVE))
@@ -268,6 +289,9 @@ fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
         Algorithm1,
         Shielded,
         Local,
+        Dsgd,
+        Dola,
+        Pdop,
     }
     let method = faults.word(
         "method",
@@ -276,6 +300,9 @@ fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
             ("algorithm1", Method::Algorithm1),
             ("shielded", Method::Shielded),
             ("local", Method::Local),
+            ("dsgd", Method::Dsgd),
+            ("dola", Method::Dola),
+            ("pdop", Method::Pdop),
         ],
     );
     let interval = raw.schedule.interval.unwrap_or(1);
@@ -286,12 +313,25 @@ fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
         let interval = raw.schedule.interval.as_ref();
         faults.unused("schedule.interval", interval, "method = \"shielded\"");
     }
+    if method != Method::Pdop {
+        let ratio = raw.schedule.step_ratio.as_ref();
+        faults.unused("schedule.step_ratio", ratio, "method = \"pdop\"");
+        faults.unused("noise.ratio", raw.noise.ratio.as_ref(), "method = \"pdop\"");
+    }
     if method != Method::Algorithm1 {
         faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
     }
     match method {
         Method::Shielded => return Rule::Shielded { interval: interval.max(1) },
         Method::Local => return Rule::Local,
+        Method::Dsgd => return Rule::Dsgd,
+        Method::Dola => return Rule::Dola,
+        Method::Pdop => {
+            return Rule::Pdop {
+                step_ratio: faults.number("schedule.step_ratio", raw.schedule.step_ratio, &SHARE),
+                noise_ratio: faults.number("noise.ratio", raw.noise.ratio, &SHARE),
+            };
+        }
         Method::Algorithm1 => {}
     }
     faults.word(

@@ -48,6 +48,7 @@ fn good() -> RawConfig {
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::Each(vec![0.1, 0.11, 0.12, 0.13, 0.14])),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }

@@ -54,6 +54,7 @@ fn sound() -> RawConfig {
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }

@@ -1,7 +1,7 @@
 //! Budgets to three digits in a millisecond, for comparing schedules. Never reported.
 
 use crate::Round;
-use crate::privacy::{Cost, Horizon, Mechanism, Rule};
+use crate::privacy::{Cost, Horizon, Mechanism, Rule, lifetime};
 
 /// How finely time is cut: from here on a block of rounds is this share of the time passed.
 const BLOCKS: u64 = 64;
@@ -28,6 +28,10 @@ pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
         Horizon::Lifetime => Round::LIMIT.0,
         Horizon::Rounds(rounds) => rounds,
     };
+    if mechanism.rule.is_baseline() {
+        let none = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
+        return lifetime(mechanism).map_or(none, |bound| bound.total);
+    }
     if let Rule::Shielded { interval } = mechanism.rule {
         return shielded_cost(mechanism, interval, last);
     }

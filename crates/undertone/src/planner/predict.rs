@@ -70,6 +70,11 @@ struct Factors {
     coupling: f64,
     rounds: f64,
     records: f64,
+    /// Records behind one gradient: all of them, or those of the newest batch.
+    weighed: f64,
+    /// What the gradients of newest batches add to the average by chance, in units of a gradient's
+    /// square.
+    chance: f64,
     batch: f64,
     noise_average: f64,
     noise_disagreement: f64,
@@ -80,9 +85,10 @@ impl Predictor {
         let graph = &config.graph;
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let learners = graph.learners() as f64;
-        let shielded = matches!(config.rule, Rule::Shielded { .. });
+        // Noise that enters once, whatever the coupling.
+        let own = matches!(config.rule, Rule::Shielded { .. }) || config.rule.is_baseline();
         let reach = graph.ids().map(|id| {
-            if shielded {
+            if own {
                 return (1.0 / (learners * learners), (1.0 - 1.0 / learners) / learners);
             }
             let weight = graph.weight(id);
@@ -164,12 +170,12 @@ impl Predictor {
     }
 
     fn advance(&self, states: &mut [State], factors: &Factors) {
-        let Factors { step, coupling, rounds, records, batch, .. } = *factors;
+        let Factors { step, coupling, rounds, records, batch, weighed, chance, .. } = *factors;
         let land = &self.landscape;
         let chi = land.heterogeneity * land.heterogeneity;
         let share = |(state, mode): (&State, &Mode)| 0.5 * mode.curvature * state.distance;
         let gradient = land.gradient(states.iter().zip(&land.modes).map(share).sum());
-        let difference = gradient * (chi + (1.0 - chi) / records).sqrt();
+        let difference = gradient * (chi + (1.0 - chi) / weighed).sqrt();
         let limit = land.energy_max;
         for (state, mode) in states.iter_mut().zip(&land.modes) {
             let bend = step * mode.curvature;
@@ -180,7 +186,8 @@ impl Predictor {
             let drift = fresh * self.drift(mode, gradient);
             // θ* that moves within Θ comes nearer as often as it goes away, once X is as large as E.
             let stay = if mode.start > 0.0 { 1.0 - drift / mode.start } else { 1.0 };
-            let noise = factors.noise_average * mode.count;
+            let chance = chance * gradient * gradient * mode.gradient_share / self.learners();
+            let noise = factors.noise_average * mode.count + chance;
             state.distance =
                 advance(state.distance, keep * keep * stay, noise + drift, rounds).min(limit);
             let noise = factors.noise_disagreement * mode.count;
@@ -244,6 +251,11 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
             (law(config.schedule.step), coupling * coupling)
         }
         Rule::Local => (law(config.schedule.step), 0.0),
+        Rule::Dsgd | Rule::Dola => (law(config.schedule.step), 1.0),
+        Rule::Pdop { step_ratio, noise_ratio } => {
+            let step = law(config.schedule.step) * step_ratio.powf(base - 1.0);
+            (step, noise_ratio.powf(2.0 * (base - 1.0)))
+        }
         // One step in every so many rounds, spread over them.
         Rule::Shielded { interval } => {
             let step = law(config.schedule.step);
@@ -252,17 +264,22 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
             (step / interval, step * step / interval)
         }
     };
+    let baseline = config.rule.is_baseline();
     let (mut noise_average, mut noise_disagreement) = (0.0, 0.0);
     for share in shares {
         let growth = strength * base.powf(2.0 * share.exponent);
         noise_average += growth * share.average;
         noise_disagreement += growth * share.disagreement;
     }
+    let arrived = warmup + batch * base;
     Factors {
         step,
         coupling,
         rounds,
-        records: (warmup + batch * base).min(in_use).max(1.0),
+        // θ* is that of all records where a baseline steps along the newest ones.
+        records: if baseline { arrived } else { arrived.min(in_use) }.max(1.0),
+        weighed: if baseline { batch } else { arrived.min(in_use) }.max(1.0),
+        chance: if baseline { step * step / batch } else { 0.0 },
         batch,
         noise_average,
         noise_disagreement,

@@ -39,7 +39,7 @@ pub struct Tuned {
 /// When records are too few, or neither the start nor anything found can be calibrated.
 pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = start.rounds;
-    if start.memory.forgetting() != Forgetting::Never {
+    if start.memory.forgetting() != Forgetting::Never && !start.rule.is_baseline() {
         return Err(PlannerError::Forgetting);
     }
     if goal.records < rounds {
@@ -164,6 +164,9 @@ impl<'a> Search<'a> {
         let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
         // Exponents ς, u − ς − ½, v − u, and intervals: a shielded method needs no decay.
         let shapes = match self.config.rule {
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+                [(0, -100, 0, 0), (0, -100, 60, 0), (0, -100, 100, 0), (0, -100, 160, 0)]
+            }
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => {
                 [(2, 2, 2, 0), (2, 2, 20, 0), (2, 2, 40, 0), (2, 20, 20, 0)]
             }
@@ -242,6 +245,11 @@ impl<'a> Search<'a> {
         if point.0[INTERVAL] > 0 && !matches!(self.config.rule, Rule::Shielded { .. }) {
             return false;
         }
+        // Its steps and noise shrink geometrically, and not otherwise.
+        let geometric = matches!(self.config.rule, Rule::Pdop { .. });
+        if geometric && !(u == 0 && v == 0 && point.0[GROWTH] == 0) {
+            return false;
+        }
         let config = self.place(point);
         config.unproven || config.broken_conditions().is_empty()
     }
@@ -310,7 +318,7 @@ impl<'a> Search<'a> {
             Rule::Shielded { interval } => {
                 INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0)
             }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => 0,
+            _ => 0,
         };
         let mut point = Point([
             decades(config.schedule.step.initial),

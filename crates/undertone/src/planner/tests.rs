@@ -52,6 +52,7 @@ fn raw() -> RawConfig {
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: Some("lifetime".into()),
             scale: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy {
             epsilon: Some(OneOrEach::One(8.0)),

@@ -150,9 +150,9 @@ pub(super) fn step_effect(
 /// How far a record of this weight moves one step.
 pub(super) fn drive(rule: Rule, reach: f64, weight: f64) -> f64 {
     match rule {
-        Rule::Tight | Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => reach * weight,
         Rule::Theorem5i if weight > 0.0 => reach,
         Rule::Theorem5i => 0.0,
+        _ => reach * weight,
     }
 }
 

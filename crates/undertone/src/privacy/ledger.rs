@@ -159,7 +159,7 @@ impl Ledger {
             weight_heard: self.before.map_or(0.0, |terms| terms.weight_heard),
             records: self.before.map_or(0, |terms| terms.records),
             sensitivity: accountant.sensitivity(),
-            noise_scale: accountant.mechanism().noise.scale.at(accountant.round()),
+            noise_scale: accountant.mechanism().noise_scale(accountant.round()),
             pure_cost: finite(cost.pure),
             zcdp_cost: cost.zcdp,
             pure_total: finite(spent.pure),
@@ -191,10 +191,17 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
         Rule::Theorem5ii => (2, 0),
         Rule::Shielded { interval } => (3, interval),
         Rule::Local => (4, 0),
+        Rule::Dsgd => (5, 0),
+        Rule::Dola => (6, 0),
+        Rule::Pdop { .. } => (7, 0),
     };
     hash.update([rule, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
     if interval > 0 {
         hash.update(interval.to_le_bytes());
+    }
+    if let Rule::Pdop { step_ratio, noise_ratio } = mechanism.rule {
+        hash.update(step_ratio.to_bits().to_le_bytes());
+        hash.update(noise_ratio.to_bits().to_le_bytes());
     }
     let constants = &mechanism.constants;
     let numbers = [

@@ -4,7 +4,7 @@
 //! follows what really happened and is the one that a cap is enforced on.
 
 use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
-use super::stationary;
+use super::{fresh, stationary};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, Round};
 use thiserror::Error;
@@ -93,6 +93,9 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
         let (total, tail) = (Cost::default(), Cost::default());
         return Ok(Lifetime { total, summed_to: Round::ZERO, tail, worst: Round::ZERO });
     }
+    if mechanism.rule.is_baseline() {
+        return fresh::lifetime(mechanism);
+    }
     match mechanism.forgetting {
         Forgetting::Never => lifetime_of_the_first_record(mechanism),
         Forgetting::Window { .. } | Forgetting::Decaying { .. } => stationary::lifetime(mechanism),
@@ -173,8 +176,8 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
 
 fn contraction_weight(mechanism: &Mechanism) -> f64 {
     match mechanism.rule {
-        Rule::Tight | Rule::Shielded { .. } | Rule::Local => mechanism.weight,
         Rule::Theorem5i | Rule::Theorem5ii => mechanism.weight_min.min(mechanism.weight),
+        _ => mechanism.weight,
     }
 }
 
@@ -189,10 +192,6 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
         return None;
     }
     match mechanism.rule {
-        // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
-        Rule::Tight | Rule::Shielded { .. } | Rule::Local => {
-            (bend <= 2.0 * (1.0 - heard)).then_some(alpha)
-        }
         // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling, and
         // |1 − a_t| ≤ 1 − w̄γ_t for a learner that hears more than w̄ once (|w_ii| + w̄)γ_t ≤ 2.
         Rule::Theorem5i | Rule::Theorem5ii => {
@@ -203,6 +202,8 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
                 && own + heard <= 2.0)
                 .then_some(alpha * (1.0 - share))
         }
+        // Tight: |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
+        _ => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
     }
 }
 

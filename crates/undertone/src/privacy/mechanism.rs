@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a learner perturbs, and which recursion bounds its sensitivity.
 ///
 /// The first three are Algorithm 1, which perturbs θ_t.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// Ours: contraction max(|1 − a_t − λ_t L|, |1 − a_t − λ_t μ|), drive λ_t C / h_t.
@@ -25,6 +25,34 @@ pub enum Rule {
     },
     /// Every learner for itself: nothing depends on a record that leaves it, and nothing is heard.
     Local,
+    /// DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy
+    /// included, and the step is along the newest batch alone, at the unperturbed parameters.
+    Dsgd,
+    /// DOLA (Li et al., 2018), to compare with: as DSGD, but the gradient is taken at the mixed point,
+    /// which is public.
+    Dola,
+    /// PDOP (Huang, Mitra & Vaidya, 2015), to compare with: as DOLA, with steps and noise that shrink
+    /// geometrically.
+    Pdop {
+        /// Steps are multiplied by this in every round.
+        step_ratio: f64,
+        /// Noise scales are multiplied by this in every round.
+        noise_ratio: f64,
+    },
+}
+
+impl Rule {
+    /// Whether it is Algorithm 1, which the theorems speak of.
+    #[must_use]
+    pub fn is_algorithm1(self) -> bool {
+        matches!(self, Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii)
+    }
+
+    /// Whether a learner steps along its newest batch alone, from what it sent.
+    #[must_use]
+    pub fn is_baseline(self) -> bool {
+        matches!(self, Rule::Dsgd | Rule::Dola | Rule::Pdop { .. })
+    }
 }
 
 /// The noise of one learner: its kind, and scale ρ_t (Laplace) or standard deviation s_t (Gaussian).
@@ -104,17 +132,15 @@ impl Mechanism {
         let records = terms.records.max(1) as f64;
         let step = self.step_effect(terms);
         let drive = match self.rule {
-            Rule::Tight | Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => {
-                step.reach / records
-            }
             Rule::Theorem5i => step.reach,
+            _ => step.reach / records,
         };
         step.next(sensitivity, drive)
     }
 
     /// What the step of a round does to the distance of two histories, whichever record differs.
     pub(super) fn step_effect(&self, terms: &RoundTerms) -> StepEffect {
-        let step = self.schedule.step.at(terms.round);
+        let step = self.step(terms.round);
         let coupling = self.schedule.coupling.at(terms.round);
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
         if matches!(self.rule, Rule::Shielded { .. } | Rule::Local) {
@@ -139,11 +165,14 @@ impl Mechanism {
                 let slow = (1.0 - heard - step * strong_convexity).abs();
                 fast.max(slow)
             }
+            // Own parameters enter through the gradient only: what is mixed was sent.
+            Rule::Dsgd => step * smoothness,
+            Rule::Dola | Rule::Pdop { .. } => 0.0,
             Rule::Theorem5i | Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => paper(),
         };
         StepEffect {
             contraction,
-            idle: (1.0 - heard).abs(),
+            idle: if self.rule.is_baseline() { 0.0 } else { (1.0 - heard).abs() },
             reach: step * gradient_spread,
             approximation: 2.0 * step * self.memory_error.at(terms.round),
         }
@@ -157,8 +186,8 @@ impl Mechanism {
     pub fn gradient_is_released(&self, round: Round) -> bool {
         match self.rule {
             Rule::Shielded { interval } => round > Round::ZERO && round.0.is_multiple_of(interval),
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => round > Round::ZERO,
             Rule::Local => false,
+            _ => round > Round::ZERO,
         }
     }
 
@@ -202,18 +231,38 @@ impl Mechanism {
         root * (-50f64).exp2()
     }
 
+    /// λ_t.
+    #[must_use]
+    pub fn step(&self, round: Round) -> f64 {
+        let step = self.schedule.step.at(round);
+        match self.rule {
+            Rule::Pdop { step_ratio, .. } => step * power(step_ratio, round),
+            _ => step,
+        }
+    }
+
+    /// ρ_t, the scale of the noise of a round.
+    #[must_use]
+    pub fn noise_scale(&self, round: Round) -> f64 {
+        let scale = self.noise.scale.at(round);
+        match self.rule {
+            Rule::Pdop { noise_ratio, .. } => scale * power(noise_ratio, round),
+            _ => scale,
+        }
+    }
+
     /// What is done to θ_t, or to the gradient of a shielded learner, before it may leave.
     #[must_use]
     pub fn perturbation(&self, round: Round) -> Perturbation {
-        let NoiseLaw { kind, scale } = self.noise;
+        let (kind, scale) = (self.noise.kind, self.noise_scale(round));
         let bound = match self.rule {
             // The gradient with its ridge term, which is at most L B.
             Rule::Shielded { .. } => {
                 self.constants.gradient_norm + self.constants.smoothness * self.radius
             }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => self.radius,
+            _ => self.radius,
         };
-        Perturbation { kind, scale: scale.at(round), bound }
+        Perturbation { kind, scale, bound }
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.
@@ -230,7 +279,7 @@ impl Mechanism {
     /// What a release of this round costs, whatever the sensitivity.
     pub(super) fn price(&self, round: Round) -> Price {
         if !self.gradient_is_released(round) {
-            return Price { root: 0.0, machine: 0.0, scale: f64::INFINITY };
+            return Price { root: 0.0, machine: 0.0, scale: f64::INFINITY, carries: true };
         }
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
@@ -240,9 +289,17 @@ impl Mechanism {
                 NoiseKind::Gaussian => f64::INFINITY,
             },
             machine: self.machine_sensitivity(round),
-            scale: self.noise.scale.at(round),
+            scale: self.noise_scale(round),
+            carries: !matches!(self.rule, Rule::Shielded { .. } | Rule::Dola | Rule::Pdop { .. }),
         }
     }
+}
+
+/// ratio^t.
+fn power(ratio: f64, round: Round) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+    let rounds = round.0 as f64;
+    ratio.powf(rounds)
 }
 
 /// What one step does to ‖θ − θ'‖: times `contraction`, plus the changed record's weight times
@@ -262,7 +319,9 @@ pub(super) struct StepEffect {
 impl StepEffect {
     /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
     pub(super) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
-        (self.contraction * sensitivity + drive + self.approximation).next_up()
+        let next = self.contraction * sensitivity + drive + self.approximation;
+        // Nothing at all is exact.
+        if next > 0.0 { next.next_up() } else { next }
     }
 }
 
@@ -273,10 +332,16 @@ pub(super) struct Price {
     root: f64,
     machine: f64,
     scale: f64,
+    /// Whether rounding errors of earlier rounds may still be there: not where everything but the
+    /// newest gradient is public, and so the same for both histories bit for bit.
+    carries: bool,
 }
 
 impl Price {
     pub(super) fn cost(&self, sensitivity: f64) -> Cost {
+        if !(self.carries || sensitivity > 0.0) {
+            return Cost::default();
+        }
         let ratio = (sensitivity + self.machine) / self.scale;
         let pure = if self.root.is_finite() { self.root * ratio } else { f64::INFINITY };
         Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }

@@ -10,6 +10,7 @@ mod conversion;
 mod exposures;
 #[cfg(test)]
 mod forgetting_tests;
+mod fresh;
 mod ledger;
 mod lifetime;
 mod mechanism;

@@ -1,6 +1,7 @@
 //! Integration tests of the core, through its public interface only.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod baselines;
 mod noise_attack;
 mod noise_coordinates;
 mod noise_golden;
