@@ -49,11 +49,11 @@ fn by_definition(mechanism: &Mechanism, story: &[Happened]) -> ByDefinition {
     let mut found = ByDefinition { pure: 0.0, zcdp: 0.0, worst: 0, sensitivity: 0.0 };
     for k in (0..story.len()).filter(|&k| story[k].0 > 0) {
         let (mut distance, mut pure, mut zcdp) = (0.0, 0.0, 0.0);
-        for t in k..story.len() {
+        for (t, &(_, weight_heard)) in story.iter().enumerate().skip(k) {
             let at = Round(t as u64);
             let (step, coupling) =
                 (mechanism.schedule.step.at(at), mechanism.schedule.coupling.at(at));
-            let heard = coupling * story[t].1;
+            let heard = coupling * weight_heard;
             let constants = &mechanism.constants;
             let mut contraction = f64::max(
                 (1.0 - heard - step * constants.smoothness).abs(),
