@@ -4,12 +4,12 @@
 #
 #   bash scripts/drift.sh path/to/elec.csv [python with river]
 #
-# SEEDS (default "1 2 3") and EPSILONS (default "1 4") may be set. Seeded runs are NOT PRIVATE.
+# SEEDS (default "1 2 3") and EPSILONS (default "0.5 1 4") may be set. Seeded runs are NOT PRIVATE.
 set -euo pipefail
 data=$(realpath "${1:?the path of elec.csv; docs/drift.md says where to get it}")
 python=${2:-python3}
 seeds=${SEEDS:-1 2 3}
-epsilons=${EPSILONS:-1 4}
+epsilons=${EPSILONS:-0.5 1 4}
 cd "$(dirname "$0")/.."
 expected=ebdfe5480ae25a43a7d054286135e3a9484697a2850d5158a333b1578c28bb97
 if [ "$(sha256sum < "$data" | cut -d' ' -f1)" != "$expected" ]; then
