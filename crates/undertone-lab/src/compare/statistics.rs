@@ -82,10 +82,9 @@ pub fn entries(runs: &[Measurement]) -> Vec<Entry> {
 pub fn central(runs: &[Measurement]) -> Option<Estimate> {
     let mut seeds: Vec<(u64, f64)> = Vec::new();
     for run in runs {
-        if let Some(accuracy) = run.accuracy_central {
-            if seeds.iter().all(|&(seed, _)| seed != run.seed) {
-                seeds.push((run.seed, accuracy));
-            }
+        let known = seeds.iter().any(|&(seed, _)| seed == run.seed);
+        if let Some(accuracy) = run.accuracy_central.filter(|_| !known) {
+            seeds.push((run.seed, accuracy));
         }
     }
     Estimate::of(&seeds.into_iter().map(|(_, accuracy)| accuracy).collect::<Vec<f64>>())

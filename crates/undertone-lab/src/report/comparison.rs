@@ -43,7 +43,7 @@ pub(crate) fn comparison_page(comparison: &Comparison<'_>) -> String {
          eight a value, to each neighbour.</p>\n</section>\n</main>\n</body>\n</html>\n",
         lead = escape(&comparison.lead),
         accuracy = figure(&accuracy(comparison), true),
-        regret = figure(&regret(comparison), false),
+        regret = figure(&regret(comparison), true),
         table = comparison.table,
     )
 }

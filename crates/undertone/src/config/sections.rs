@@ -20,17 +20,7 @@ const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
 
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
-    let rounds = raw.rounds.unwrap_or_else(|| {
-        faults.missing("rounds", "how many rounds to run");
-        1
-    });
-    if rounds == 0 || rounds >= Round::LIMIT.0 {
-        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
-    }
-    if rounds > COUNTED_ROUNDS_MAX && raw.noise.calibrate.as_deref() == Some("rounds") {
-        let needed = format!("is over {COUNTED_ROUNDS_MAX} rounds; use \"lifetime\"");
-        faults.push("noise.calibrate", "\"rounds\"", needed);
-    }
+    let rounds = rounds(raw, faults);
     let graph = network(&raw.network, faults);
     // Without a graph there is a fault already; the rest is checked as for a small network.
     let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
@@ -55,14 +45,10 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     }
     let (noise_kind, noise_exponents, noise_scale) =
         noise(&raw.noise, rule, &caps, learners, faults);
-    let memory = match raw.memory.kind.as_deref() {
-        Some("window") | None if rule.is_baseline() => newest_batch(&raw.memory, faults),
-        Some(other) if rule.is_baseline() => {
-            let needed = "this method steps along the newest batch; remove it";
-            faults.push("memory.kind", format!("\"{other}\""), needed);
-            MemoryKind::Exact
-        }
-        _ => memory(&raw.memory, &model, faults),
+    let memory = if rule.is_baseline() {
+        newest_batch(&raw.memory, faults)
+    } else {
+        memory(&raw.memory, &model, faults)
     };
     let schedule = schedule(&raw.schedule, faults);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
@@ -211,8 +197,27 @@ fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
     }
 }
 
+fn rounds(raw: &RawConfig, faults: &mut Faults) -> u64 {
+    let rounds = raw.rounds.unwrap_or_else(|| {
+        faults.missing("rounds", "how many rounds to run");
+        1
+    });
+    if rounds == 0 || rounds >= Round::LIMIT.0 {
+        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    if rounds > COUNTED_ROUNDS_MAX && raw.noise.calibrate.as_deref() == Some("rounds") {
+        let needed = format!("is over {COUNTED_ROUNDS_MAX} rounds; use \"lifetime\"");
+        faults.push("noise.calibrate", "\"rounds\"", needed);
+    }
+    rounds
+}
+
 /// The memory of methods that step along the newest batch alone.
 fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
+    if let Some(other) = raw.kind.as_deref().filter(|&kind| kind != "window") {
+        let needed = "this method steps along the newest batch; remove it";
+        faults.push("memory.kind", format!("\"{other}\""), needed);
+    }
     if let Some(rounds) = raw.window.filter(|&rounds| rounds != 1) {
         faults.push("memory.window", rounds, "this method steps along the newest batch: 1");
     }

@@ -31,13 +31,11 @@ struct Exposure {
     latest: Round,
     weight: f64,
     sensitivity: f64,
-    /// Whether its sensitivity fell in the last round.
-    fading: bool,
     spent: Total,
 }
 
-/// An entry is faint when its next release costs less than this share of all that is spent, divided by
-/// the rounds so far. Standing for one another then costs at most 2⁻³⁰ · (1 + ln 2³²) of the budget in a
+/// An entry is faint when no later release can cost more than this share of all that is spent, divided
+/// by the rounds so far, if steps go on as they are. Standing for one another then costs at most 2⁻³⁰ · (1 + ln 2³²) of the budget in a
 /// whole life, which the certificate has room for ([`FOLDING_ROOM`]).
 const FAINT: f64 = 1.0 / (1u64 << 30) as f64;
 /// What the certificate leaves for faint entries that stand for one another: more than 2⁻³⁰ · 23.2.
@@ -100,22 +98,26 @@ impl Exposures {
         }
         for entry in &mut self.entries {
             let drive = drive(mechanism.rule, step.reach, entry.weight);
-            let next = step.next(entry.sensitivity, drive);
-            entry.fading = next < entry.sensitivity;
-            entry.sensitivity = next;
+            entry.sensitivity = step.next(entry.sensitivity, drive);
         }
-        self.fold(&mechanism.price(terms.round.next()), terms.round);
+        // A release that costs nothing does not tell who is faint.
+        let next = terms.round.next();
+        let price = mechanism.gradient_is_released(next).then(|| mechanism.price(next));
+        self.fold(price, &step, terms.round);
     }
 
     /// Lets the oldest entries stand for one another once they are faint.
-    fn fold(&mut self, price: &Price, round: Round) {
+    fn fold(&mut self, price: Option<Price>, step: &StepEffect, round: Round) {
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
         let share = FAINT / (round.0 + 1) as f64;
         let spent = self.spent();
         let faint = |entry: &Exposure| {
-            let cost = price.own_cost(entry.sensitivity);
+            let Some(price) = price else { return false };
+            // What the sensitivity may still rise to under drives like this one.
+            let rise = step.reach * entry.weight / (1.0 - step.contraction);
+            let cost = price.own_cost(entry.sensitivity + rise);
             let pure = cost.pure <= share * spent.pure || !cost.pure.is_finite();
-            entry.fading && pure && cost.zcdp <= share * spent.zcdp
+            step.contraction < 1.0 && pure && cost.zcdp <= share * spent.zcdp
         };
         while self.entries.len() > 1 {
             let crowded = self.entries.len() > ENTRIES_MAX;
@@ -158,7 +160,7 @@ impl Exposure {
     /// Before the step of its own round nothing depends on a record.
     fn new(arrival: Round, weight: f64) -> Exposure {
         let spent = Total::default();
-        Exposure { arrival, latest: arrival, weight, sensitivity: 0.0, fading: false, spent }
+        Exposure { arrival, latest: arrival, weight, sensitivity: 0.0, spent }
     }
 
     /// Takes the larger of everything, so that it bounds both itself and an older entry for ever.

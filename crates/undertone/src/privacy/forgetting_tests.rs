@@ -49,11 +49,11 @@ fn by_definition(mechanism: &Mechanism, story: &[Happened]) -> ByDefinition {
     let mut found = ByDefinition { pure: 0.0, zcdp: 0.0, worst: 0, sensitivity: 0.0 };
     for k in (0..story.len()).filter(|&k| story[k].0 > 0) {
         let (mut distance, mut pure, mut zcdp) = (0.0, 0.0, 0.0);
-        for t in k..story.len() {
+        for (t, &(_, weight_heard)) in story.iter().enumerate().skip(k) {
             let at = Round(t as u64);
             let (step, coupling) =
                 (mechanism.schedule.step.at(at), mechanism.schedule.coupling.at(at));
-            let heard = coupling * story[t].1;
+            let heard = coupling * weight_heard;
             let constants = &mechanism.constants;
             let mut contraction = f64::max(
                 (1.0 - heard - step * constants.smoothness).abs(),
@@ -249,6 +249,42 @@ fn a_learner_calibrated_for_life_is_never_refused() {
             refused
         });
         assert!(refused, "{forgetting:?}");
+    }
+}
+
+#[test]
+fn a_shielded_record_pays_for_its_weight_in_every_gradient_that_is_released() {
+    for (forgetting, interval) in [
+        (Forgetting::Window { rounds: 7 }, 1),
+        (Forgetting::Window { rounds: 7 }, 3),
+        (Forgetting::Decaying { factor: 0.8, rounds: None }, 2),
+    ] {
+        let mut mechanism = constant(forgetting);
+        mechanism.rule = Rule::Shielded { interval };
+        mechanism.warmup = 40;
+        let rounds = 600;
+        let story = planned_story(&mechanism, rounds);
+        let weight = |k: u64, t: u64| {
+            let raw = |j: u64| raw_weight(forgetting, (t - j) as usize);
+            raw(k) / (0..=t).map(|j| story[j as usize].0 as f64 * raw(j)).sum::<f64>()
+        };
+        let paid = |k: u64| -> f64 {
+            let released = (k + 1..=rounds).filter(|t| t % interval == 0);
+            let ratio = |t: u64| {
+                let moved = mechanism.constants.gradient_spread * weight(k, t - 1);
+                (moved + mechanism.machine_sensitivity(Round(t)))
+                    / mechanism.noise.scale.at(Round(t))
+            };
+            released.map(|t| 0.5 * ratio(t).powi(2)).sum()
+        };
+        let expected = (0..rounds).map(paid).fold(0.0, f64::max);
+        let found = planned_cost(&mechanism, rounds).zcdp;
+        assert!(
+            (found / expected - 1.0).abs() < 1e-8,
+            "{forgetting:?} {interval}: {found} {expected}"
+        );
+        assert!(lifetime(&mechanism).unwrap().total.zcdp >= found);
+        assert!(worst_record(&mechanism, rounds).arrival > Round::ZERO, "behind the warm-up");
     }
 }
 

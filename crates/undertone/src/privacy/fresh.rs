@@ -8,13 +8,14 @@
 
 use super::exposures::FOLDING_ROOM;
 use super::lifetime::{Lifetime, NoCertificate};
-use super::mechanism::{Cost, Mechanism, Rule, Total};
+use super::mechanism::{Cost, Mechanism, ROUNDING, Rule, Total};
+use crate::noise::NoiseKind;
 use crate::{Forgetting, Round};
 
-/// A record of DSGD is followed this far at most.
-const FOLLOWED_MAX: u64 = 1 << 20;
+/// A record of DSGD is followed for this many rounds at most.
+const FOLLOWED_MAX: u64 = 1 << 12;
 /// And until its sensitivity is below this share of what it was.
-const NEGLIGIBLE: f64 = 1e-20;
+const NEGLIGIBLE: f64 = 1e-9;
 
 /// Bounds what any record will ever pay.
 ///
@@ -57,13 +58,13 @@ fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertifica
     let start = step.next(0.0, step.reach / records);
     let (mut sensitivity, mut round) = (start, arrival.next());
     spent.add(mechanism.cost(round, sensitivity));
-    while sensitivity > NEGLIGIBLE * start && round.0 < FOLLOWED_MAX {
+    while sensitivity > NEGLIGIBLE * start && round.0 < arrival.0 + FOLLOWED_MAX {
         step = effect(round);
         sensitivity = step.next(sensitivity, 0.0);
         round = round.next();
         spent.add(mechanism.cost(round, sensitivity));
     }
-    // What is left falls at least like the last factor; machine arithmetic is charged to the last round.
+    // What is left falls at least like the last factor.
     let factor = step.contraction;
     if !(factor < 1.0) {
         return Err(NoCertificate::NoContraction);
@@ -78,14 +79,22 @@ fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertifica
 
 /// At most `sensitivity` · factor^j in the j-th round from here, and the machine's charge in all of them.
 fn rest(mechanism: &Mechanism, round: Round, sensitivity: f64, factor: f64) -> Cost {
-    let once = mechanism.cost(round, sensitivity / (1.0 - factor));
-    let idle = mechanism.cost(round, sensitivity);
-    #[expect(clippy::cast_precision_loss, reason = "2^32 is exact")]
-    let rounds = Round::LIMIT.0 as f64;
-    // (x_j + m)² ≤ 2x_j² + 2m², and Σ x_j² ≤ (Σ x_j)².
-    let machine = mechanism.cost(round, 0.0);
-    Cost {
-        pure: once.pure + idle.pure + rounds * machine.pure,
-        zcdp: 2.0 * (once.zcdp + rounds * machine.zcdp),
-    }
+    #[expect(clippy::cast_precision_loss, reason = "2^32 and dimensions far below 2^53 are exact")]
+    let (rounds, root) = (Round::LIMIT.0 as f64, (mechanism.dimension as f64).sqrt());
+    // Noise does not shrink, nor does what it is compared with grow faster than it.
+    let scale = mechanism.noise_scale(round);
+    let own = sensitivity / scale;
+    let machine = [round, Round::LIMIT]
+        .map(|end| mechanism.machine_sensitivity(end) / mechanism.noise_scale(end))
+        .into_iter()
+        .fold(0.0, f64::max);
+    let sum = own * factor / (1.0 - factor);
+    let squares = own * own * factor * factor / (1.0 - factor * factor);
+    let pure = match mechanism.noise.kind {
+        NoiseKind::Laplace => root * (sum + rounds * machine),
+        NoiseKind::Gaussian => f64::INFINITY,
+    };
+    // Σ (x_j + m)²/2
+    let zcdp = 0.5 * squares + machine * sum + 0.5 * rounds * machine * machine;
+    Cost { pure: pure * ROUNDING, zcdp: zcdp * ROUNDING }
 }

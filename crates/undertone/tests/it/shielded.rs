@@ -14,6 +14,9 @@ use undertone::{
 struct Told {
     gradient: Vec<f64>,
     records: u64,
+    forgetting: Forgetting,
+    /// The rounds in which it was asked.
+    asked: Vec<Round>,
 }
 
 impl Memory for Told {
@@ -24,7 +27,8 @@ impl Memory for Told {
         Ok(Score::default())
     }
 
-    fn gradient(&mut self, _: Round, _: &[f64], out: &mut [f64]) {
+    fn gradient(&mut self, round: Round, _: &[f64], out: &mut [f64]) {
+        self.asked.push(round);
         out.copy_from_slice(&self.gradient);
     }
 
@@ -37,7 +41,7 @@ impl Memory for Told {
     }
 
     fn forgetting(&self) -> Forgetting {
-        Forgetting::Never
+        self.forgetting
     }
 }
 
@@ -79,7 +83,24 @@ fn learner(mechanism: Mechanism, gradient: Vec<f64>) -> Learner<Told> {
         domain: Domain::Ball { radius: 10.0 },
         lasso: 0.0,
     };
-    Learner::new(setup, Told { gradient, records: 0 })
+    let forgetting = mechanism.forgetting;
+    Learner::new(setup, Told { gradient, records: 0, forgetting, asked: Vec::new() })
+}
+
+#[test]
+fn a_memory_that_forgets_is_asked_in_every_round_and_another_only_for_what_is_released() {
+    // Records that were told a later round would be kept for longer than the account follows them.
+    for (forgetting, expected) in [(Forgetting::Window { rounds: 4 }, 9), (Forgetting::Never, 3)] {
+        let facts = Mechanism { forgetting, ..mechanism(3, NoiseKind::Laplace) };
+        let mut learner = learner(facts, vec![0.1; DIMENSION]);
+        let mut entropy = FixedEntropy { cipher: Cipher::Aes256Ctr, label: 6 };
+        for _ in 0..9 {
+            learner.observe(&[()]).unwrap();
+            learner.release(&mut entropy).unwrap();
+            learner.absorb(&[]);
+        }
+        assert_eq!(learner.memory().asked.len(), expected);
+    }
 }
 
 #[test]
