@@ -184,7 +184,13 @@ proptest! {
             prop_assert!(bound.total.zcdp >= run.zcdp && bound.total.pure >= run.pure);
             // Growing noise is taken at its least, and a warm-up that wears off as worn off.
             let slack = if growth > 0.0 { 1.05 } else { 1.0 + 1e-4 };
-            prop_assert!(bound.total.zcdp <= slack * run.zcdp, "{} {}", bound.total.zcdp, run.zcdp);
+            // Where records are forgotten slowly the run is too short to be near.
+            let terms = mechanism.planned_terms(Round::ZERO);
+            let short = mechanism.step_effect(&terms).contraction > 0.99;
+            prop_assert!(
+                short || bound.total.zcdp <= slack * run.zcdp,
+                "{} {}", bound.total.zcdp, run.zcdp
+            );
         }
     }
 }
