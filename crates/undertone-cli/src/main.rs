@@ -27,6 +27,7 @@ enum Command {
     Doctor(commands::doctor::Arguments),
     Plan(commands::plan::Arguments),
     Audit(commands::audit::Arguments),
+    Compare(commands::compare::Arguments),
     New(commands::new::Arguments),
     Verify(commands::verify::Arguments),
 }
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Plan(arguments) => commands::plan::run(&arguments),
         Command::Audit(arguments) => commands::audit::run(&arguments),
+        Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };

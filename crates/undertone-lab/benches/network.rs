@@ -9,8 +9,8 @@ use undertone::graph::{Graph, Topology, Weights};
 use undertone::noise::{NoiseKind, OsEntropy};
 use undertone::privacy::{Mechanism, NoiseLaw, Rule};
 use undertone::{
-    DataBounds, Domain, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw, Release,
-    Schedule,
+    DataBounds, Domain, Forgetting, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
+    Release, Schedule,
 };
 use undertone_models::{AnyMemory, Features, Model, Record};
 
@@ -61,6 +61,7 @@ impl Network {
             warmup: 0,
             batch: 1,
             memory_error: PowerLaw::ZERO,
+            forgetting: Forgetting::Never,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
             noise_max: PowerLaw::growing(1.0, 0.1),
             rule: Rule::Tight,

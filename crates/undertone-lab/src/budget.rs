@@ -3,7 +3,9 @@
 use crate::plan::Plan;
 use serde::Serialize;
 use undertone::Round;
-use undertone::privacy::{Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost};
+use undertone::privacy::{
+    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, worst_record,
+};
 
 /// The version of the JSON that `budget` and `simulate` print.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -44,7 +46,9 @@ pub struct LearnerBudget {
     pub rule: Rule,
     /// The noise scale of round 0.
     pub noise_scale: f64,
-    /// What records that arrive later pay.
+    /// The round in which the record arrives that pays most zCDP; 0 stands for the warm-up too.
+    pub worst_arrival_round: u64,
+    /// What records pay by the round they arrive in.
     pub records: Vec<RecordBudget>,
 }
 
@@ -116,6 +120,7 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
             continue;
         }
         let total = planned_cost(mechanism, rounds);
+        let worst = worst_record(mechanism, rounds).arrival;
         let entry = LearnerBudget {
             learner: id,
             pure_epsilon: finite(total.pure),
@@ -125,7 +130,8 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
             lifetime: LifetimeBudget::of(plan, place, delta),
             rule: mechanism.rule,
             noise_scale: mechanism.noise.scale.initial,
-            records: record_view(mechanism, rounds, delta),
+            worst_arrival_round: worst.0,
+            records: record_view(mechanism, worst, rounds, delta),
         };
         known.push((*mechanism, entry.clone()));
         learners.push(entry);
@@ -140,14 +146,17 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
     }
 }
 
-/// What records pay that arrive in rounds 0, 1, 10, 100, … .
-fn record_view(mechanism: &Mechanism, rounds: u64, delta: f64) -> Vec<RecordBudget> {
+/// What records pay that arrive in rounds 0, 1, 10, 100, … and in the worst one.
+fn record_view(mechanism: &Mechanism, worst: Round, rounds: u64, delta: f64) -> Vec<RecordBudget> {
     let mut arrivals = vec![0];
     let mut next = 1;
     while next < rounds {
         arrivals.push(next);
         next *= 10;
     }
+    arrivals.push(worst.0);
+    arrivals.sort_unstable();
+    arrivals.dedup();
     arrivals
         .into_iter()
         .map(|arrival_round| {

@@ -4,7 +4,7 @@ use crate::stream::EMBEDDED;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::config::{Config, Fault, Faults, OneOrEach, RawConfig, RawEdges};
+use undertone::config::{Config, Fault, Faults, MEMORY_CUTOFF, OneOrEach, RawConfig, RawEdges};
 use undertone::privacy::Rule;
 
 /// A preset by name, with its starter file.
@@ -253,11 +253,22 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     if config.data.source != EMBEDDED {
         // The run folder is elsewhere, so a relative path would no longer lead to the data.
         let path = loaded.folder.join(&config.data.source);
-        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        let path = std::path::absolute(&path).unwrap_or(path);
         raw.data.source = Some(path.display().to_string());
     }
-    if let MemoryKind::Anchored { tolerance } = config.memory {
-        raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+    match config.memory {
+        MemoryKind::Anchored { tolerance } => {
+            raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+        }
+        MemoryKind::Decaying { rounds: Some(_), .. } => {
+            raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
+        }
+        MemoryKind::Exact
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => {}
     }
     if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
         raw.network.seed.get_or_insert(0);
@@ -265,11 +276,17 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
-    if let Rule::Shielded { interval } = config.rule {
-        raw.schedule.interval = Some(interval);
-    } else {
-        raw.privacy.rule.get_or_insert_with(|| "tight".into());
-        raw.method.get_or_insert_with(|| "algorithm1".into());
+    match config.rule {
+        Rule::Shielded { interval } => raw.schedule.interval = Some(interval),
+        Rule::Local => {}
+        Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+            raw.memory.kind = Some("window".into());
+            raw.memory.window = Some(1);
+        }
+        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            raw.privacy.rule.get_or_insert_with(|| "tight".into());
+            raw.method.get_or_insert_with(|| "algorithm1".into());
+        }
     }
     raw.noise.calibrate = None;
     raw.noise.scale = Some(match scales {

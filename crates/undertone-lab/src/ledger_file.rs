@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::LearnerId;
-use undertone::privacy::{Accountant, Receipt, RoundTerms, verify};
+use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -22,6 +22,9 @@ struct Header {
     format: String,
     schema_version: u32,
     learners: u32,
+    /// Whether the run ended because somebody could not pay for the next round.
+    #[serde(default)]
+    exhausted: bool,
     warning: Option<String>,
 }
 
@@ -85,6 +88,7 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
         format: FORMAT.into(),
         schema_version: 1,
         learners: u32::try_from(summary.learners.len()).unwrap_or(u32::MAX),
+        exhausted: summary.refusal.is_some(),
         warning: (!summary.private).then(|| NOT_PRIVATE.to_string()),
     };
     let mut bytes = serde_json::to_vec(&header)?;
@@ -103,7 +107,7 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
 pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
     let loaded: LoadedConfig = load_file(&folder.join("config.toml"), &Overrides::default())?;
     let plan = Plan::new(loaded.config)?;
-    let receipts = read(&folder.join(NAME), plan.mechanisms.len())?;
+    let (exhausted, receipts) = read(&folder.join(NAME), plan.mechanisms.len())?;
     // Learners work in lock-step: one that has fewer receipts than the others lost some.
     let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
     let learners: Vec<LearnerVerification> = receipts
@@ -116,7 +120,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
                 // The run ended because this learner could not pay for the next round.
-                1 if could_refuse(account.clone(), receipts) => Ok(account),
+                1 if exhausted && could_refuse(&account, receipts) => Ok(account),
                 _ => Err(format!(
                     "ends after {} receipts, other learners have {longest}",
                     receipts.len()
@@ -131,13 +135,18 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
 
 /// Whether a learner may have been refused the round after its last receipt.
 ///
-/// How many records it held then is not on record; no fewer than before, and the fewer the dearer.
-fn could_refuse(mut account: Accountant, receipts: &[Receipt]) -> bool {
+/// How many records arrived in between is not on record. The fewer the dearer for those that were there
+/// before; for a new one, which alone counts where older ones are forgotten, one is the dearest.
+fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
-    let weight_heard = account.mechanism().weight;
-    let terms = RoundTerms { round: account.round(), weight_heard, records: last.records };
-    account.advance(&terms);
-    account.would_exceed()
+    let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
+    // The first receipt is from before any record; the warm-up and a first one are always there.
+    let least = last.records.max(warmup + 1);
+    [least, least.max(last.records + 1)].into_iter().any(|records| {
+        let mut account = account.clone();
+        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
+        account.would_exceed()
+    })
 }
 
 fn learner_verification(
@@ -153,8 +162,8 @@ fn learner_verification(
     LearnerVerification { learner: id.0, receipts, epsilon, disagreement }
 }
 
-/// Reads the receipts of each learner, in the order of the file.
-fn read(path: &Path, learners: usize) -> Result<Vec<Vec<Receipt>>, LedgerFileError> {
+/// Reads whether a budget ended the run, and the receipts of each learner, in the order of the file.
+fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), LedgerFileError> {
     let failed = |error| LedgerFileError::Read { path: path.into(), error };
     let bad =
         |line: usize, reason: String| LedgerFileError::Line { path: path.into(), line, reason };
@@ -178,5 +187,5 @@ fn read(path: &Path, learners: usize) -> Result<Vec<Vec<Receipt>>, LedgerFileErr
             None => return Err(bad(place + 2, format!("there is no learner {}", receipt.learner))),
         }
     }
-    Ok(receipts)
+    Ok((header.exhausted, receipts))
 }

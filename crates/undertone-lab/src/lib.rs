@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod budget;
+pub mod compare;
 pub mod config_file;
 pub mod data;
 mod entropy;

@@ -7,9 +7,12 @@ use serde::Serialize;
 use thiserror::Error;
 use undertone::config::{Config, Faults, OneOrEach, RawConfig};
 use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict, tune};
-use undertone::privacy::{Cap, Horizon};
+use undertone::privacy::{Cap, Horizon, Rule};
 use undertone_models::memory::error_bound;
 use undertone_models::{MemoryError, Model, ModelError};
+
+/// As in a config: no more records are collected first.
+const WARMUP_MAX: u64 = 1_000_000_000;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +115,9 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
         horizon: request.horizon,
         memory_error: error_bound(start.memory, &model)?,
         records: request.records.unwrap_or(taken),
+        // Records that the batches of a config ask for may never come: only those said to be there can
+        // be collected first.
+        warmup_max: if request.records.is_some() { WARMUP_MAX } else { start.data.warmup },
     };
     let Tuned { config, scales, forecast, before, compared } = if request.tune {
         tune(start, &goal)?
@@ -173,7 +179,8 @@ impl Planned {
     pub fn text(&self, summary: &[String]) -> Result<String, PlanningError> {
         let mut text =
             String::from("# Written by `undertone plan`. Run it with `undertone simulate`.\n#\n");
-        for line in summary {
+        // A name may have line breaks of its own.
+        for line in summary.iter().flat_map(|line| line.split('\n')) {
             text.push_str(format!("# {line}").trim_end());
             text.push('\n');
         }
@@ -191,6 +198,9 @@ fn as_written(loaded: &LoadedConfig, config: &Config, scales: &[f64]) -> RawConf
     schedule.step_exponent = Some(-config.schedule.step.exponent);
     schedule.coupling = Some(config.schedule.coupling.initial);
     schedule.coupling_exponent = Some(-config.schedule.coupling.exponent);
+    if let Rule::Shielded { interval } = config.rule {
+        schedule.interval = Some(interval);
+    }
     if config.noise_exponents != loaded.config.noise_exponents {
         found.raw.noise.exponent = config.noise_exponents.first().map(|&all| OneOrEach::One(all));
     }

@@ -327,9 +327,7 @@ fn row(
         metrics,
         epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
         pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
-        noise_scale: accounts()
-            .map(|account| account.mechanism().noise.scale.at(Round(t)))
-            .collect(),
+        noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
     }
 }
 

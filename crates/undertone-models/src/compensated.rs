@@ -24,6 +24,13 @@ impl CompensatedSum {
         self.carries.fill(0.0);
     }
 
+    /// Multiplies every sum by a factor, which a power of two does exactly.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        for value in self.sums.iter_mut().chain(&mut self.carries) {
+            *value *= factor;
+        }
+    }
+
     /// Adds a term to one sum.
     #[inline]
     pub(crate) fn add_at(&mut self, index: usize, term: f64) {

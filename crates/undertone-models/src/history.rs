@@ -93,7 +93,7 @@ impl History {
         })
     }
 
-    /// Adds the sum of all record gradients at θ to `sum`.
+    /// Adds the sum of all record gradients at θ, times a weight, to `sum`.
     ///
     /// Blocks of `BLOCK` records are summed plainly, blocks are compensated, so the error of the
     /// sum is (BLOCK + 2) roundings of its absolute terms for any number of records.
@@ -101,6 +101,7 @@ impl History {
         &self,
         model: &Model,
         theta: &[f64],
+        weight: f64,
         block: &mut [f64],
         sum: &mut CompensatedSum,
     ) {
@@ -109,7 +110,7 @@ impl History {
                 block.fill(0.0);
                 for (k, &label) in (number * BLOCK..).zip(labels) {
                     let row = segment.row(k, self.sparse, self.dimension);
-                    model.add_row_gradient(theta, row, label, 1.0, block);
+                    model.add_row_gradient(theta, row, label, weight, block);
                 }
                 sum.add(block);
             }

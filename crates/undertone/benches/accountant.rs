@@ -5,7 +5,7 @@
 
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Accountant, Mechanism, NoiseLaw, Rule, epsilon_from_zcdp, lifetime};
-use undertone::{LossConstants, PowerLaw, Schedule};
+use undertone::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() {
     divan::main();
@@ -30,6 +30,7 @@ fn mechanism() -> Mechanism {
         warmup: 0,
         batch: 1,
         memory_error: PowerLaw::ZERO,
+        forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
         noise_max: PowerLaw::growing(1.0, 0.1),
         rule: Rule::Tight,

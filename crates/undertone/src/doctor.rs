@@ -201,6 +201,9 @@ fn certificate_advice(reason: NoCertificate) -> &'static str {
         NoCertificate::NoContraction => {
             "set schedule.coupling_exponent below 1 and step_exponent above it, and raise coupling or lower step"
         }
+        NoCertificate::Forgetting { .. } => {
+            "with memory.kind = \"window\" or \"decaying\", set schedule.step_exponent and coupling_exponent to 0"
+        }
         NoCertificate::Diverges { .. } => {
             "use an exact memory or a larger memory.tolerance_exponent, or raise noise.exponent"
         }

@@ -4,7 +4,7 @@
 
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
-use crate::noise::{Entropy, EntropyError, NoiseError, perturb};
+use crate::noise::{Entropy, EntropyError, Grid, NoiseError, perturb};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
 use crate::release::Release;
 use crate::{LearnerId, Round};
@@ -20,7 +20,7 @@ use thiserror::Error;
 /// ```
 /// use undertone::noise::{NoiseKind, OsEntropy};
 /// use undertone::privacy::{Cap, Mechanism, NoiseLaw, Rule};
-/// use undertone::{Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
+/// use undertone::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
 ///
 /// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
 /// struct Mean { sum: f64, count: u64 }
@@ -41,6 +41,7 @@ use thiserror::Error;
 ///         out[0] = theta[0] - self.sum / self.count.max(1) as f64;
 ///     }
 ///     fn records(&self) -> u64 { self.count }
+///     fn forgetting(&self) -> Forgetting { Forgetting::Never }
 ///     fn error_bound(&self) -> PowerLaw { PowerLaw::ZERO }
 /// }
 ///
@@ -54,6 +55,7 @@ use thiserror::Error;
 ///     warmup: 0,
 ///     batch: 1,
 ///     memory_error: PowerLaw::ZERO,
+///     forgetting: Forgetting::Never,
 ///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
 ///     noise_max: PowerLaw::growing(5.0, 0.1),
 ///     rule: Rule::Tight,
@@ -90,6 +92,8 @@ pub struct Learner<M> {
     pub(crate) theta: Vec<f64>,
     /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
     pub(crate) update: Vec<f64>,
+    /// What was sent in this round, where the method goes on from there; else empty.
+    pub(crate) sent: Vec<f64>,
     released: bool,
     ledger: Ledger,
     receipt: Option<Receipt>,
@@ -156,7 +160,7 @@ pub struct RoundReport {
     pub missing: usize,
     /// The sum of the weights heard, as told to the accountant.
     pub weight_heard: f64,
-    /// h_t, the number of records behind the step.
+    /// How many records have arrived so far; h_t, where none is ever forgotten.
     pub records: u64,
 }
 
@@ -164,12 +168,14 @@ impl<M: Memory> Learner<M> {
     /// A learner before round 0, with θ at the point of Θ nearest to zero.
     ///
     /// # Panics
-    /// When the memory may err by more than the mechanism charges for, or Θ is larger: bugs in the
-    /// caller.
+    /// When the memory may err by more than the mechanism charges for, or forgets otherwise than it
+    /// follows, or Θ is larger: bugs in the caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
         let charged = setup.mechanism.memory_error;
         assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
+        let followed = setup.mechanism.forgetting;
+        assert_eq!(memory.forgetting(), followed, "the account forgets as the memory does");
         let radius = setup.domain.radius(setup.mechanism.dimension);
         assert!(radius <= setup.mechanism.radius, "theta stays within the radius that is charged");
         assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");
@@ -184,6 +190,7 @@ impl<M: Memory> Learner<M> {
             accountant: Accountant::new(setup.mechanism, setup.cap),
             memory,
             update: vec![0.0; theta.len()],
+            sent: if setup.mechanism.rule.is_baseline() { theta.clone() } else { Vec::new() },
             theta,
             released: false,
             ledger: Ledger::new(setup.id, &setup.mechanism),
@@ -292,9 +299,13 @@ impl<M: Memory> Learner<M> {
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
         let release = match self.accountant.mechanism().rule {
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.perturb_parameters(entropy)?,
             Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
+            Rule::Local => self.say_nothing()?,
+            _ => self.perturb_parameters(entropy)?,
         };
+        if self.accountant.mechanism().rule.is_baseline() {
+            self.sent.copy_from_slice(release.values());
+        }
         self.released = true;
         Ok(release)
     }
@@ -322,6 +333,8 @@ impl<M: Memory> Learner<M> {
         let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
             Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
+            Rule::Local => self.step_alone(heard),
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => self.mix_what_was_sent_and_step(heard),
         };
         assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
@@ -338,7 +351,7 @@ impl<M: Memory> Learner<M> {
     fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
         let round = self.round();
         // lambda: step (paper map, row 4)
-        let lambda = self.accountant.mechanism().schedule.step.at(round);
+        let lambda = self.accountant.mechanism().step(round);
         self.memory.gradient(round, &self.theta, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
@@ -346,6 +359,25 @@ impl<M: Memory> Learner<M> {
         let (weight_heard, heard_count) = self.add_pulls(heard);
         self.apply_update(lambda);
         (weight_heard, heard_count)
+    }
+
+    /// Zeros, which depend on no record.
+    fn say_nothing(&self) -> Result<Release, ReleaseError> {
+        let grid = Grid::new(self.accountant.mechanism().radius)?;
+        let values = vec![0.0; self.theta.len()].into_boxed_slice();
+        Ok(Release::new(self.id, self.round(), grid, values))
+    }
+
+    /// A step along the learner's own gradient. What neighbours say is not listened to.
+    fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        let lambda = self.accountant.mechanism().step(round);
+        self.memory.gradient(round, &self.theta, &mut self.update);
+        for value in &mut self.update {
+            *value *= -lambda;
+        }
+        self.apply_update(lambda);
+        (0.0, heard.len())
     }
 
     /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.
@@ -387,6 +419,10 @@ impl<M: Memory> Learner<M> {
         if self.lasso > 0.0 {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }
+        self.project();
+    }
+
+    pub(crate) fn project(&mut self) {
         self.domain.project(&mut self.theta);
     }
 }

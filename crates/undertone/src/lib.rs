@@ -1,8 +1,10 @@
 //! Private decentralised online learning: the round, the noise and the accountant.
 
+mod baseline;
 pub mod config;
 pub mod doctor;
 mod domain;
+mod forgetting;
 pub mod graph;
 mod learner;
 mod loss;
@@ -16,6 +18,7 @@ mod shielded;
 mod units;
 
 pub use domain::Domain;
+pub use forgetting::{Forgetting, RecordWeights};
 pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
 pub use loss::{DataBounds, Loss, LossConstants, ModelSpec};
 pub use memory::{Memory, MemoryKind, RecordError, Score};

@@ -1,13 +1,14 @@
 //! What a learner asks of its gradient memory. Implementations live in `undertone-models`.
 
-use crate::{PowerLaw, Round};
+use crate::{Forgetting, PowerLaw, Round};
 use thiserror::Error;
 
-/// The history of one learner's stream, able to give the average gradient over all of it.
+/// The history of one learner's stream, able to give the average gradient over it.
 ///
 /// # Guarantee
 /// `gradient` is within `error_bound().at(round)` of the exact average of record gradients in
-/// Euclidean norm, whatever the data and θ inside the bounds. The accountant charges twice that.
+/// Euclidean norm, each with the weight that `forgetting` gives it, whatever the data and θ inside the
+/// bounds. The accountant charges twice that.
 pub trait Memory {
     /// One record of the stream.
     type Record;
@@ -20,10 +21,16 @@ pub trait Memory {
     fn observe(&mut self, theta: &[f64], batch: &[Self::Record]) -> Result<Score, RecordError>;
 
     /// Writes the history gradient at θ, ridge term included, into `out`. Zero without records.
+    ///
+    /// Records that were observed since the last call arrived in this round, which is not before that of
+    /// the last call.
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]);
 
-    /// How many records the history holds.
+    /// How many records were observed so far, those forgotten since included.
     fn records(&self) -> u64;
+
+    /// How the weight of a record falls with its age. The accountant follows it.
+    fn forgetting(&self) -> Forgetting;
 
     /// The proven bound on the error of `gradient`, round by round.
     fn error_bound(&self) -> PowerLaw;
@@ -48,6 +55,35 @@ pub enum MemoryKind {
         /// The error the gradient may have, round by round.
         tolerance: PowerLaw,
     },
+    /// The records of the last rounds, for any loss.
+    Window {
+        /// How many rounds.
+        rounds: u64,
+    },
+    /// Exponential weights: sufficient statistics for the squared loss, or records up to an age.
+    Decaying {
+        /// What a round does to the weight of a record, above 0 and below 1.
+        factor: f64,
+        /// After so many rounds a record is dropped; `None` keeps statistics of all, for the squared
+        /// loss.
+        rounds: Option<u64>,
+    },
+}
+
+impl MemoryKind {
+    /// How such a memory lets the weight of a record fall with its age.
+    #[must_use]
+    pub fn forgetting(self) -> Forgetting {
+        match self {
+            MemoryKind::Exact
+            | MemoryKind::Moments
+            | MemoryKind::Recursive
+            | MemoryKind::Polynomial { .. }
+            | MemoryKind::Anchored { .. } => Forgetting::Never,
+            MemoryKind::Window { rounds } => Forgetting::Window { rounds },
+            MemoryKind::Decaying { factor, rounds } => Forgetting::Decaying { factor, rounds },
+        }
+    }
 }
 
 /// How well θ did on a batch before it saw the labels.

@@ -9,7 +9,7 @@ use crate::learner::{Learner, ReleaseError};
 use crate::memory::Memory;
 use crate::noise::{Entropy, Grid, perturb};
 use crate::release::Release;
-use crate::{Round, privacy::Mechanism};
+use crate::{Forgetting, Round, privacy::Mechanism};
 
 impl<M: Memory> Learner<M> {
     /// Ends the step that the last `absorb` began, with noise, and gives the new x.
@@ -20,7 +20,7 @@ impl<M: Memory> Learner<M> {
         let round = self.round();
         let mechanism = *self.accountant.mechanism();
         if mechanism.gradient_is_released(round) {
-            let lambda = mechanism.schedule.step.at(Round(round.0 - 1));
+            let lambda = mechanism.step(Round(round.0 - 1));
             let key = entropy.key(self.id(), round)?;
             let mut noisy = vec![0.0; self.update.len()];
             perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;
@@ -45,7 +45,10 @@ impl<M: Memory> Learner<M> {
         self.update.fill(0.0);
         let (weight_heard, heard_count) = self.add_pulls(heard);
         self.apply_update(0.0);
-        if self.accountant.mechanism().gradient_is_released(round.next()) {
+        // A memory that forgets learns in which round its records arrived by being asked in every round,
+        // and the account relies on it.
+        let forgets = self.memory.forgetting() != Forgetting::Never;
+        if forgets || self.accountant.mechanism().gradient_is_released(round.next()) {
             self.memory.gradient(round, &before, &mut self.update);
         }
         (weight_heard, heard_count)

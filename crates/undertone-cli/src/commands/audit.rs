@@ -6,7 +6,7 @@ use clap::Args;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use undertone::LearnerId;
-use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit};
+use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit, unsupported};
 use undertone_lab::config_file::Overrides;
 use undertone_lab::{Plan, stream};
 
@@ -38,6 +38,9 @@ unless --no-data is given: keep it with them.";
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load(&Overrides::default())?;
     let plan = Plan::new(loaded.config)?;
+    if let Some(reason) = unsupported(&plan) {
+        return Err(anyhow::anyhow!("method: {reason}").into());
+    }
     let learners = plan.config.graph.learners();
     if let Some(learner) = arguments.learner.filter(|&learner| learner as usize >= learners) {
         let last = learners - 1;

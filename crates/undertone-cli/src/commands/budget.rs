@@ -120,6 +120,7 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
                 optional(record.pure_epsilon)
             )?;
         }
+        writeln!(out, "The worst record arrives in round {}.", first.worst_arrival_round)?;
     }
     writeln!(
         out,

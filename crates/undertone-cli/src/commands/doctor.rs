@@ -24,6 +24,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.source.load_for_examination()?.config;
+    if !config.rule.is_algorithm1() {
+        let text = "the paper's theorems speak of method = \"algorithm1\" only; \
+                    `undertone budget` has the certificate of any other";
+        return Err(anyhow::anyhow!(text).into());
+    }
     let diagnosis = examine(&config, memory_error(&config)?);
     let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &diagnosis, arguments.json))

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod budget;
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod new;
 pub(crate) mod plan;

@@ -29,9 +29,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "E", value_delimiter = ',')]
     pure_epsilon: Vec<f64>,
     /// The target must hold for ever [default: as in the config's noise.calibrate]
-    #[arg(long, conflicts_with = "rounds")]
+    #[arg(long)]
     lifetime: bool,
-    /// Run T rounds; the target must hold for the releases of rounds 1 to T
+    /// The target must hold for the planned rounds only
+    #[arg(long, conflicts_with = "lifetime")]
+    finite: bool,
+    /// Plan T rounds [default: as in the config]
     #[arg(long, value_name = "T")]
     rounds: Option<u64>,
     /// Also look for the steps, coupling, exponents, warm-up and batch with the least predicted error
@@ -56,11 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
     let planned = make(&loaded, &request).map_err(|error| match (horizon, &error) {
-        (Horizon::Lifetime, PlanningError::Planner(PlannerError::Calibration { .. })) => {
-            anyhow::Error::from(error).context(
-                "no noise meets the target for ever (with --rounds T it need hold for T rounds only)",
-            )
-        }
+        (
+            Horizon::Lifetime,
+            PlanningError::Planner(PlannerError::Calibration { .. } | PlannerError::NoFixedPoint),
+        ) => anyhow::Error::from(error).context(
+            "no noise meets the target for ever (with --finite it need hold for the planned rounds only)",
+        ),
         _ => error.into(),
     })?;
     let summary = summary(&planned.report);
@@ -101,7 +105,7 @@ fn ask(arguments: &Arguments, raw: &mut RawConfig) {
     raw.noise.scale = None;
     if arguments.lifetime {
         raw.noise.calibrate = Some("lifetime".into());
-    } else if arguments.rounds.is_some() {
+    } else if arguments.finite {
         raw.noise.calibrate = Some("rounds".into());
     } else {
         raw.noise.calibrate.get_or_insert_with(|| "lifetime".into());

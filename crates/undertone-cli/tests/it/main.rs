@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
 mod audit;
+mod compare;
 mod doctor;
 mod plan;
 
@@ -58,7 +59,9 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in ["simulate", "budget", "plan", "doctor", "audit", "new", "verify", "Exit codes"] {
+    for word in
+        ["simulate", "budget", "plan", "doctor", "audit", "compare", "new", "verify", "Exit codes"]
+    {
         assert!(out.contains(word), "{out}");
     }
 }

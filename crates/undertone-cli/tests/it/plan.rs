@@ -29,8 +29,16 @@ fn a_printed_plan_runs_and_its_budget_is_the_target() {
 fn own_targets_pure_targets_and_a_fixed_horizon_are_met() {
     let shell = Shell::new();
     let targets = [10.0, 20.0, 30.0, 40.0, 50.0];
-    let arguments =
-        ["plan", "--pure-epsilon", "10,20,30,40,50", "--rounds", "60", "--out", "own.toml"];
+    let arguments = [
+        "plan",
+        "--pure-epsilon",
+        "10,20,30,40,50",
+        "--finite",
+        "--rounds",
+        "60",
+        "--out",
+        "own.toml",
+    ];
     let (out, _) = shell.expect(0, &arguments);
     assert!(out.contains("pure epsilon 10") && out.contains("Wrote own.toml"), "{out}");
     let report = json(&shell.expect(0, &["budget", "own.toml", "--json"]).0);
@@ -78,12 +86,12 @@ fn plans_that_cannot_be_made_get_the_reason_and_code_2() {
         (&["plan", "--epsilon", "1,2"], "privacy.epsilon"),
         (&["plan", "--epsilon", "nan"], "privacy.epsilon"),
         (&["plan", "--epsilon", "1", "--pure-epsilon", "1"], "cannot be used with"),
-        (&["plan", "--lifetime", "--rounds", "5"], "cannot be used with"),
+        (&["plan", "--lifetime", "--finite"], "cannot be used with"),
         (&["plan", "--tune", "--records", "10"], "10 records a learner are too few"),
     ];
     for (arguments, part) in cases {
         let (_, err) = shell.expect(2, arguments);
         assert!(err.contains(part), "{arguments:?}: {err}");
     }
-    shell.expect(0, &["plan", &finite, "--rounds", "50"]);
+    shell.expect(0, &["plan", &finite, "--finite", "--rounds", "50"]);
 }

@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use std::sync::Arc;
 use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
-use undertone::{Domain, LearnerId, Loss, MemoryKind};
+use undertone::{Domain, Forgetting, LearnerId, Loss, MemoryKind};
 use undertone_models::{Model, Record};
 
 /// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass
@@ -47,7 +47,7 @@ impl Facts {
     pub fn new(plan: &Plan, id: LearnerId, own: Vec<(LearnerId, Vec<Record>)>, seed: u64) -> Facts {
         let (config, place) = (&plan.config, id.0 as usize);
         let mechanism = plan.mechanisms[place];
-        let planned_rounds = config.rounds.min(PLANNED_MAX);
+        let planned_rounds = config.rounds.min(account_rounds(&mechanism, PLANNED_MAX));
         Facts {
             model: Arc::clone(&plan.model),
             memory: config.memory,
@@ -78,7 +78,7 @@ impl Facts {
     pub(super) fn interval(&self) -> u64 {
         match driven(self.mechanism).rule {
             Rule::Shielded { interval } => interval,
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => 1,
+            _ => 1,
         }
     }
 
@@ -92,6 +92,15 @@ impl Facts {
                 [-bound, bound]
             }
         }
+    }
+}
+
+/// How many rounds of an account cost as much as `rounds` of one that follows a single record.
+pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
+    match mechanism.forgetting {
+        Forgetting::Never => rounds,
+        // Every round whose records still count has an entry.
+        forgetting => rounds / (8 + forgetting.limit().unwrap_or(256).min(1 << 17)),
     }
 }
 

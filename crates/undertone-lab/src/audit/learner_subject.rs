@@ -6,10 +6,10 @@ use crate::entropy::Shuffle;
 use crate::plan::Plan;
 use std::sync::Arc;
 use undertone::noise::Entropy;
-use undertone::privacy::Rule;
+use undertone::privacy::{Mechanism, Rule};
 use undertone::{
-    Domain, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters, RecordError,
-    Release, ReleaseError, Round, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
+    RecordError, Release, ReleaseError, Round, Score,
 };
 use undertone_models::{AnyMemory, Record};
 
@@ -26,8 +26,8 @@ pub struct LearnerSubject<E> {
 
 /// The config's memory, or one that gives the gradient the auditor planted.
 enum AuditMemory {
-    Real(AnyMemory),
-    Planted { gradient: Vec<f64>, error: PowerLaw },
+    Real(Box<AnyMemory>),
+    Planted { gradient: Vec<f64>, error: PowerLaw, forgetting: Forgetting },
 }
 
 impl Memory for AuditMemory {
@@ -51,6 +51,13 @@ impl Memory for AuditMemory {
         match self {
             AuditMemory::Real(memory) => memory.records(),
             AuditMemory::Planted { .. } => 0,
+        }
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        match self {
+            AuditMemory::Real(memory) => memory.forgetting(),
+            AuditMemory::Planted { forgetting, .. } => *forgetting,
         }
     }
 
@@ -89,7 +96,7 @@ impl<E: Entropy> LearnerSubject<E> {
             None => {
                 let memory = AnyMemory::new(config.memory, Arc::clone(&plan.model))
                     .expect("the plan was built with this memory");
-                let learner = Learner::new(setup, AuditMemory::Real(memory));
+                let learner = Learner::new(setup, AuditMemory::Real(Box::new(memory)));
                 match trial.start.clone().or_else(|| spread_start(plan, id)) {
                     Some(start) => learner.starting_at(&start),
                     None => learner,
@@ -111,8 +118,8 @@ fn spread_start(plan: &Plan, id: LearnerId) -> Option<Vec<f64>> {
 /// A learner whose first secret is given, with bounds wide enough to let it be.
 fn planted(mut setup: LearnerSetup, secret: &[f64], shielded: bool) -> Learner<AuditMemory> {
     let norm = 1.001 * secret.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let error = setup.mechanism.memory_error;
-    let memory = AuditMemory::Planted { gradient: secret.to_vec(), error };
+    let Mechanism { memory_error: error, forgetting, .. } = setup.mechanism;
+    let memory = AuditMemory::Planted { gradient: secret.to_vec(), error, forgetting };
     if shielded {
         let constants = &mut setup.mechanism.constants;
         constants.gradient_norm = constants.gradient_norm.max(norm);
@@ -132,9 +139,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
     fn secret(&self) -> Option<PrivateParameters<'_>> {
         match self.learner.accountant().mechanism().rule {
             Rule::Shielded { .. } => self.learner.private_gradient(),
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
-                Some(self.learner.private_parameters())
-            }
+            _ => Some(self.learner.private_parameters()),
         }
     }
 
@@ -144,7 +149,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
         }
         Ok(match self.learner.accountant().mechanism().rule {
             Rule::Shielded { .. } => self.learner.perturbed_gradient().unwrap_or_default(),
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.sent(),
+            _ => self.sent(),
         }
         .to_vec())
     }
@@ -164,7 +169,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
         Claims {
             round: account.round(),
             sensitivity: account.sensitivity() + mechanism.machine_sensitivity(account.round()),
-            scale: mechanism.noise.scale.at(account.round()),
+            scale: mechanism.noise_scale(account.round()),
             spent: account.spent(),
         }
     }

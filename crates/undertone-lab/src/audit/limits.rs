@@ -5,8 +5,8 @@
 
 use super::Effort;
 use super::facts::Facts;
-use undertone::MemoryKind;
 use undertone::privacy::Rule;
+use undertone::{Forgetting, MemoryKind};
 
 /// Longer warm-ups are cut to this, and further for large models.
 const WARMUP_MAX: f64 = 2000.0;
@@ -51,9 +51,11 @@ impl Extent {
         let batch = pays.min(fits).clamp(1.0, mechanism.batch.max(1) as f64) as u64;
         let first = warmup + batch;
         let (mut spent, mut rounds, mut records) = (0.0, 0, warmup as f64);
+        let in_use = mechanism.forgetting.records_in_use(batch as f64).max(first as f64);
+        let followed = account_cost(facts);
         while rounds < wanted {
             records += batch as f64;
-            spent += round_cost(facts, width, records);
+            spent += round_cost(facts, width, records.min(in_use)) + followed;
             if rounds >= ROUNDS_MIN * facts.interval() && (spent > work || records > records_max) {
                 break;
             }
@@ -102,7 +104,15 @@ impl Extent {
 fn planned_interval(facts: &Facts) -> u64 {
     match facts.mechanism.rule {
         Rule::Shielded { interval } => interval,
-        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => 1,
+        _ => 1,
+    }
+}
+
+/// What the account of a round costs: where records are forgotten, each has an entry.
+fn account_cost(facts: &Facts) -> f64 {
+    match facts.mechanism.forgetting {
+        Forgetting::Never => 0.0,
+        forgetting => 100.0 * forgetting.limit().unwrap_or(256).min(1 << 17) as f64,
     }
 }
 
@@ -116,10 +126,16 @@ fn short_rounds(facts: &Facts, width: f64, records: f64, part: f64) -> u64 {
 fn record_cost(facts: &Facts, width: f64) -> f64 {
     match facts.memory {
         // Every 32 records are summed into a vector of the model's size.
-        MemoryKind::Exact | MemoryKind::Anchored { .. } => {
+        MemoryKind::Exact
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: Some(_), .. } => {
             4.0 * width + facts.dimension() as f64 / 16.0
         }
-        MemoryKind::Moments | MemoryKind::Recursive | MemoryKind::Polynomial { .. } => 0.0,
+        MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => 0.0,
     }
 }
 
@@ -127,9 +143,11 @@ fn record_cost(facts: &Facts, width: f64) -> f64 {
 pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
-        MemoryKind::Exact => 0.0,
+        MemoryKind::Exact
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: Some(_), .. } => 0.0,
         MemoryKind::Recursive => 8.0 * dimension,
-        MemoryKind::Moments => dimension * dimension,
+        MemoryKind::Moments | MemoryKind::Decaying { rounds: None, .. } => dimension * dimension,
         MemoryKind::Anchored { .. } => 2.0 * dimension * dimension,
         MemoryKind::Polynomial { degree } => dimension.powf(f64::from(degree.max(2))).min(1e9),
     };
@@ -169,8 +187,13 @@ pub(super) fn own_records(width: f64) -> u64 {
 pub(super) fn in_parallel(facts: &Facts) -> bool {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
-        MemoryKind::Exact | MemoryKind::Recursive => 0.0,
-        MemoryKind::Moments | MemoryKind::Anchored { .. } => 16.0 * dimension * dimension,
+        MemoryKind::Exact
+        | MemoryKind::Recursive
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: Some(_), .. } => 0.0,
+        MemoryKind::Moments
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => 16.0 * dimension * dimension,
         MemoryKind::Polynomial { degree } => 8.0 * dimension.powf(f64::from(degree.max(2))),
     };
     let world = 200.0 * dimension + history;

@@ -43,6 +43,7 @@ pub use subject::{Claims, Subject, Trial};
 
 use crate::plan::Plan;
 use crate::stream::Streams;
+use undertone::privacy::Rule;
 use undertone::{LearnerId, ReleaseError};
 use undertone_models::Record;
 
@@ -95,7 +96,18 @@ pub struct Options {
     pub effort: Effort,
 }
 
-/// Audits every distinct learner of a plan.
+/// Why the learners of a plan cannot be audited, if they cannot.
+///
+/// The other methods are there to compare with: their learners go on from what they sent, noise
+/// included, which the twins of a replay do not share.
+#[must_use]
+pub fn unsupported(plan: &Plan) -> Option<&'static str> {
+    let rule = plan.config.rule;
+    let supported = rule.is_algorithm1() || matches!(rule, Rule::Shielded { .. });
+    (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
+}
+
+/// Audits every distinct learner of a plan, which must be [supported](unsupported).
 ///
 /// `progress` is told before each of them how many are done and how many there are. With the config's
 /// own data the numbers depend on them, so the report is for their owner.

@@ -26,7 +26,7 @@ impl<'a> Follower<'a> {
     /// Takes the step that a perturbed gradient stands for and compares. The start is taken as it is.
     pub(super) fn follow(&mut self, round: Round, perturbed: &[f64], sent: &[f64]) {
         if !perturbed.is_empty() && round > Round::ZERO {
-            let lambda = self.facts.mechanism.schedule.step.at(Round(round.0 - 1));
+            let lambda = self.facts.mechanism.step(Round(round.0 - 1));
             let lasso = lambda * self.facts.model.spec().lasso;
             for (x, y) in self.point.iter_mut().zip(perturbed) {
                 *x -= lambda * y;

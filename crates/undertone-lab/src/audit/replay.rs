@@ -12,7 +12,7 @@ use super::subject::{Subject, Trial};
 use super::world::World;
 use std::fmt;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cost, Mechanism, RoundTerms, Rule};
+use undertone::privacy::{Accountant, Cost, RoundTerms, Rule};
 use undertone::{PowerLaw, Release, ReleaseError, Round};
 use undertone_models::Record;
 
@@ -160,14 +160,15 @@ impl Outcome {
     }
 }
 
-/// The tightest recursion known, for exact gradients: what the power of the search is held against.
-fn best_bound(facts: &Facts) -> Mechanism {
+/// An account by the tightest recursion known, for exact gradients: what the power of the search is
+/// held against.
+fn best_account(facts: &Facts) -> Accountant {
     let mut mechanism = driven(facts.mechanism);
     mechanism.memory_error = PowerLaw::ZERO;
     if !facts.is_shielded() {
         mechanism.rule = Rule::Tight;
     }
-    mechanism
+    Accountant::new(mechanism, None)
 }
 
 /// Runs both twins. `None` when a record was refused.
@@ -185,7 +186,7 @@ pub(super) fn replay<S: Subject>(
     let mut twins = [make(&trial), make(&Trial { number: 1, ..trial })];
     let mut speakers = world.speakers(facts);
     let mut outcome = Outcome::default();
-    let (best, mut best_sensitivity) = (best_bound(facts), 0.0);
+    let mut best = best_account(facts);
     for round in 0..rounds {
         if !observe(&mut twins, world, pair, round) {
             return Ok(None);
@@ -199,7 +200,7 @@ pub(super) fn replay<S: Subject>(
             twin.release()?;
         }
         let bound = facts.mechanism.perturbation(Round(round)).bound;
-        outcome.measure(&twins, apart, bound, best_sensitivity);
+        outcome.measure(&twins, apart, bound, best.sensitivity());
         if facts.is_shielded() {
             let [left, right] = twins.each_ref().map(Subject::sent);
             if !left.iter().map(|x| x.to_bits()).eq(right.iter().map(|x| x.to_bits())) {
@@ -215,7 +216,7 @@ pub(super) fn replay<S: Subject>(
         let records = world.range(round).end as u64;
         let weight_heard = world.weight_heard(facts);
         let terms = RoundTerms { round: Round(round), weight_heard, records };
-        best_sensitivity = best.next_sensitivity(best_sensitivity, &terms);
+        best.advance(&terms);
     }
     Ok(Some(outcome))
 }

@@ -14,7 +14,8 @@ use super::subject::Subject;
 use super::world::{Background, Message, World};
 use crate::entropy::Shuffle;
 use rayon::prelude::*;
-use undertone::ReleaseError;
+use undertone::privacy::worst_record;
+use undertone::{Forgetting, ReleaseError};
 
 /// Rounds after the arrival of a later record.
 const AFTER_ARRIVAL: u64 = 48;
@@ -143,8 +144,10 @@ impl<S: Subject> Hunt<'_, S> {
         }
         let Some((_, point, _)) = best else { return Ok(self.found) };
         self.replay(&point.pair(facts, 0), extent.rounds)?;
+        // A record that is forgotten is followed until it is, and on.
+        let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
         for (place, arrival) in self.later_places().into_iter().take(affordable) {
-            let rounds = extent.rounds.min(arrival + AFTER_ARRIVAL);
+            let rounds = extent.rounds.min(arrival.saturating_add(after));
             self.replay(&point.pair(facts, place), rounds)?;
         }
         Ok(self.found)
@@ -155,7 +158,14 @@ impl<S: Subject> Hunt<'_, S> {
         let Extent { rounds, first, .. } = self.world.extent;
         let first = first as usize;
         let mut places = vec![(first / 2, 0), (first.saturating_sub(1), 0)];
-        for arrival in [1, 2, 7, rounds / 2] {
+        // Where records are forgotten, the worst need not be the first.
+        let worst = match self.facts.mechanism.forgetting {
+            Forgetting::Never => None,
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                Some(worst_record(&self.facts.mechanism, rounds).arrival.0)
+            }
+        };
+        for arrival in worst.into_iter().chain([1, 2, 7, rounds / 2]) {
             places.push((self.world.range(arrival).start, arrival));
         }
         places.retain(|&(place, arrival)| place < self.world.records.len() && arrival + 1 < rounds);

@@ -6,8 +6,8 @@ use crate::entropy::SeededEntropy;
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Mechanism, NoiseLaw, Rule};
 use undertone::{
-    Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError,
-    Release, ReleaseError, Round, Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
+    RecordError, Release, ReleaseError, Round, Schedule, Score,
 };
 use undertone_models::{Features, Record};
 
@@ -228,6 +228,10 @@ impl Memory for Script {
         0
     }
 
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
+    }
+
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }
@@ -256,6 +260,7 @@ impl Speakers {
             warmup: 0,
             batch: 0,
             memory_error: PowerLaw::ZERO,
+            forgetting: Forgetting::Never,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale },
             noise_max: scale,
             rule: Rule::Tight,

@@ -37,7 +37,7 @@ pub enum PartitionError {
         share: f64,
     },
     /// A label is not a class 0, 1, 2 …, as for regression.
-    #[error("record {record} has no class: share regression records out with `iid`")]
+    #[error("record {record} has no class: share regression records out with `iid` or `in-order`")]
     NotAClass {
         /// Which record, from 0.
         record: usize,
@@ -54,8 +54,9 @@ pub enum PartitionError {
 
 /// Gives every record to exactly one learner: returns the record indices of each.
 ///
-/// Each learner's records are in random order. The result depends on the labels and the source
-/// only. For all but [`Partition::Iid`] labels must be classes 0.0, 1.0, 2.0 ….
+/// Each learner's records are in random order, but for [`Partition::InOrder`]. The result depends on
+/// the labels and the source only. For all but [`Partition::Iid`] and [`Partition::InOrder`] labels must
+/// be classes 0.0, 1.0, 2.0 ….
 ///
 /// # Errors
 /// When a parameter is out of range, a label is not a class, or a learner would hold nothing.
@@ -77,6 +78,11 @@ pub fn split(
         Partition::Iid => {
             deal(shuffled((0..records).collect(), shuffle), &mut shares);
             "use fewer learners"
+        }
+        // Kept as it is: the order of the data is the time in which they arise.
+        Partition::InOrder => {
+            deal((0..records).collect(), &mut shares);
+            return Ok(shares);
         }
         Partition::ByClass => {
             by_class(&classes(labels)?, &mut shares, shuffle);
@@ -299,6 +305,7 @@ mod tests {
     fn partitions() -> impl Strategy<Value = Partition> {
         prop_oneof![
             Just(Partition::Iid),
+            Just(Partition::InOrder),
             Just(Partition::ByClass),
             (1e-4..100.0).prop_map(|alpha| Partition::Dirichlet { alpha }),
             (0.0..=1.0).prop_map(|share| Partition::OwnClass { share }),
@@ -355,6 +362,12 @@ mod tests {
         for class in 0..5 {
             assert_eq!(held(&shares, &labels, class % 2, class), 4);
         }
+    }
+
+    #[test]
+    fn a_deal_in_order_keeps_the_order() {
+        let shares = split(&[0.5; 7], 3, Partition::InOrder, &mut source(1)).unwrap();
+        assert_eq!(shares, [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::axis::{Scale, Unit};
 use super::number::{epsilon, number, percent};
-use super::plot::{Chart, Look, POINTS_MAX, STYLES, Series, thin};
+use super::plot::{Across, Band, Chart, Look, POINTS_MAX, STYLES, Series, thin};
 use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
 use crate::summary::Summary;
 
@@ -45,7 +45,8 @@ fn test(rows: &[RoundRow]) -> Chart {
             scale: Scale::Linear,
             unit: Unit::Plain,
             series: vec![series("public model", Look::Line(1), &loss, number)],
-            band: None,
+            across: Across::Rounds,
+            bands: Vec::new(),
         };
     }
     let own = column(rows, |row| row.metrics.test_accuracy_private);
@@ -67,7 +68,7 @@ fn test(rows: &[RoundRow]) -> Chart {
             series("learners’ own models (mean)", Look::Line(2), &own, percent),
             series("optimum, no privacy", Look::Line(3), &best, percent),
         ],
-        band: None,
+        across: Across::Rounds, bands: Vec::new(),
     }
 }
 
@@ -106,7 +107,8 @@ fn dynamic_regret(rows: &[RoundRow]) -> Chart {
         scale: Scale::Linear,
         unit: Unit::Plain,
         series: vec![series("mean over learners", Look::Line(1), &points, number)],
-        band: None,
+        across: Across::Rounds,
+        bands: Vec::new(),
     }
 }
 
@@ -130,7 +132,17 @@ fn error_chart(
 ) -> Chart {
     let series = vec![series("mean over learners", Look::Line(1), &points, number)];
     let caption = caption.into();
-    Chart { id, title, caption, y_label, scale: Scale::Log, unit: Unit::Plain, series, band: None }
+    Chart {
+        id,
+        title,
+        caption,
+        y_label,
+        scale: Scale::Log,
+        unit: Unit::Plain,
+        series,
+        across: Across::Rounds,
+        bands: Vec::new(),
+    }
 }
 
 /// Absent for regression, where nothing is classified.
@@ -147,7 +159,8 @@ fn prequential_accuracy(rows: &[RoundRow]) -> Option<Chart> {
         scale: Scale::Linear,
         unit: Unit::Percent,
         series: vec![series("all learners together", Look::Line(1), &points, percent)],
-        band: None,
+        across: Across::Rounds,
+        bands: Vec::new(),
     })
 }
 
@@ -174,7 +187,8 @@ fn prequential_loss(rows: &[RoundRow]) -> Chart {
         scale: Scale::Linear,
         unit: Unit::Plain,
         series: lines,
-        band: None,
+        across: Across::Rounds,
+        bands: Vec::new(),
     }
 }
 
@@ -190,7 +204,8 @@ fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
         scale: Scale::Linear,
         unit: Unit::Plain,
         series: Vec::new(),
-        band: None,
+        across: Across::Rounds,
+        bands: Vec::new(),
     };
     per_learner(&mut chart, rows, |row| &row.epsilon, epsilon);
     let spent = chart.series.iter().flat_map(|series| &series.points).map(|point| point.1);
@@ -222,7 +237,8 @@ fn noise(rows: &[RoundRow]) -> Chart {
         scale: Scale::Linear,
         unit: Unit::Plain,
         series: Vec::new(),
-        band: None,
+        across: Across::Rounds,
+        bands: Vec::new(),
     };
     per_learner(&mut chart, rows, |row| &row.noise_scale, number);
     chart
@@ -262,7 +278,8 @@ fn per_learner(
         let pick = |which: usize| -> Vec<(f64, f64)> {
             spread.iter().map(|(round, values)| (*round, values[which])).collect()
         };
-        chart.band = Some(spread.iter().map(|(round, v)| (*round, v[0], v[2])).collect());
+        let points = spread.iter().map(|(round, v)| (*round, v[0], v[2])).collect();
+        chart.bands.push(Band { style: 1, points });
         chart.series.push(series("highest", Look::Line(2), &pick(2), text));
         chart.series.push(series("median learner", Look::Line(1), &pick(1), text));
         chart.series.push(series("lowest", Look::Line(3), &pick(0), text));

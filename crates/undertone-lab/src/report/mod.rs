@@ -5,11 +5,14 @@
 
 mod axis;
 mod charts;
+mod comparison;
 mod number;
 mod plot;
 mod tables;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use comparison::{Comparison, comparison_page};
 
 use crate::simulate::RoundRow;
 use crate::summary::Summary;

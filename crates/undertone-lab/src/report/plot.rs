@@ -23,7 +23,6 @@ pub(super) const STYLES: u8 = 8;
 const GRID: RGBColor = RGBColor(255, 0, 200);
 const BASE: RGBColor = RGBColor(255, 0, 203);
 const TEXT: RGBColor = RGBColor(255, 0, 201);
-const BAND: RGBColor = RGBColor(255, 0, 202);
 
 /// One chart of the report.
 pub(super) struct Chart {
@@ -41,8 +40,27 @@ pub(super) struct Chart {
     pub(super) unit: Unit,
     /// The lines, the most important first: it is drawn above the others.
     pub(super) series: Vec<Series>,
-    /// An area between two lines, behind everything.
-    pub(super) band: Option<Vec<(f64, f64, f64)>>,
+    /// What is measured across.
+    pub(super) across: Across,
+    /// Areas between two lines, behind everything.
+    pub(super) bands: Vec<Band>,
+}
+
+/// What is measured across.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Across {
+    /// Rounds, evenly.
+    Rounds,
+    /// Something else, by powers of ten.
+    Log(&'static str),
+}
+
+/// An area between two lines.
+pub(super) struct Band {
+    /// The style of the line it belongs to.
+    pub(super) style: u8,
+    /// Place, lower and upper value.
+    pub(super) points: Vec<(f64, f64, f64)>,
 }
 
 /// One line.
@@ -53,7 +71,7 @@ pub(super) struct Series {
     pub(super) value: String,
     /// How it looks.
     pub(super) look: Look,
-    /// Round and value.
+    /// Place (most often a round) and value.
     pub(super) points: Vec<(f64, f64)>,
 }
 
@@ -75,6 +93,19 @@ pub(super) struct Size {
     pub(super) width: u32,
     /// How high.
     pub(super) height: u32,
+}
+
+impl Across {
+    fn label(self) -> &'static str {
+        match self {
+            Across::Rounds => "round",
+            Across::Log(label) => label,
+        }
+    }
+}
+
+fn band_stand_in(style: u8) -> RGBColor {
+    RGBColor(255, 4, style)
 }
 
 impl Look {
@@ -104,9 +135,16 @@ pub(super) fn svg(chart: &Chart, size: Size) -> Option<String> {
     };
     lines.iter().find(drawable)?;
     let points = || chart.series.iter().flat_map(|series| &series.points);
-    let edges = || chart.band.iter().flatten().flat_map(|&(_, low, high)| [low, high]);
+    let edges = || {
+        let points = chart.bands.iter().flat_map(|band| &band.points);
+        points.flat_map(|&(_, low, high)| [low, high])
+    };
     let ticks_across = if size.width > 600 { 8 } else { 5 };
-    let x = Axis::rounds(points().filter(|p| can_draw(chart, **p)).map(|p| p.0), ticks_across)?;
+    let places = points().filter(|p| can_draw(chart, **p)).map(|p| p.0);
+    let x = match chart.across {
+        Across::Rounds => Axis::rounds(places, ticks_across)?,
+        Across::Log(_) => Axis::fit(Scale::Log, Unit::Plain, places, ticks_across)?,
+    };
     let values = points().map(|point| point.1).chain(edges());
     let y = Axis::fit(chart.scale, chart.unit, values, 6)?;
     let mut text = String::new();
@@ -164,8 +202,12 @@ pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-fn can_draw(chart: &Chart, (round, value): (f64, f64)) -> bool {
-    Scale::Linear.can_draw(round) && chart.scale.can_draw(value)
+fn can_draw(chart: &Chart, (place, value): (f64, f64)) -> bool {
+    let across = match chart.across {
+        Across::Rounds => Scale::Linear,
+        Across::Log(_) => Scale::Log,
+    };
+    across.can_draw(place) && chart.scale.can_draw(value)
 }
 
 type Failure = DrawingAreaErrorKind<io::Error>;
@@ -191,18 +233,19 @@ fn draw(text: &mut String, chart: &Chart, size: Size, x: &Axis, y: &Axis) -> Res
         .bold_line_style(GRID)
         .label_style(letters.clone())
         .axis_desc_style(letters)
-        .x_desc("round")
+        .x_desc(chart.across.label())
         .set_all_tick_mark_size(px(4))
         .draw()?;
-    if let Some(band) = &chart.band {
-        let inside = |&&(round, low, high): &&(f64, f64, f64)| {
-            can_draw(chart, (round, low)) && can_draw(chart, (round, high))
+    for Band { style, points } in &chart.bands {
+        let inside = |&&(place, low, high): &&(f64, f64, f64)| {
+            can_draw(chart, (place, low)) && can_draw(chart, (place, high))
         };
         let upper =
-            band.iter().filter(inside).map(|&(t, _, high)| (x.position(t), y.position(high)));
-        let lower = band.iter().filter(inside).map(|&(t, low, _)| (x.position(t), y.position(low)));
+            points.iter().filter(inside).map(|&(t, _, high)| (x.position(t), y.position(high)));
+        let lower =
+            points.iter().filter(inside).map(|&(t, low, _)| (x.position(t), y.position(low)));
         let outline: Vec<(f64, f64)> = upper.chain(lower.rev()).collect();
-        context.draw_series([Polygon::new(outline, BAND)])?;
+        context.draw_series([Polygon::new(outline, band_stand_in(*style))])?;
     }
     context.draw_series([PathElement::new([(0.0, 0.0), (1.0, 0.0)], BASE)])?;
     for series in chart.series.iter().rev() {
@@ -257,7 +300,7 @@ impl ValueFormatter<f64> for Marked<'_> {
 
 /// Makes plotters' picture part of the page: scalable, styled by the page, nothing to load.
 fn dress(picture: &str, chart: &Chart) -> String {
-    let label = format!("{}: {} by round", chart.title, chart.y_label);
+    let label = format!("{}: {} by {}", chart.title, chart.y_label, chart.across.label());
     let body = picture.split_once('>').map_or("", |(_, body)| body);
     let head = picture.split_once('>').map_or("", |(head, _)| head);
     let view = head.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -266,12 +309,13 @@ fn dress(picture: &str, chart: &Chart) -> String {
         view.unwrap_or("0 0 1 1"),
         escape(&label)
     );
-    let mut classes = vec![
-        (GRID, "grid".to_string()),
-        (BASE, "base".into()),
-        (TEXT, String::new()),
-        (BAND, "band".into()),
-    ];
+    let mut classes =
+        vec![(GRID, "grid".to_string()), (BASE, "base".into()), (TEXT, String::new())];
+    let bands = chart.bands.iter().map(|band| {
+        let class = format!("band b{}", 1 + (band.style - 1) % STYLES);
+        (band_stand_in(band.style), class)
+    });
+    classes.extend(bands);
     classes.extend(chart.series.iter().map(|series| (series.look.stand_in(), series.look.class())));
     for (RGBColor(red, green, blue), class) in classes {
         let class = if class.is_empty() { class } else { format!("class=\"{class}\"") };

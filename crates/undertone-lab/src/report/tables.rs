@@ -128,6 +128,10 @@ fn facts(summary: &Summary) -> String {
 fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::Shielded { .. } => "shielded: gradients perturbed at public points",
+        Rule::Local => "nothing leaves a learner",
+        Rule::Dsgd => "DSGD: newest batch at own parameters",
+        Rule::Dola => "DOLA: newest batch at mixed parameters",
+        Rule::Pdop { .. } => "PDOP: as DOLA, geometric",
         Rule::Tight => "tight recursion",
         Rule::Theorem5i => "Theorem 5 (i) of the paper",
         Rule::Theorem5ii => "Theorem 5 (ii) of the paper",

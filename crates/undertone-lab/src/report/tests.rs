@@ -131,7 +131,7 @@ fn many_learners_are_drawn_as_minimum_median_and_maximum() {
     let rows = rows(1000, 9);
     let page = html(&summary(&rows), &rows);
     let figure = figure(&page, "privacy-spent");
-    assert!(figure.contains("median learner") && figure.contains("class=\"band\""));
+    assert!(figure.contains("median learner") && figure.contains("class=\"band b1\""));
     for points in page.split("points=\"").skip(1) {
         let points = points.split('"').next().unwrap().split(' ').count();
         assert!(points <= 2 * super::plot::POINTS_MAX, "{points} points");

@@ -5,7 +5,7 @@ use undertone::config::OneOrEach;
 use undertone::noise::{
     Cipher, Entropy, EntropyError, Grid, NoiseKind, Perturbation, StreamKey, perturb,
 };
-use undertone::privacy::Cost;
+use undertone::privacy::{Cost, record_cost};
 use undertone::{
     DataBounds, LearnerId, PrivateParameters, RecordError, Release, ReleaseError, Round,
 };
@@ -29,8 +29,7 @@ const QUICK: Effort = Effort {
 /// Enough to see 2 % of scale: 8.9 standard deviations.
 const SAMPLES: Effort = Effort { samples: 200_000, canaries: 200_000, ..QUICK };
 /// Enough to ask for the power of the distinguisher.
-const RUNS: Effort =
-    Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 << 18, ..QUICK };
+const RUNS: Effort = Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 << 18, ..QUICK };
 /// Enough to find a pair that reaches more than half of what is claimed.
 const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
 const ID: LearnerId = LearnerId(0);
@@ -488,4 +487,79 @@ fn a_test_that_can_see_nothing_is_dead() {
     });
     assert_caught(&checks, (Layer::Canaries, "power"));
     assert_caught(&checks, (Layer::Likelihood, "power"));
+}
+
+/// A learner whose memory is a window behind a long warm-up, so that a later record is the worst.
+fn forgetful_plan(kind: &str) -> Plan {
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.unproven = Some(true);
+        raw.data.warmup = Some(100);
+        raw.memory.kind = Some(kind.into());
+        match kind {
+            "window" => raw.memory.window = Some(8),
+            _ => raw.memory.factor = Some(0.8),
+        }
+        raw.schedule.step_exponent = Some(0.0);
+        raw.schedule.coupling_exponent = Some(0.0);
+        raw.schedule.step = Some(0.5);
+        raw.schedule.coupling = Some(0.5);
+    });
+    Plan::new(loaded.config).unwrap()
+}
+
+#[test]
+fn an_honest_learner_that_forgets_passes() {
+    for kind in ["window", "decaying"] {
+        let plan = forgetful_plan(kind);
+        for seed in [1, 2] {
+            let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+            assert_eq!(failed(&checks), [], "{kind}, seed {seed}: {checks:#?}");
+        }
+    }
+}
+
+/// A learner that forgets and claims what the first record pays.
+struct FirstRecordOnly<E> {
+    inner: LearnerSubject<E>,
+    spent: Vec<Cost>,
+}
+
+impl<E: Entropy> Subject for FirstRecordOnly<E> {
+    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
+        self.inner.observe(batch)
+    }
+
+    fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {
+        self.inner.release()
+    }
+
+    fn absorb(&mut self, heard: &[&Release]) {
+        self.inner.absorb(heard);
+    }
+
+    fn secret(&self) -> Option<PrivateParameters<'_>> {
+        self.inner.secret()
+    }
+
+    fn sent(&self) -> &[f64] {
+        self.inner.sent()
+    }
+
+    fn claims(&self) -> Claims {
+        let honest = self.inner.claims();
+        Claims { spent: self.spent[honest.round.0 as usize], ..honest }
+    }
+}
+
+#[test]
+fn an_account_that_assumes_the_first_record_is_caught_where_a_later_one_is_worse() {
+    let plan = forgetful_plan("window");
+    let spent: Vec<Cost> =
+        (0..=60).map(|t| record_cost(&plan.mechanisms[0], Round::ZERO, t)).collect();
+    let checks = run(&plan, &SEARCH, |trial| FirstRecordOnly {
+        inner: honest(&plan, 1, trial),
+        spent: spent.clone(),
+    });
+    assert_caught(&checks, (Layer::Replay, "zcdp"));
 }

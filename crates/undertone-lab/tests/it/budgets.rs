@@ -140,3 +140,26 @@ fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() 
     assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);
     assert!(paper.learners[0].lifetime.epsilon.is_none());
 }
+
+#[test]
+fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
+    let loaded = preset("shielded-mushrooms", |_| ());
+    let (plan, outcome) = run(&loaded.config, 1, 10);
+    let scale = plan.scales()[0];
+    // Clipped to slopes of ¼, two records' gradients are at most ½ apart.
+    let cost = |last: u64| -> f64 {
+        let gradients = (1..=last).filter(|t| t % 8 == 0);
+        let ratio = |t: u64| 0.5 / (800.0 + t as f64) / (scale * (t as f64 + 1.0).powf(0.18));
+        gradients.map(|t| ratio(t).powi(2) / 2.0).sum()
+    };
+    for learner in &outcome.learners {
+        close(learner.zcdp, cost(299), 1e-9);
+    }
+    let report = budget(&plan, 300, 1e-6);
+    let certified = report.learners[0].lifetime.zcdp.unwrap();
+    assert!(cost(2_000_000) <= certified && cost(2_000_000) > 0.99 * certified);
+    // Control: the same without the cut would not pass.
+    assert!((outcome.learners[0].zcdp / (16.0 * cost(299)) - 1.0).abs() > 0.9);
+    let last = outcome.rows.last().unwrap().metrics;
+    assert!(last.test_accuracy_public.unwrap() > 0.96, "{last:?}");
+}

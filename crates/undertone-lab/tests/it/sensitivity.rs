@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Mechanism, NoiseLaw, Rule};
+use undertone::privacy::{Mechanism, NoiseLaw, Rule, record_cost, worst_record};
 use undertone::{
-    DataBounds, Domain, Learner, LearnerId, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
-    Release, Schedule,
+    DataBounds, Domain, Forgetting, Learner, LearnerId, LearnerSetup, Loss, MemoryKind, ModelSpec,
+    PowerLaw, Release, Round, Schedule,
 };
 use undertone_lab::SeededEntropy;
 use undertone_models::memory::error_bound;
@@ -52,6 +52,11 @@ fn cases() -> Vec<Case> {
             ..case(Loss::Squared, MemoryKind::Exact)
         },
         Case { domain: Domain::Simplex { total: 1.0 }, ..case(Loss::Squared, MemoryKind::Exact) },
+        case(Loss::Logistic, MemoryKind::Window { rounds: 8 }),
+        case(Loss::Huber { threshold: 0.5 }, MemoryKind::Window { rounds: 1 }),
+        case(Loss::Logistic, MemoryKind::Decaying { factor: 0.9, rounds: Some(20) }),
+        case(Loss::Squared, MemoryKind::Decaying { factor: 0.9, rounds: None }),
+        Case { step: 12.0, ..case(Loss::Logistic, MemoryKind::Window { rounds: 30 }) },
     ]
 }
 
@@ -90,19 +95,25 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
     let bounds =
         DataBounds { feature_norm: 1.0, label: 1.0, radius: case.domain.radius(DIMENSION) };
     let model = Arc::new(Model::new(spec, bounds).unwrap());
+    // Forgetting is for constant steps.
+    let exponents = match case.memory.forgetting() {
+        Forgetting::Never => (0.77, 0.65),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => (0.0, 0.0),
+    };
     let mechanism = Mechanism {
         dimension: DIMENSION,
         radius: bounds.radius,
         constants: spec.constants(&bounds),
         schedule: Schedule {
-            step: PowerLaw::decaying(case.step, 0.77),
-            coupling: PowerLaw::decaying(1.0, 0.65),
+            step: PowerLaw::decaying(case.step, exponents.0),
+            coupling: PowerLaw::decaying(1.0, exponents.1),
         },
         weight: 0.6,
         weight_min: 0.6,
         warmup: 0,
         batch: 1,
         memory_error: error_bound(case.memory, &model).unwrap(),
+        forgetting: case.memory.forgetting(),
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
         noise_max: PowerLaw::growing(0.1, 0.1),
         rule: Rule::Tight,
@@ -110,8 +121,24 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
     (model, mechanism)
 }
 
-/// The largest ratio of the distance found to the distance claimed, over all rounds.
+/// What a pair of twins showed.
+#[derive(Default)]
+struct Shown {
+    /// The largest ratio of the distance found to the distance claimed, over all rounds.
+    worst: f64,
+    /// Σ‖θ − θ'‖²/(2ρ²) over all releases, and what the account says.
+    zcdp: f64,
+    zcdp_claimed: f64,
+}
+
 fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
+    let shown = shown(case, 0, changed_round, ROUNDS);
+    assert!(shown.zcdp <= shown.zcdp_claimed, "{} {}", shown.zcdp, shown.zcdp_claimed);
+    shown.worst
+}
+
+/// Twins whose records differ in one round. After round `dry` no records arrive.
+fn shown(case: &Case, warmup: u64, changed_round: u64, dry: u64) -> Shown {
     let regression = !matches!(case.loss, Loss::Logistic | Loss::Softmax { .. });
     let (model, mechanism) = facts(case);
     let mut twins = [twin(case, mechanism, &model), twin(case, mechanism, &model)];
@@ -130,7 +157,7 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
         })
         .into();
     let mut entropy = SeededEntropy::new(11);
-    let mut worst: f64 = 0.0;
+    let mut shown = Shown::default();
     for t in 0..ROUNDS {
         for (place, twin) in twins.iter_mut().enumerate() {
             let changed = place == 1 && t == changed_round;
@@ -139,9 +166,14 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
                 own = record(t, -1.0, regression);
                 own.label = record(t, 1.0, regression).label;
             }
-            twin.observe(&[own]).unwrap();
+            let mut batch = vec![own; usize::from(t < dry)];
+            if t == 0 {
+                batch.extend((0..warmup).map(|k| record(k, 1.0, regression)));
+            }
+            twin.observe(&batch).unwrap();
             twin.release(&mut entropy).unwrap();
         }
+        shown.zcdp_claimed = twins[0].accountant().spent().zcdp;
         let heard: Vec<Release> =
             others.iter_mut().map(|other| other.release(&mut entropy).unwrap()).collect();
         for twin in &mut twins {
@@ -160,9 +192,14 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
             .sum::<f64>()
             .sqrt();
         let claimed = left.accountant().sensitivity() + mechanism.machine_sensitivity(left.round());
-        worst = worst.max(distance / claimed);
+        shown.worst = shown.worst.max(distance / claimed);
+        // The release of the next round shows it, but there is none after the last.
+        if t + 1 < ROUNDS {
+            let ratio = distance / mechanism.noise.scale.at(left.round());
+            shown.zcdp += 0.5 * ratio * ratio;
+        }
     }
-    worst
+    shown
 }
 
 #[test]
@@ -180,4 +217,37 @@ fn an_account_that_claimed_half_would_be_caught() {
     // Control: if the claim were halved, some case must break it, or the test above proves nothing.
     let worst = cases().iter().map(|case| worst_ratio(case, 0)).fold(0.0, f64::max);
     assert!(worst > 0.5, "{worst}");
+}
+
+#[test]
+fn twins_stay_within_the_claim_when_the_stream_runs_dry() {
+    // The window empties, the gradient vanishes, and with it the contraction of the ridge.
+    for case in cases().iter().filter(|case| case.memory.forgetting() != Forgetting::Never) {
+        for changed_round in [0, 20, 29] {
+            let shown = shown(case, 0, changed_round, 30);
+            assert!(shown.worst <= 1.0 && shown.zcdp <= shown.zcdp_claimed, "{}", shown.worst);
+        }
+    }
+}
+
+#[test]
+fn an_account_that_assumed_the_first_record_would_be_caught() {
+    // Control: the first record shares its weight with a long warm-up, later ones only with the window.
+    let case = Case {
+        loss: Loss::Logistic,
+        ridge: 0.01,
+        lasso: 0.0,
+        memory: MemoryKind::Window { rounds: 10 },
+        domain: Domain::Ball { radius: 2.0 },
+        step: 1.0,
+        clip: f64::INFINITY,
+    };
+    let (_, mechanism) = facts(&case);
+    let mechanism = Mechanism { warmup: 200, ..mechanism };
+    let first = record_cost(&mechanism, Round::ZERO, ROUNDS - 1).zcdp;
+    let found = worst_record(&mechanism, ROUNDS - 1);
+    let shown = shown(&case, 200, found.arrival.0, ROUNDS);
+    assert!(found.arrival > Round::ZERO);
+    assert!(shown.zcdp > 2.0 * first, "{} {first}", shown.zcdp);
+    assert!(shown.zcdp <= found.cost.zcdp && found.cost.zcdp <= shown.zcdp_claimed * (1.0 + 1e-9));
 }

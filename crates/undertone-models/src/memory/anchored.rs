@@ -9,7 +9,7 @@ use crate::scalar_loss::ScalarLoss;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
 ///
@@ -173,6 +173,10 @@ impl Memory for Anchored {
 
     fn records(&self) -> u64 {
         self.history.len() as u64
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// The tolerance.

@@ -6,7 +6,7 @@ use crate::history::{BLOCK, History};
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// Keeps every record and sums all gradients anew in each round. The reference for the others.
 ///
@@ -104,13 +104,17 @@ impl Memory for Exact {
             return out.fill(0.0);
         }
         self.sum.clear();
-        self.history.add_gradients(&self.model, theta, &mut self.block, &mut self.sum);
+        self.history.add_gradients(&self.model, theta, 1.0, &mut self.block, &mut self.sum);
         self.sum.write_scaled(inverse_count(self.records()), out);
         add_ridge(&self.model, theta, out);
     }
 
     fn records(&self) -> u64 {
         self.history.len() as u64
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// Zero: machine rounding is within the accountant's own charge (module docs of `memory`).

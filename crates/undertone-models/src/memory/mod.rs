@@ -1,4 +1,4 @@
-//! Gradient memories: the average gradient over the whole history of a stream.
+//! Gradient memories: the average gradient over the history of a stream, whole or recent.
 //!
 //! | Memory | Losses | Cost of a round | Error |
 //! |---|---|---|---|
@@ -7,6 +7,10 @@
 //! | [`Recursive`] | squared, power; one non-zero feature | O(n·q) | roundings |
 //! | [`Polynomial`] | logistic | O(n²), O(n⁴), O(n⁶) | e_M·max‖a‖ |
 //! | [`Anchored`] | squared, power, logistic | O(n²), and rarely O(h·n²) | the tolerance |
+//! | [`Recent`] | all | O(records of the last rounds · n) | none |
+//! | [`DecayedMoments`] | squared | O(n²) | roundings |
+//!
+//! The last two forget: records lose weight with age, on purpose, and the accountant follows it.
 //!
 //! All of them check a whole batch before they remember any of it, score each record with θ before
 //! its label counts (data loss only, without penalties), add r·θ to the gradient, leave ‖θ‖₁ to the
@@ -24,26 +28,32 @@
 //!   821u at t = 2³²: within the charge of 847u for life. With n = 1 that ends at t = 170 000, and there
 //!   [`Recursive`] has no such term.
 //! - Polynomial: as Moments, and far below its own error bound.
+//! - Recent: as Exact, and 2u·G more for the weights. Steps need not shrink here, so that an error of
+//!   zero is honest while λ·((n/4 + 4)·L·B + 42·G) ≤ 8√n·B. DecayedMoments charges its own.
 //! - Anchored: as Exact for its gradient sum; H_a errs by u·h·R²/8 times ‖θ − θ_a‖, below Moments.
 
 mod anchored;
+mod decayed_moments;
 mod exact;
 mod link_fit;
 mod moments;
 mod polynomial;
+mod recent;
 mod recursive;
 
 pub use anchored::Anchored;
+pub use decayed_moments::DecayedMoments;
 pub use exact::Exact;
 pub use moments::Moments;
 pub use polynomial::Polynomial;
+pub use recent::Recent;
 pub use recursive::Recursive;
 
 use crate::row::Row;
 use crate::{Model, Record};
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::{Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
 
 /// Any of the memories, chosen by a config.
 #[derive(Clone, Debug)]
@@ -58,6 +68,10 @@ pub enum AnyMemory {
     Polynomial(Polynomial),
     /// A quadratic model at an anchor.
     Anchored(Anchored),
+    /// The records of the last rounds.
+    Recent(Recent),
+    /// Sufficient statistics with exponential weights.
+    DecayedMoments(DecayedMoments),
 }
 
 impl AnyMemory {
@@ -76,6 +90,13 @@ impl AnyMemory {
             MemoryKind::Anchored { tolerance } => {
                 AnyMemory::Anchored(Anchored::new(model, tolerance)?)
             }
+            MemoryKind::Window { rounds } => AnyMemory::Recent(Recent::window(model, rounds)),
+            MemoryKind::Decaying { factor, rounds: Some(rounds) } => {
+                AnyMemory::Recent(Recent::decaying(model, factor, rounds))
+            }
+            MemoryKind::Decaying { factor, rounds: None } => {
+                AnyMemory::DecayedMoments(DecayedMoments::new(model, factor)?)
+            }
         })
     }
 
@@ -86,6 +107,8 @@ impl AnyMemory {
             AnyMemory::Recursive(memory) => memory,
             AnyMemory::Polynomial(memory) => memory,
             AnyMemory::Anchored(memory) => memory,
+            AnyMemory::Recent(memory) => memory,
+            AnyMemory::DecayedMoments(memory) => memory,
         }
     }
 
@@ -96,6 +119,8 @@ impl AnyMemory {
             AnyMemory::Recursive(memory) => memory,
             AnyMemory::Polynomial(memory) => memory,
             AnyMemory::Anchored(memory) => memory,
+            AnyMemory::Recent(memory) => memory,
+            AnyMemory::DecayedMoments(memory) => memory,
         }
     }
 }
@@ -113,6 +138,10 @@ impl Memory for AnyMemory {
 
     fn records(&self) -> u64 {
         self.as_memory().records()
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        self.as_memory().forgetting()
     }
 
     fn error_bound(&self) -> PowerLaw {
@@ -138,6 +167,12 @@ pub fn error_bound(kind: MemoryKind, model: &Model) -> Result<PowerLaw, MemoryEr
         }
         MemoryKind::Anchored { tolerance } => {
             anchored::admit(model, tolerance).map(|_third_derivative_max| tolerance)
+        }
+        MemoryKind::Window { .. } | MemoryKind::Decaying { rounds: Some(_), .. } => {
+            Ok(PowerLaw::ZERO)
+        }
+        MemoryKind::Decaying { rounds: None, .. } => {
+            decayed_moments::admit(model).map(|()| constant(decayed_moments::rounding_bound(model)))
         }
     }
 }

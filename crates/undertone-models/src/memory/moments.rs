@@ -6,7 +6,7 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
 ///
@@ -85,6 +85,10 @@ impl Memory for Moments {
 
     fn records(&self) -> u64 {
         self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// Zero: machine rounding is within the accountant's own charge (module docs of `memory`).

@@ -8,7 +8,7 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// How many moments one memory may store: 1.6 MB.
 const MOMENTS_MAX: usize = 200_000;
@@ -172,6 +172,10 @@ impl Memory for Polynomial {
 
     fn records(&self) -> u64 {
         self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// e_M·max‖a‖, the same in every round.

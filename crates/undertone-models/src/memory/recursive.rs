@@ -10,7 +10,7 @@ use crate::{Model, Record};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
-use undertone::{Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient of a separable polynomial loss of degree q at the cost O(n·q).
 ///
@@ -131,6 +131,10 @@ impl Memory for Recursive {
 
     fn records(&self) -> u64 {
         self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
     }
 
     /// A few roundings of the largest gradient, the same in every round.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod forgetting;
 mod memories;
 mod models;
 mod support;

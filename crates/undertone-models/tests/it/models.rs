@@ -61,10 +61,12 @@ proptest! {
     }
 
     #[test]
-    fn smoothness_convexity_and_spread_hold_everywhere(seed: u64) {
+    fn smoothness_convexity_and_spread_hold_everywhere(seed: u64, clipped: bool) {
         let mut dice = Dice(seed);
         for loss in LOSSES {
-            let model = model(loss, 3);
+            let clip = if clipped { 0.2 } else { f64::INFINITY };
+            let plain = model(loss, 3);
+            let model = Model::new(ModelSpec { clip, ..*plain.spec() }, *plain.bounds()).unwrap();
             let constants = model.constants();
             let (x, y) = (dice.theta(&model), dice.theta(&model));
             let (first, second) = (dice.record(&model), dice.record(&model));

@@ -6,7 +6,6 @@
 use super::digits::{down, exact, short, up};
 use super::{Config, Numbers};
 use crate::noise::NoiseKind;
-use crate::privacy::Rule;
 use crate::{Domain, MemoryKind};
 use serde::Serialize;
 use std::fmt;
@@ -55,7 +54,7 @@ impl Condition {
 #[must_use]
 pub fn conditions(config: &Config) -> Vec<Condition> {
     // The theorems speak of Algorithm 1 only.
-    if let Rule::Shielded { .. } = config.rule {
+    if !config.rule.is_algorithm1() {
         return Vec::new();
     }
     let numbers = Numbers::of(config);
@@ -71,13 +70,15 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
     if !(config.model.ridge > 0.0) {
         list.push(exponents_convex(&numbers));
     }
-    // A gradient error that shrinks does not keep learning from converging; a constant one does.
-    let constant_error = match config.memory {
+    // A gradient error that shrinks does not keep learning from converging; a constant one does, and so
+    // does forgetting, which is for data that change.
+    let other_gradient = match config.memory {
         MemoryKind::Polynomial { .. } => true,
         MemoryKind::Anchored { tolerance } => !(tolerance.exponent < 0.0),
+        MemoryKind::Window { .. } | MemoryKind::Decaying { .. } => true,
         MemoryKind::Exact | MemoryKind::Moments | MemoryKind::Recursive => false,
     };
-    if constant_error {
+    if other_gradient {
         list.push(exact_gradient(config));
     }
     list
@@ -323,12 +324,18 @@ fn step_exponent(numbers: &Numbers) -> Condition {
 }
 
 fn exact_gradient(config: &Config) -> Condition {
-    let (found, holds) = match config.memory {
-        MemoryKind::Exact => ("memory exact", true),
-        MemoryKind::Moments => ("memory moments", true),
-        MemoryKind::Recursive => ("memory recursive", true),
-        MemoryKind::Polynomial { .. } => ("memory polynomial, which approximates", false),
-        MemoryKind::Anchored { .. } => ("memory anchored, which approximates", false),
+    let approximate = "use memory.kind = \"exact\" (or moments for squared losses); an approximate one is charged in the budget, but the convergence theorems do not cover its error";
+    let forgetful = "use memory.kind = \"exact\" (or moments for squared losses) if the data do not drift; what is forgotten is charged rightly, but the convergence theorems are about the whole history";
+    let (found, advice) = match config.memory {
+        MemoryKind::Exact => ("memory exact", None),
+        MemoryKind::Moments => ("memory moments", None),
+        MemoryKind::Recursive => ("memory recursive", None),
+        MemoryKind::Polynomial { .. } => {
+            ("memory polynomial, which approximates", Some(approximate))
+        }
+        MemoryKind::Anchored { .. } => ("memory anchored, which approximates", Some(approximate)),
+        MemoryKind::Window { .. } => ("memory window, which forgets", Some(forgetful)),
+        MemoryKind::Decaying { .. } => ("memory decaying, which forgets", Some(forgetful)),
     };
     Condition {
         id: "algorithm1.gradient",
@@ -337,13 +344,10 @@ fn exact_gradient(config: &Config) -> Condition {
         holds: None,
         statement: "d_t is the gradient of the whole history",
         found: found.into(),
-        needed: "an exact memory".into(),
-        advice: Some(
-            "use memory.kind = \"exact\" (or moments for squared losses); an approximate one is charged in the budget, but the convergence theorems do not cover its error"
-                .into(),
-        ),
+        needed: "an exact memory of all records".into(),
+        advice: advice.map(str::to_string),
     }
-    .judged(holds)
+    .judged(advice.is_none())
 }
 
 fn strong_convexity(numbers: &Numbers) -> Condition {

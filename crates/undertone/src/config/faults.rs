@@ -154,6 +154,14 @@ pub(super) const FRACTION: Range = Range {
     holds: |x| (0.0..1.0).contains(&x),
     stand_in: 0.0,
 };
+pub(super) const SHARE: Range =
+    Range { text: "must be above 0 and at most 1", holds: |x| x > 0.0 && x <= 1.0, stand_in: 0.5 };
+/// Baselines may have noise that shrinks.
+pub(super) const SIGNED_EXPONENT: Range = Range {
+    text: "must lie between -2 and 2",
+    holds: |x| (-2.0..=2.0).contains(&x),
+    stand_in: 0.5,
+};
 pub(super) const EXPONENT: Range = Range {
     text: "must be at least 0 and at most 2",
     holds: |x| (0.0..=2.0).contains(&x),

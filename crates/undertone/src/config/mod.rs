@@ -3,6 +3,7 @@
 mod conditions;
 mod digits;
 mod faults;
+mod memory;
 mod model;
 mod network;
 mod numbers;
@@ -14,6 +15,7 @@ mod tests;
 pub use conditions::{Condition, all_conditions, conditions};
 pub(crate) use digits::short;
 pub use faults::{Fault, Faults};
+pub use memory::MEMORY_CUTOFF;
 pub use numbers::{Numbers, Rate};
 pub use raw::{
     OneOrEach, RawBounds, RawConfig, RawData, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
@@ -106,6 +108,8 @@ pub struct DataPlan {
 pub enum Partition {
     /// At random.
     Iid,
+    /// In turn, in the order of the data, which every learner keeps: for streams whose time matters.
+    InOrder,
     /// Every learner holds one class, as in the paper.
     ByClass,
     /// Class shares drawn from a Dirichlet distribution.
@@ -174,6 +178,7 @@ impl Config {
             warmup: self.data.warmup,
             batch: self.data.batch,
             memory_error,
+            forgetting: self.memory.forgetting(),
             noise: NoiseLaw {
                 kind: self.noise_kind,
                 scale: PowerLaw::growing(scale, self.noise_exponents[learner.0 as usize]),

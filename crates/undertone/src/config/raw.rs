@@ -120,6 +120,9 @@ pub struct RawMemory {
     pub degree: Option<u32>,
     pub tolerance: Option<f64>,
     pub tolerance_exponent: Option<f64>,
+    pub window: Option<u64>,
+    pub factor: Option<f64>,
+    pub cutoff: Option<f64>,
 }
 
 /// `[schedule]`: steps and coupling.
@@ -132,6 +135,7 @@ pub struct RawSchedule {
     pub coupling: Option<f64>,
     pub coupling_exponent: Option<f64>,
     pub interval: Option<u64>,
+    pub step_ratio: Option<f64>,
 }
 
 /// `[noise]`: what is added to every release.
@@ -143,6 +147,7 @@ pub struct RawNoise {
     pub scale: Option<OneOrEach>,
     pub calibrate: Option<String>,
     pub exponent: Option<OneOrEach>,
+    pub ratio: Option<f64>,
 }
 
 /// `[privacy]`: the budget.

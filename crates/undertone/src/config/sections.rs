@@ -1,6 +1,9 @@
 //! Checking each section of a config.
 
-use super::faults::{EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY};
+use super::faults::{
+    EXPONENT, FRACTION, Faults, NON_NEGATIVE, POSITIVE, PROBABILITY, SHARE, SIGNED_EXPONENT,
+};
+use super::memory::memory;
 use super::model::{model, parameters};
 use super::network::network;
 use super::{
@@ -12,15 +15,12 @@ use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Rule};
 use crate::{DataBounds, Domain, Loss, MemoryKind, ModelSpec, PowerLaw, Round, Schedule};
 
+/// Rounds are paid for one by one: longer horizons would take minutes to add up.
+const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
+
 /// Checks everything. `None` only when faults were noted that leave nothing to build.
 pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
-    let rounds = raw.rounds.unwrap_or_else(|| {
-        faults.missing("rounds", "how many rounds to run");
-        1
-    });
-    if rounds == 0 || rounds >= Round::LIMIT.0 {
-        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
-    }
+    let rounds = rounds(raw, faults);
     let graph = network(&raw.network, faults);
     // Without a graph there is a fault already; the rest is checked as for a small network.
     let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
@@ -43,8 +43,13 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
             "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
         );
     }
-    let (noise_kind, noise_exponents, noise_scale) = noise(&raw.noise, &caps, learners, faults);
-    let memory = memory(&raw.memory, faults);
+    let (noise_kind, noise_exponents, noise_scale) =
+        noise(&raw.noise, rule, &caps, learners, faults);
+    let memory = if rule.is_baseline() {
+        newest_batch(&raw.memory, faults)
+    } else {
+        memory(&raw.memory, &model, faults)
+    };
     let schedule = schedule(&raw.schedule, faults);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
         faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
@@ -134,6 +139,7 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
             other,
             &[
                 ("iid", Partition::Iid),
+                ("in-order", Partition::InOrder),
                 ("by-class", Partition::ByClass),
                 // The last two are taken above; they stand here for the list of choices.
                 ("dirichlet", Partition::Iid),
@@ -173,42 +179,6 @@ fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
     }
 }
 
-fn memory(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
-    let kind = raw.kind.as_deref();
-    if kind != Some("anchored") {
-        faults.unused("memory.tolerance", raw.tolerance.as_ref(), "kind = \"anchored\"");
-        let exponent = raw.tolerance_exponent.as_ref();
-        faults.unused("memory.tolerance_exponent", exponent, "kind = \"anchored\"");
-    }
-    if kind != Some("polynomial") {
-        faults.unused("memory.degree", raw.degree.as_ref(), "kind = \"polynomial\"");
-    }
-    match kind {
-        None | Some("exact") => MemoryKind::Exact,
-        Some("moments") => MemoryKind::Moments,
-        Some("recursive") => MemoryKind::Recursive,
-        Some("polynomial") => match raw.degree {
-            Some(degree @ (2 | 4 | 6)) => MemoryKind::Polynomial { degree },
-            found => {
-                let value = found.map_or(String::new(), |degree| degree.to_string());
-                faults.push("memory.degree", value, "must be 2, 4 or 6");
-                MemoryKind::Exact
-            }
-        },
-        Some("anchored") => {
-            let initial = faults.number("memory.tolerance", raw.tolerance, &POSITIVE);
-            let exponent = Some(raw.tolerance_exponent.unwrap_or(0.0));
-            let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
-            MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
-        }
-        Some(other) => {
-            let needed = "must be one of exact, moments, recursive, polynomial, anchored";
-            faults.push("memory.kind", format!("\"{other}\""), needed);
-            MemoryKind::Exact
-        }
-    }
-}
-
 fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
     let step = faults.number("schedule.step", raw.step, &POSITIVE);
     let step_exponent = faults.number("schedule.step_exponent", raw.step_exponent, &EXPONENT);
@@ -221,8 +191,36 @@ fn schedule(raw: &RawSchedule, faults: &mut Faults) -> Schedule {
     }
 }
 
+fn rounds(raw: &RawConfig, faults: &mut Faults) -> u64 {
+    let rounds = raw.rounds.unwrap_or_else(|| {
+        faults.missing("rounds", "how many rounds to run");
+        1
+    });
+    if rounds == 0 || rounds >= Round::LIMIT.0 {
+        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    if rounds > COUNTED_ROUNDS_MAX && raw.noise.calibrate.as_deref() == Some("rounds") {
+        let needed = format!("is over {COUNTED_ROUNDS_MAX} rounds; use \"lifetime\"");
+        faults.push("noise.calibrate", "\"rounds\"", needed);
+    }
+    rounds
+}
+
+/// The memory of methods that step along the newest batch alone.
+fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
+    if let Some(other) = raw.kind.as_deref().filter(|&kind| kind != "window") {
+        let needed = "this method steps along the newest batch; remove it";
+        faults.push("memory.kind", format!("\"{other}\""), needed);
+    }
+    if let Some(rounds) = raw.window.filter(|&rounds| rounds != 1) {
+        faults.push("memory.window", rounds, "this method steps along the newest batch: 1");
+    }
+    MemoryKind::Window { rounds: 1 }
+}
+
 fn noise(
     raw: &RawNoise,
+    rule: Rule,
     caps: &[Option<Cap>],
     learners: usize,
     faults: &mut Faults,
@@ -232,7 +230,8 @@ fn noise(
         raw.kind.as_deref(),
         &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
     );
-    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, &EXPONENT);
+    let range = if rule.is_baseline() { &SIGNED_EXPONENT } else { &EXPONENT };
+    let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, range);
     let scale = match (&raw.scale, raw.calibrate.as_deref()) {
         (Some(scale), None) => {
             NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, &POSITIVE))
@@ -290,20 +289,56 @@ fn privacy(raw: &RawPrivacy, learners: usize, faults: &mut Faults) -> (Vec<Optio
 
 /// The method, and for Algorithm 1 how its sensitivity is bounded.
 fn rule(raw: &RawConfig, faults: &mut Faults) -> Rule {
-    let shielded = faults.word(
+    #[derive(Clone, Copy, PartialEq)]
+    enum Method {
+        Algorithm1,
+        Shielded,
+        Local,
+        Dsgd,
+        Dola,
+        Pdop,
+    }
+    let method = faults.word(
         "method",
         Some(raw.method.as_deref().unwrap_or("algorithm1")),
-        &[("algorithm1", false), ("shielded", true)],
+        &[
+            ("algorithm1", Method::Algorithm1),
+            ("shielded", Method::Shielded),
+            ("local", Method::Local),
+            ("dsgd", Method::Dsgd),
+            ("dola", Method::Dola),
+            ("pdop", Method::Pdop),
+        ],
     );
     let interval = raw.schedule.interval.unwrap_or(1);
     if !(1..=1_000_000).contains(&interval) {
         faults.push("schedule.interval", interval, "must be 1 to 1000000");
     }
-    if shielded {
-        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
-        return Rule::Shielded { interval: interval.max(1) };
+    if method != Method::Shielded {
+        let interval = raw.schedule.interval.as_ref();
+        faults.unused("schedule.interval", interval, "method = \"shielded\"");
     }
-    faults.unused("schedule.interval", raw.schedule.interval.as_ref(), "method = \"shielded\"");
+    if method != Method::Pdop {
+        let ratio = raw.schedule.step_ratio.as_ref();
+        faults.unused("schedule.step_ratio", ratio, "method = \"pdop\"");
+        faults.unused("noise.ratio", raw.noise.ratio.as_ref(), "method = \"pdop\"");
+    }
+    if method != Method::Algorithm1 {
+        faults.unused("privacy.rule", raw.privacy.rule.as_ref(), "method = \"algorithm1\"");
+    }
+    match method {
+        Method::Shielded => return Rule::Shielded { interval: interval.max(1) },
+        Method::Local => return Rule::Local,
+        Method::Dsgd => return Rule::Dsgd,
+        Method::Dola => return Rule::Dola,
+        Method::Pdop => {
+            return Rule::Pdop {
+                step_ratio: faults.number("schedule.step_ratio", raw.schedule.step_ratio, &SHARE),
+                noise_ratio: faults.number("noise.ratio", raw.noise.ratio, &SHARE),
+            };
+        }
+        Method::Algorithm1 => {}
+    }
     faults.word(
         "privacy.rule",
         Some(raw.privacy.rule.as_deref().unwrap_or("tight")),

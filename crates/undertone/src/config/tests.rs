@@ -48,6 +48,7 @@ fn good() -> RawConfig {
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::Each(vec![0.1, 0.11, 0.12, 0.13, 0.14])),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }
@@ -224,4 +225,77 @@ fn the_sampler_must_be_able_to_hold_theta() {
     raw.parameters.radius = Some(1e12);
     raw.noise.scale = Some(OneOrEach::One(1e-6));
     assert_eq!(paths(&raw), ["noise.scale"]);
+}
+
+/// A config whose memory is a window, with the schedule that forgetting is for.
+fn forgetful() -> RawConfig {
+    let mut raw = good();
+    raw.unproven = Some(true);
+    raw.memory.kind = Some("window".into());
+    raw.memory.window = Some(20);
+    raw.schedule.step_exponent = Some(0.0);
+    raw.schedule.coupling_exponent = Some(0.0);
+    raw.schedule.coupling = Some(0.5);
+    raw
+}
+
+#[test]
+fn a_memory_that_forgets_needs_its_keys_and_unproven() {
+    let config = Config::try_from(&forgetful()).unwrap();
+    assert_eq!(config.memory, MemoryKind::Window { rounds: 20 });
+    let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
+    assert_eq!(mechanism.forgetting, crate::Forgetting::Window { rounds: 20 });
+    assert!(config.broken_conditions().iter().any(|found| found.id == "algorithm1.gradient"));
+    let changed = |change: &dyn Fn(&mut RawConfig)| {
+        let mut raw = forgetful();
+        change(&mut raw);
+        paths(&raw)
+    };
+    assert!(changed(&|raw| raw.unproven = None).contains(&"memory.kind".to_string()));
+    for window in [None, Some(0), Some(100_001)] {
+        assert_eq!(changed(&|raw| raw.memory.window = window), ["memory.window"]);
+    }
+    assert_eq!(changed(&|raw| raw.memory.factor = Some(0.9)), ["memory.factor"]);
+    assert_eq!(changed(&|raw| raw.memory.kind = None), ["memory.window"]);
+    assert_eq!(changed(&|raw| raw.memory.kind = Some("windows".into())).len(), 2);
+}
+
+#[test]
+fn exponential_weights_are_cut_off_but_for_squared_losses() {
+    let decaying = |change: &dyn Fn(&mut RawConfig)| {
+        let mut raw = forgetful();
+        raw.memory.kind = Some("decaying".into());
+        raw.memory.window = None;
+        raw.memory.factor = Some(0.9);
+        change(&mut raw);
+        Config::try_from(&raw)
+    };
+    let faults = |change: &dyn Fn(&mut RawConfig)| -> Vec<String> {
+        decaying(change).unwrap_err().0.into_iter().map(|fault| fault.path).collect()
+    };
+    // 0.9^65 is above 0.001, and 0.9^66 below.
+    let kept = MemoryKind::Decaying { factor: 0.9, rounds: Some(66) };
+    assert_eq!(decaying(&|_| ()).unwrap().memory, kept);
+    let ridge = |raw: &mut RawConfig| {
+        raw.model.loss = Some("ridge".into());
+        raw.bounds.label = Some(1.0);
+    };
+    let all = MemoryKind::Decaying { factor: 0.9, rounds: None };
+    assert_eq!(decaying(&ridge).unwrap().memory, all);
+    for factor in [None, Some(0.0), Some(1.0), Some(0.99999), Some(f64::NAN)] {
+        assert_eq!(faults(&|raw| raw.memory.factor = factor), ["memory.factor"]);
+    }
+    for cutoff in [0.0, 1.0, f64::NAN] {
+        assert_eq!(faults(&|raw| raw.memory.cutoff = Some(cutoff)), ["memory.cutoff"]);
+    }
+    let squared_with_cutoff = |raw: &mut RawConfig| {
+        ridge(raw);
+        raw.memory.cutoff = Some(0.1);
+    };
+    assert_eq!(faults(&squared_with_cutoff), ["memory.cutoff"]);
+    let kept_too_long = |raw: &mut RawConfig| {
+        raw.memory.factor = Some(0.9999);
+        raw.memory.cutoff = Some(1e-9);
+    };
+    assert_eq!(faults(&kept_too_long), ["memory.cutoff"]);
 }

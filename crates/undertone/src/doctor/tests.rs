@@ -54,6 +54,7 @@ fn sound() -> RawConfig {
             scale: Some(OneOrEach::One(1.0)),
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
     }
@@ -68,13 +69,8 @@ fn paper(model: RawModel, feature_norm: f64, first: f64, by: f64, schedule: [f64
     raw.model = model;
     raw.bounds.feature_norm = Some(feature_norm);
     raw.parameters.radius = Some(1e5);
-    raw.schedule = RawSchedule {
-        step,
-        step_exponent,
-        coupling,
-        coupling_exponent,
-        ..RawSchedule::default()
-    };
+    raw.schedule =
+        RawSchedule { step, step_exponent, coupling, coupling_exponent, ..RawSchedule::default() };
     let exponents = (0..5).map(|i| first + by * f64::from(i)).collect();
     raw.noise.exponent = Some(OneOrEach::Each(exponents));
     raw

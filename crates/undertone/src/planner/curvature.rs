@@ -120,7 +120,7 @@ fn loss_at_zero(config: &Config) -> f64 {
 /// χ: 0 where all learners see the same distribution, 1 where each sees one class.
 fn heterogeneity(config: &Config) -> f64 {
     match config.data.partition {
-        Partition::Iid => 0.0,
+        Partition::Iid | Partition::InOrder => 0.0,
         Partition::ByClass => 1.0,
         // The variance of a Dirichlet share, relative to that of a learner with one class.
         Partition::Dirichlet { alpha } => {

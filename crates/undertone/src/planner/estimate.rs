@@ -1,7 +1,7 @@
 //! Budgets to three digits in a millisecond, for comparing schedules. Never reported.
 
 use crate::Round;
-use crate::privacy::{Cost, Horizon, Mechanism};
+use crate::privacy::{Cost, Horizon, Mechanism, Rule, lifetime};
 
 /// How finely time is cut: from here on a block of rounds is this share of the time passed.
 const BLOCKS: u64 = 64;
@@ -28,6 +28,13 @@ pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
         Horizon::Lifetime => Round::LIMIT.0,
         Horizon::Rounds(rounds) => rounds,
     };
+    if mechanism.rule.is_baseline() {
+        let none = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
+        return lifetime(mechanism).map_or(none, |bound| bound.total);
+    }
+    if let Rule::Shielded { interval } = mechanism.rule {
+        return shielded_cost(mechanism, interval, last);
+    }
     let mut sensitivity = 0.0;
     let mut total = Cost::default();
     for (first, length) in blocks(last, BLOCKS) {
@@ -44,6 +51,22 @@ pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
         total.pure += rounds * cost.pure;
         total.zcdp += rounds * cost.zcdp;
         sensitivity = next;
+    }
+    total
+}
+
+/// Gradients perturbed at public points carry nothing over: only every so many rounds cost.
+fn shielded_cost(mechanism: &Mechanism, interval: u64, last: u64) -> Cost {
+    let mut total = Cost::default();
+    let every = Mechanism { rule: Rule::Shielded { interval: 1 }, ..*mechanism };
+    for (first, length) in blocks(last, BLOCKS) {
+        let round = Round(first + length / 2);
+        let cost =
+            every.cost(round.next(), every.next_sensitivity(0.0, &every.planned_terms(round)));
+        #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
+        let gradients = length as f64 / interval as f64;
+        total.pure += gradients * cost.pure;
+        total.zcdp += gradients * cost.zcdp;
     }
     total
 }

@@ -62,6 +62,8 @@ pub struct Goal {
     pub memory_error: PowerLaw,
     /// Records a learner will have: warm-up and all batches of the planned rounds together.
     pub records: u64,
+    /// The longest warm-up that may be chosen.
+    pub warmup_max: u64,
 }
 
 /// Why there is no plan.
@@ -86,6 +88,21 @@ pub enum PlannerError {
         "no noise meets the target: over so long a horizon the rounding of the noise itself costs more than the target"
     )]
     NoFixedPoint,
+    /// The config takes more records than there are, and nothing that takes fewer was found.
+    #[error(
+        "{records} records a learner are fewer than the {taken} the config takes (warm-up and batches), and no schedule that takes fewer meets the targets"
+    )]
+    RecordsTaken {
+        /// Records of a learner.
+        records: u64,
+        /// Records the config takes.
+        taken: u64,
+    },
+    /// The search knows full histories only.
+    #[error(
+        "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
+    )]
+    Forgetting,
     /// Every round needs a record.
     #[error(
         "{records} records a learner are too few for {rounds} rounds: every round takes at least one"

@@ -6,6 +6,7 @@ use crate::LearnerId;
 use crate::config::Config;
 use crate::graph::{Graph, Spectrum};
 use crate::noise::NoiseKind;
+use crate::privacy::Rule;
 
 /// What is expected to happen over the planned rounds. A model, not a promise.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,9 @@ pub fn predict(config: &Config, scales: &[f64]) -> Forecast {
 pub(super) struct Predictor {
     landscape: Landscape,
     spectrum: Spectrum,
-    /// For each learner j: (w_jj/m)² and (Σ_i w_ij² − w_jj²/m)/m.
+    /// How the noise of each learner j reaches the average and the disagreement: (w_jj/m)² and
+    /// (Σ_i w_ij² − w_jj²/m)/m; for a shielded learner, whose noise is its own alone, 1/m² and
+    /// (1 − 1/m)/m.
     reach: Vec<(f64, f64)>,
 }
 
@@ -67,6 +70,11 @@ struct Factors {
     coupling: f64,
     rounds: f64,
     records: f64,
+    /// Records behind one gradient: all of them, or those of the newest batch.
+    weighed: f64,
+    /// What the gradients of newest batches add to the average by chance, in units of a gradient's
+    /// square.
+    chance: f64,
     batch: f64,
     noise_average: f64,
     noise_disagreement: f64,
@@ -77,7 +85,12 @@ impl Predictor {
         let graph = &config.graph;
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let learners = graph.learners() as f64;
+        // Noise that enters once, whatever the coupling.
+        let own = matches!(config.rule, Rule::Shielded { .. }) || config.rule.is_baseline();
         let reach = graph.ids().map(|id| {
+            if own {
+                return (1.0 / (learners * learners), (1.0 - 1.0 / learners) / learners);
+            }
             let weight = graph.weight(id);
             let squares: f64 =
                 graph.neighbours(id).iter().map(|&(_, weight)| weight * weight).sum();
@@ -157,12 +170,12 @@ impl Predictor {
     }
 
     fn advance(&self, states: &mut [State], factors: &Factors) {
-        let Factors { step, coupling, rounds, records, batch, .. } = *factors;
+        let Factors { step, coupling, rounds, records, batch, weighed, chance, .. } = *factors;
         let land = &self.landscape;
         let chi = land.heterogeneity * land.heterogeneity;
         let share = |(state, mode): (&State, &Mode)| 0.5 * mode.curvature * state.distance;
         let gradient = land.gradient(states.iter().zip(&land.modes).map(share).sum());
-        let difference = gradient * (chi + (1.0 - chi) / records).sqrt();
+        let difference = gradient * (chi + (1.0 - chi) / weighed).sqrt();
         let limit = land.energy_max;
         for (state, mode) in states.iter_mut().zip(&land.modes) {
             let bend = step * mode.curvature;
@@ -173,7 +186,8 @@ impl Predictor {
             let drift = fresh * self.drift(mode, gradient);
             // θ* that moves within Θ comes nearer as often as it goes away, once X is as large as E.
             let stay = if mode.start > 0.0 { 1.0 - drift / mode.start } else { 1.0 };
-            let noise = factors.noise_average * mode.count;
+            let chance = chance * gradient * gradient * mode.gradient_share / self.learners();
+            let noise = factors.noise_average * mode.count + chance;
             state.distance =
                 advance(state.distance, keep * keep * stay, noise + drift, rounds).min(limit);
             let noise = factors.noise_disagreement * mode.count;
@@ -229,19 +243,43 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
     #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
     let (base, warmup, batch) =
         (first as f64 + 0.5 * (rounds + 1.0), config.data.warmup as f64, config.data.batch as f64);
+    let in_use = config.memory.forgetting().records_in_use(batch);
     let law = |law: crate::PowerLaw| law.initial * base.powf(law.exponent);
-    let coupling = law(config.schedule.coupling);
+    let coupling = if config.rule == Rule::Local { 0.0 } else { law(config.schedule.coupling) };
+    let (step, strength) = match config.rule {
+        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
+            (law(config.schedule.step), coupling * coupling)
+        }
+        Rule::Local => (law(config.schedule.step), 0.0),
+        Rule::Dsgd | Rule::Dola => (law(config.schedule.step), 1.0),
+        Rule::Pdop { step_ratio, noise_ratio } => {
+            let step = law(config.schedule.step) * step_ratio.powf(base - 1.0);
+            (step, noise_ratio.powf(2.0 * (base - 1.0)))
+        }
+        // One step in every so many rounds, spread over them.
+        Rule::Shielded { interval } => {
+            let step = law(config.schedule.step);
+            #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
+            let interval = interval as f64;
+            (step / interval, step * step / interval)
+        }
+    };
+    let baseline = config.rule.is_baseline();
     let (mut noise_average, mut noise_disagreement) = (0.0, 0.0);
     for share in shares {
-        let growth = coupling * coupling * base.powf(2.0 * share.exponent);
+        let growth = strength * base.powf(2.0 * share.exponent);
         noise_average += growth * share.average;
         noise_disagreement += growth * share.disagreement;
     }
+    let arrived = warmup + batch * base;
     Factors {
-        step: law(config.schedule.step),
+        step,
         coupling,
         rounds,
-        records: (warmup + batch * base).max(1.0),
+        // θ* is that of all records where a baseline steps along the newest ones.
+        records: if baseline { arrived } else { arrived.min(in_use) }.max(1.0),
+        weighed: if baseline { batch } else { arrived.min(in_use) }.max(1.0),
+        chance: if baseline { step * step / batch } else { 0.0 },
         batch,
         noise_average,
         noise_disagreement,

@@ -3,9 +3,9 @@
 use super::estimate::estimated_cost;
 use super::predict::{Forecast, Predictor};
 use super::{Goal, PlannerError, calibrate};
-use crate::PowerLaw;
 use crate::config::Config;
-use crate::privacy::{Cap, zcdp_from_epsilon};
+use crate::privacy::{Cap, Rule, zcdp_from_epsilon};
+use crate::{Forgetting, PowerLaw};
 use std::collections::BTreeMap;
 
 /// A config with the best schedule found.
@@ -23,7 +23,7 @@ pub struct Tuned {
     pub compared: u64,
 }
 
-/// Looks for λ0, γ0, u, v, ς, warm-up and batch with the least predicted error.
+/// Looks for λ0, γ0, u, v, ς, warm-up, batch and interval with the least predicted error.
 ///
 /// Noise is calibrated to the same targets throughout, so every schedule compared is equally
 /// private. Deterministic: a coarse grid, then coordinate moves with halving strides from its best
@@ -39,6 +39,9 @@ pub struct Tuned {
 /// When records are too few, or neither the start nor anything found can be calibrated.
 pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = start.rounds;
+    if start.memory.forgetting() != Forgetting::Never && !start.rule.is_baseline() {
+        return Err(PlannerError::Forgetting);
+    }
     if goal.records < rounds {
         return Err(PlannerError::TooFewRecords { records: goal.records, rounds });
     }
@@ -78,7 +81,7 @@ fn start_forecast(
 ) -> Result<(Vec<f64>, Forecast), PlannerError> {
     let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
     if taken > goal.records {
-        return Err(PlannerError::TooFewRecords { records: goal.records, rounds: start.rounds });
+        return Err(PlannerError::RecordsTaken { records: goal.records, taken });
     }
     let scales = calibrate(start, goal.memory_error, goal.horizon)?;
     let forecast = predictor.run(start, &scales);
@@ -94,7 +97,7 @@ const SEEDS: usize = 3;
 
 /// A place on the lattice: exponents in 1/200, λ0 and γ0 in twentieths of a decade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Point([i64; 7]);
+struct Point([i64; 8]);
 
 const STEP: usize = 0;
 const COUPLING: usize = 1;
@@ -109,9 +112,13 @@ const WARMUP: usize = 5;
 /// Place in [`BATCHES`].
 const BATCH: usize = 6;
 
-const LOWEST: [i64; 7] = [-100, -100, 0, -200, -200, 0, 0];
-const HIGHEST: [i64; 7] = [100, 100, 100, 200, 200, 20, 15];
+/// Place in [`INTERVALS`], for the shielded method; 0 otherwise.
+const INTERVAL: usize = 7;
+
+const LOWEST: [i64; 8] = [-100, -100, 0, -200, -200, 0, 0, 0];
+const HIGHEST: [i64; 8] = [100, 100, 100, 200, 200, 20, 15, 11];
 const BATCHES: [u64; 16] = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 100, 150, 200, 500, 1000];
+const INTERVALS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
 
 struct Search<'a> {
     goal: &'a Goal,
@@ -155,13 +162,25 @@ impl<'a> Search<'a> {
         let constants = self.config.model.constants(&self.config.bounds);
         let step = decades(1.0 / constants.smoothness);
         let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
+        // Exponents ς, u − ς − ½, v − u, and intervals: a shielded method needs no decay.
+        let shapes = match self.config.rule {
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+                [(0, -100, 0, 0), (0, -100, 60, 0), (0, -100, 100, 0), (0, -100, 160, 0)]
+            }
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => {
+                [(2, 2, 2, 0), (2, 2, 20, 0), (2, 2, 40, 0), (2, 20, 20, 0)]
+            }
+            Rule::Shielded { .. } => {
+                [(0, -100, 0, 0), (0, -100, 0, 5), (0, -100, 60, 0), (0, -100, 60, 5)]
+            }
+        };
         let mut found = Vec::new();
         for step_offset in -4..=4 {
             for coupling_offset in -5..=1 {
-                for (margin, gap) in [(2, 2), (2, 20), (2, 40), (20, 20)] {
+                for (growth, margin, gap, interval) in shapes {
                     let step = step + 10 * step_offset;
-                    let point =
-                        Point([step, coupling + 10 * coupling_offset, 2, margin, gap, 20, 0]);
+                    let coupling = coupling + 10 * coupling_offset;
+                    let point = Point([step, coupling, growth, margin, gap, 20, 0, interval]);
                     let value = self.value(&point);
                     found.push((value, point));
                 }
@@ -223,6 +242,14 @@ impl<'a> Search<'a> {
         if u < 0 || !(0..=400).contains(&v) || batch > self.goal.records / self.config.rounds {
             return false;
         }
+        if point.0[INTERVAL] > 0 && !matches!(self.config.rule, Rule::Shielded { .. }) {
+            return false;
+        }
+        // Its steps and noise shrink geometrically, and not otherwise.
+        let geometric = matches!(self.config.rule, Rule::Pdop { .. });
+        if geometric && !(u == 0 && v == 0 && point.0[GROWTH] == 0) {
+            return false;
+        }
         let config = self.place(point);
         config.unproven || config.broken_conditions().is_empty()
     }
@@ -263,11 +290,15 @@ impl<'a> Search<'a> {
         config.schedule.step = PowerLaw::decaying(round_number(point.0[STEP]), share(v));
         config.schedule.coupling = PowerLaw::decaying(round_number(point.0[COUPLING]), share(u));
         config.noise_exponents.fill(share(growth));
+        if let Rule::Shielded { interval } = &mut config.rule {
+            *interval = INTERVALS[point.index(INTERVAL)];
+        }
         config.data.batch = BATCHES[point.index(BATCH)];
         let left =
             self.goal.records.saturating_sub(config.data.batch.saturating_mul(config.rounds));
         let twentieths = point.index(WARMUP) as u64;
-        config.data.warmup = (left / 20 * twentieths + left % 20 * twentieths / 20).min(WARMUP_MAX);
+        config.data.warmup =
+            (left / 20 * twentieths + left % 20 * twentieths / 20).min(self.goal.warmup_max);
         config
     }
 
@@ -283,6 +314,12 @@ impl<'a> Search<'a> {
         let batch = BATCHES.iter().rposition(|&batch| batch <= config.data.batch).unwrap_or(0);
         let left = self.goal.records.saturating_sub(BATCHES[batch].saturating_mul(config.rounds));
         let warmup = (20 * config.data.warmup.min(left)).checked_div(left).unwrap_or(0);
+        let interval = match config.rule {
+            Rule::Shielded { interval } => {
+                INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0)
+            }
+            _ => 0,
+        };
         let mut point = Point([
             decades(config.schedule.step.initial),
             decades(config.schedule.coupling.initial),
@@ -291,6 +328,7 @@ impl<'a> Search<'a> {
             cells(v) - cells(u),
             i64::try_from(warmup).unwrap_or(0),
             i64::try_from(batch).unwrap_or(0),
+            i64::try_from(interval).unwrap_or(0),
         ]);
         for (place, at) in point.0.iter_mut().enumerate() {
             *at = (*at).clamp(LOWEST[place], HIGHEST[place]);
@@ -298,9 +336,6 @@ impl<'a> Search<'a> {
         point
     }
 }
-
-/// As in a config: no more records are collected first.
-const WARMUP_MAX: u64 = 1_000_000_000;
 
 impl Point {
     fn index(&self, coordinate: usize) -> usize {

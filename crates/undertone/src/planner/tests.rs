@@ -52,6 +52,7 @@ fn raw() -> RawConfig {
             exponent: Some(OneOrEach::One(0.1)),
             calibrate: Some("lifetime".into()),
             scale: None,
+            ..RawNoise::default()
         },
         privacy: RawPrivacy {
             epsilon: Some(OneOrEach::One(8.0)),
@@ -70,7 +71,7 @@ fn config(change: impl FnOnce(&mut RawConfig)) -> Config {
 
 fn goal(config: &Config, horizon: Horizon) -> Goal {
     let records = config.data.warmup + config.data.batch * config.rounds;
-    Goal { horizon, memory_error: PowerLaw::ZERO, records }
+    Goal { horizon, memory_error: PowerLaw::ZERO, records, warmup_max: records }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The running account of one learner: pays for a release before it exists, or refuses.
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+use super::exposures::Exposures;
 use super::mechanism::{Cost, Mechanism, RoundTerms, Total};
-use crate::Round;
+use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -52,17 +53,26 @@ pub enum Refusal {
     },
 }
 
-/// The running account of one learner's privacy, O(1) in time and space per round.
+/// The running account of one learner's privacy.
 ///
 /// It follows the weights actually heard and the records actually held, so it stays right when
-/// neighbours are missing. Its totals only grow.
+/// neighbours are missing. Its totals only grow. A round takes O(1) in time and space, and where
+/// records are forgotten as much as there are rounds whose records still count.
 #[derive(Clone, Debug)]
 pub struct Accountant {
     mechanism: Mechanism,
     limit: Cost,
     round: Round,
-    sensitivity: f64,
-    spent: Total,
+    records: Records,
+}
+
+/// Whose cost is followed.
+#[derive(Clone, Debug)]
+enum Records {
+    /// That of record 0, which pays most where nothing is forgotten (ADR 0004).
+    First { sensitivity: f64, spent: Total },
+    /// That of every record: where they are forgotten, any of them may pay most (ADR 0011).
+    Each(Exposures),
 }
 
 impl Accountant {
@@ -77,13 +87,13 @@ impl Accountant {
             }
             None => {}
         }
-        Accountant {
-            mechanism,
-            limit,
-            round: Round::ZERO,
-            sensitivity: 0.0,
-            spent: Total::default(),
-        }
+        let records = match mechanism.forgetting {
+            Forgetting::Never => Records::First { sensitivity: 0.0, spent: Total::default() },
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                Records::Each(Exposures::new(&mechanism))
+            }
+        };
+        Accountant { mechanism, limit, round: Round::ZERO, records }
     }
 
     /// The public facts the account is based on.
@@ -101,13 +111,30 @@ impl Accountant {
     /// Φ_t: how far the θ about to be released can depend on one record.
     #[must_use]
     pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
+        match &self.records {
+            Records::First { sensitivity, .. } => *sensitivity,
+            Records::Each(exposures) => exposures.sensitivity(),
+        }
     }
 
-    /// Everything paid so far.
+    /// Everything paid so far, by the record that has paid most.
     #[must_use]
     pub fn spent(&self) -> Cost {
-        self.spent.cost()
+        match &self.records {
+            Records::First { spent, .. } => spent.cost(),
+            Records::Each(exposures) => exposures.spent(),
+        }
+    }
+
+    /// The round in which the record arrived that has paid most so far.
+    ///
+    /// 0, the warm-up included, where nothing is forgotten. Counted in zCDP.
+    #[must_use]
+    pub fn worst_record(&self) -> Round {
+        match &self.records {
+            Records::First { .. } => Round::ZERO,
+            Records::Each(exposures) => exposures.worst(),
+        }
     }
 
     /// What has been spent, as ε at the given δ.
@@ -116,10 +143,10 @@ impl Accountant {
         epsilon_from_zcdp(self.spent().zcdp, delta)
     }
 
-    /// What the release of this round would cost.
+    /// What the release of this round would cost the record it depends on most.
     #[must_use]
     pub fn next_cost(&self) -> Cost {
-        self.mechanism.cost(self.round, self.sensitivity)
+        self.mechanism.cost(self.round, self.sensitivity())
     }
 
     /// Whether the release of this round would pass the cap.
@@ -128,7 +155,10 @@ impl Accountant {
         self.check().is_err()
     }
 
-    /// Pays for the release of this round.
+    /// Pays for the release of this round, and says what it costs the record it depends on most.
+    ///
+    /// Where records are forgotten that need not be the record that has paid most, so what is spent may
+    /// grow by less.
     ///
     /// # Guarantee
     /// On `Ok` the cost is already part of [`spent`](Self::spent), whatever happens to the release
@@ -138,7 +168,14 @@ impl Accountant {
     /// [`Refusal`] when the cap or the last round is reached.
     pub fn pay(&mut self) -> Result<Cost, Refusal> {
         let cost = self.check()?;
-        self.spent.add(cost);
+        match &mut self.records {
+            Records::First { spent, .. } => spent.add(cost),
+            Records::Each(exposures) if self.round > Round::ZERO => {
+                exposures.pay(&self.mechanism.price(self.round));
+            }
+            // The release of round 0 depends on no record.
+            Records::Each(_) => {}
+        }
         Ok(cost)
     }
 
@@ -148,7 +185,12 @@ impl Accountant {
     /// When the terms are of another round: a bug in the caller.
     pub fn advance(&mut self, terms: &RoundTerms) {
         assert_eq!(terms.round, self.round, "terms of the round that was paid for");
-        self.sensitivity = self.mechanism.next_sensitivity(self.sensitivity, terms);
+        match &mut self.records {
+            Records::First { sensitivity, .. } => {
+                *sensitivity = self.mechanism.next_sensitivity(*sensitivity, terms);
+            }
+            Records::Each(exposures) => exposures.advance(&self.mechanism, terms),
+        }
         self.round = self.round.next();
     }
 
@@ -158,16 +200,22 @@ impl Accountant {
         }
         let cost = self.next_cost();
         let spent = self.spent();
-        let total = spent.plus(cost);
+        let (total, growth) = match &self.records {
+            Records::Each(exposures) if self.round > Round::ZERO => {
+                let total = exposures.spent_after(&self.mechanism.price(self.round));
+                (total, Cost { pure: total.pure - spent.pure, zcdp: total.zcdp - spent.zcdp })
+            }
+            Records::First { .. } | Records::Each(_) => (spent.plus(cost), cost),
+        };
         let refuse = |currency, spent, cost, limit| {
             Err(Refusal::BudgetExhausted { round: self.round, currency, spent, cost, limit })
         };
         // A NaN total must be refused, so the comparisons ask what is allowed.
         if !(total.pure <= self.limit.pure) {
-            return refuse("pure epsilon", spent.pure, cost.pure, self.limit.pure);
+            return refuse("pure epsilon", spent.pure, growth.pure, self.limit.pure);
         }
         if !(total.zcdp <= self.limit.zcdp) {
-            return refuse("zCDP", spent.zcdp, cost.zcdp, self.limit.zcdp);
+            return refuse("zCDP", spent.zcdp, growth.zcdp, self.limit.zcdp);
         }
         Ok(cost)
     }

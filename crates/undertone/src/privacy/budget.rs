@@ -1,37 +1,113 @@
 //! Budgets computed from public facts alone: no data, no run.
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+use super::exposures::{Exposures, drive, step_effect};
 use super::lifetime::{Lifetime, NoCertificate, lifetime};
 use super::mechanism::{Cost, Mechanism, Total};
-use crate::Round;
 use crate::privacy::Cap;
+use crate::{Forgetting, RecordWeights, Round};
 use thiserror::Error;
 
 /// What releases in rounds 0 to `rounds` cost with full attendance.
 ///
-/// The release of round 0 is free, so this is the sum over t = 1 … `rounds`, as in Theorem 5.
+/// The release of round 0 is free, so this is the sum over t = 1 … `rounds`, as in Theorem 5, for the
+/// record that pays most.
 #[must_use]
 pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
-    record_cost(mechanism, Round::ZERO, rounds)
+    match mechanism.forgetting {
+        Forgetting::Never => record_cost(mechanism, Round::ZERO, rounds),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+            planned_account(mechanism, rounds).spent()
+        }
+    }
+}
+
+/// The record that pays most, and what it pays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorstRecord {
+    /// The round in which it arrives; 0 stands for the warm-up too.
+    pub arrival: Round,
+    /// What it pays.
+    pub cost: Cost,
+}
+
+/// Finds the record that pays most zCDP for the releases of rounds 0 to `rounds`.
+#[must_use]
+pub fn worst_record(mechanism: &Mechanism, rounds: u64) -> WorstRecord {
+    let arrival = match mechanism.forgetting {
+        Forgetting::Never => Round::ZERO,
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+            planned_account(mechanism, rounds).worst()
+        }
+    };
+    WorstRecord { arrival, cost: record_cost(mechanism, arrival, rounds) }
+}
+
+/// What every record has paid after the release of round `rounds`.
+fn planned_account(mechanism: &Mechanism, rounds: u64) -> Exposures {
+    let mut exposures = Exposures::new(mechanism);
+    for t in 0..rounds {
+        exposures.advance(mechanism, &mechanism.planned_terms(Round(t)));
+        exposures.pay(&mechanism.price(Round(t + 1)));
+    }
+    exposures
 }
 
 /// What the releases of rounds 0 to `rounds` reveal of a record that arrived in a given round.
 ///
 /// A record cannot be in θ before the step of its own round, so its sensitivity starts at zero
-/// there. Record 0 (or any of the warm-up) pays most.
+/// there. Where nothing is forgotten, record 0 (or any of the warm-up) pays most.
 #[must_use]
 pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
     let mut sensitivity = 0.0;
     let mut total = Total::default();
+    let mut weights = PlannedWeight::new(mechanism, arrival);
     for t in arrival.0..=rounds {
         let round = Round(t);
         // The release of the arrival round itself does not depend on the record.
         if t > arrival.0 {
             total.add(mechanism.cost(round, sensitivity));
         }
-        sensitivity = mechanism.next_sensitivity(sensitivity, &mechanism.planned_terms(round));
+        let terms = mechanism.planned_terms(round);
+        sensitivity = match mechanism.forgetting {
+            Forgetting::Never => mechanism.next_sensitivity(sensitivity, &terms),
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                let weight = weights.at(round);
+                let step = step_effect(mechanism, &terms, &weights.weights);
+                step.next(sensitivity, drive(mechanism.rule, step.reach, weight))
+            }
+        };
     }
     total.cost()
+}
+
+/// The weight of one record, round by round, when records arrive as planned.
+struct PlannedWeight {
+    weights: RecordWeights,
+    arrival: Round,
+    batch: u64,
+    weight: f64,
+}
+
+impl PlannedWeight {
+    fn new(mechanism: &Mechanism, arrival: Round) -> PlannedWeight {
+        let mut weights = RecordWeights::new(mechanism.forgetting);
+        let batch = mechanism.batch;
+        if mechanism.forgetting != Forgetting::Never {
+            weights.arrive(Round::ZERO, mechanism.warmup + batch);
+            (1..=arrival.0).for_each(|t| weights.arrive(Round(t), batch));
+        }
+        PlannedWeight { weight: weights.newest(), weights, arrival, batch }
+    }
+
+    /// Its weight in the next round, which must be its arrival or the one after the last.
+    fn at(&mut self, round: Round) -> f64 {
+        if round > self.arrival {
+            self.weights.arrive(round, self.batch);
+            self.weight = self.weights.older(round.0 - self.arrival.0, self.weight);
+        }
+        if self.weights.is_empty() { 0.0 } else { self.weight }
+    }
 }
 
 /// Over which rounds a target must hold.

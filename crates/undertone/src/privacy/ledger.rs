@@ -6,7 +6,7 @@
 use super::accountant::{Accountant, Cap};
 use super::mechanism::{Cost, Mechanism, RoundTerms, Rule};
 use crate::noise::NoiseKind;
-use crate::{LearnerId, Round};
+use crate::{Forgetting, LearnerId, Round};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -26,19 +26,20 @@ pub struct Receipt {
     pub round: Round,
     /// The sum of the weights heard in round t − 1; 0 at the start.
     pub weight_heard: f64,
-    /// The records behind the step of round t − 1; 0 at the start.
+    /// The records that had arrived by the step of round t − 1; 0 at the start.
     pub records: u64,
-    /// Φ_t.
+    /// Φ_t, of the record that θ_t depends on most.
     pub sensitivity: f64,
     /// ρ_t.
     pub noise_scale: f64,
-    /// Pure ε of this release; absent where the noise has none.
+    /// Pure ε of this release, for that record; absent where the noise has none.
     pub pure_cost: Option<f64>,
-    /// zCDP of this release.
+    /// zCDP of this release, for that record.
     pub zcdp_cost: f64,
-    /// Pure ε of all releases so far.
+    /// Pure ε of all releases so far, for the record that paid most: where records are forgotten, less
+    /// than the sum of all costs.
     pub pure_total: Option<f64>,
-    /// zCDP of all releases so far.
+    /// zCDP of all releases so far, for the record that paid most.
     pub zcdp_total: f64,
     /// The hash of the receipt before, or of the learner's public facts at the start.
     pub previous: Digest,
@@ -158,7 +159,7 @@ impl Ledger {
             weight_heard: self.before.map_or(0.0, |terms| terms.weight_heard),
             records: self.before.map_or(0, |terms| terms.records),
             sensitivity: accountant.sensitivity(),
-            noise_scale: accountant.mechanism().noise.scale.at(accountant.round()),
+            noise_scale: accountant.mechanism().noise_scale(accountant.round()),
             pure_cost: finite(cost.pure),
             zcdp_cost: cost.zcdp,
             pure_total: finite(spent.pure),
@@ -189,10 +190,18 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
         Rule::Theorem5i => (1, 0),
         Rule::Theorem5ii => (2, 0),
         Rule::Shielded { interval } => (3, interval),
+        Rule::Local => (4, 0),
+        Rule::Dsgd => (5, 0),
+        Rule::Dola => (6, 0),
+        Rule::Pdop { .. } => (7, 0),
     };
     hash.update([rule, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
     if interval > 0 {
         hash.update(interval.to_le_bytes());
+    }
+    if let Rule::Pdop { step_ratio, noise_ratio } = mechanism.rule {
+        hash.update(step_ratio.to_bits().to_le_bytes());
+        hash.update(noise_ratio.to_bits().to_le_bytes());
     }
     let constants = &mechanism.constants;
     let numbers = [
@@ -215,6 +224,19 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
     ];
     for number in numbers {
         hash.update(number.to_bits().to_le_bytes());
+    }
+    // Nothing is added where nothing is forgotten: such ledgers stay as they were.
+    match mechanism.forgetting {
+        Forgetting::Never => {}
+        Forgetting::Window { rounds } => {
+            hash.update(b"window");
+            hash.update(rounds.to_le_bytes());
+        }
+        Forgetting::Decaying { factor, rounds } => {
+            hash.update(b"decaying");
+            hash.update(factor.to_bits().to_le_bytes());
+            hash.update(rounds.unwrap_or(u64::MAX).to_le_bytes());
+        }
     }
     Digest(hash.finalize().into())
 }
@@ -291,7 +313,7 @@ fn check_terms(
     if receipt.records < records_before {
         #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
         let found = receipt.records as f64;
-        return impossible("records", found, "a history does not shrink");
+        return impossible("records", found, "records that have arrived do not become fewer");
     }
     Ok(())
 }

@@ -4,8 +4,9 @@
 //! follows what really happened and is the one that a cap is enforced on.
 
 use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
-use crate::Round;
+use super::{fresh, stationary};
 use crate::noise::NoiseKind;
+use crate::{Forgetting, Round};
 use thiserror::Error;
 
 /// Why no finite lifetime bound can be given.
@@ -30,6 +31,12 @@ pub enum NoCertificate {
         "no contraction sets in within {SEARCH_LIMIT} rounds: needs neighbours, a coupling exponent below 1, and a coupling that outweighs the step"
     )]
     NoContraction,
+    /// Records are forgotten, and something else changes with time.
+    #[error("where records are forgotten, a certificate needs {needs}")]
+    Forgetting {
+        /// What is missing.
+        needs: &'static str,
+    },
     /// The bound decays too slowly for the sum over all rounds to be finite.
     #[error(
         "the sum over all rounds does not converge: the cost of round t shrinks like (t+1)^-{rate:.3}, and a rate above 1 is needed"
@@ -49,6 +56,8 @@ pub struct Lifetime {
     pub summed_to: Round,
     /// The part of `total` that is the tail bound.
     pub tail: Cost,
+    /// The round in which the record arrives that pays most; 0 stands for the warm-up too.
+    pub worst: Round,
 }
 
 /// The last round at which the tail bound may take over.
@@ -74,12 +83,29 @@ struct Term {
 /// Proof sketch (whole in ADR 0004). From T₁ on the contraction is at most 1 − α(t+1)^−u. If the
 /// drive is at most D(t+1)^−(s+u) and α > s(T₁+1)^(u−1), then Φ_t ≤ K(t+1)^−s is inherited from t to
 /// t+1 for K = max{Φ_T₁(T₁+1)^s, D/(α − s(T₁+1)^(u−1))}, because (t+2)^−s ≥ (t+1)^−s(1 − s/(t+1)).
-/// The recursion is linear, so records and memory error are bounded apart and added.
+/// The recursion is linear, so records and memory error are bounded apart and added. Where records are
+/// forgotten the proof is another one (ADR 0011).
 ///
 /// # Errors
 /// [`NoCertificate`] with the reason when no finite bound is known.
 pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
+    if mechanism.rule == Rule::Local {
+        let (total, tail) = (Cost::default(), Cost::default());
+        return Ok(Lifetime { total, summed_to: Round::ZERO, tail, worst: Round::ZERO });
+    }
+    if mechanism.rule.is_baseline() {
+        return fresh::lifetime(mechanism);
+    }
+    match mechanism.forgetting {
+        Forgetting::Never => lifetime_of_the_first_record(mechanism),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => stationary::lifetime(mechanism),
+    }
+}
+
+fn lifetime_of_the_first_record(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     check_applicable(mechanism)?;
+    // The tail bound forgets the warm-up, so it should not start while that still matters.
+    let sum_at_least = SUM_AT_LEAST.max(mechanism.warmup.saturating_mul(4) / mechanism.batch);
     let mut sensitivity = 0.0;
     let mut spent = Total::default();
     let mut best: Option<Lifetime> = None;
@@ -92,12 +118,12 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
                 Ok(tail) => {
                     let total = spent.cost().plus(tail);
                     if best.is_none_or(|best| total.zcdp < best.total.zcdp) {
-                        best = Some(Lifetime { total, summed_to: round, tail });
+                        best = Some(Lifetime { total, summed_to: round, tail, worst: Round::ZERO });
                     }
                 }
                 Err(reason) => failure = reason,
             }
-            if best.is_some() && t >= SUM_AT_LEAST {
+            if best.is_some() && t >= sum_at_least {
                 break;
             }
         }
@@ -130,15 +156,14 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
     if mechanism.rule == Rule::Theorem5i {
         return Err(NoCertificate::FiniteHorizonRule);
     }
-    let shielded = matches!(mechanism.rule, Rule::Shielded { .. });
-    if !shielded && !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
-        return Err(NoCertificate::NotConvexAndSmooth);
-    }
     if mechanism.batch == 0 {
         return Err(NoCertificate::NoNewRecords);
     }
-    if shielded {
+    if let Rule::Shielded { .. } = mechanism.rule {
         return Ok(());
+    }
+    if !(constants.strong_convexity >= 0.0 && constants.smoothness.is_finite()) {
+        return Err(NoCertificate::NotConvexAndSmooth);
     }
     let weight = contraction_weight(mechanism);
     if !(weight * mechanism.schedule.coupling.initial > 0.0
@@ -151,8 +176,8 @@ fn check_applicable(mechanism: &Mechanism) -> Result<(), NoCertificate> {
 
 fn contraction_weight(mechanism: &Mechanism) -> f64 {
     match mechanism.rule {
-        Rule::Tight | Rule::Shielded { .. } => mechanism.weight,
         Rule::Theorem5i | Rule::Theorem5ii => mechanism.weight_min.min(mechanism.weight),
+        _ => mechanism.weight,
     }
 }
 
@@ -167,8 +192,6 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
         return None;
     }
     match mechanism.rule {
-        // |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
-        Rule::Tight | Rule::Shielded { .. } => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
         // λ_t L / (w̄γ_t) does not grow when steps decay at least as fast as the coupling, and
         // |1 − a_t| ≤ 1 − w̄γ_t for a learner that hears more than w̄ once (|w_ii| + w̄)γ_t ≤ 2.
         Rule::Theorem5i | Rule::Theorem5ii => {
@@ -179,13 +202,15 @@ fn contraction_rate(mechanism: &Mechanism, from: Round) -> Option<f64> {
                 && own + heard <= 2.0)
                 .then_some(alpha * (1.0 - share))
         }
+        // Tight: |1 − a − λL| ≤ 1 − a whenever λL ≤ 2(1 − a), and 1 − a − λμ ≤ 1 − a.
+        _ => (bend <= 2.0 * (1.0 - heard)).then_some(alpha),
     }
 }
 
 /// The cost of all rounds from T₁ on, given Φ_T₁.
 fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cost, NoCertificate> {
-    if let Rule::Shielded { .. } = mechanism.rule {
-        return shielded_tail(mechanism, from);
+    if let Rule::Shielded { interval } = mechanism.rule {
+        return shielded_tail(mechanism, interval, from);
     }
     let alpha = contraction_rate(mechanism, from).ok_or(NoCertificate::NoContraction)?;
     #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
@@ -233,11 +258,21 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
 
 /// The same for gradients perturbed at public points, where Φ_t = C / (w + N t) carries nothing over.
 ///
-/// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end.
-fn shielded_tail(mechanism: &Mechanism, from: Round) -> Result<Cost, NoCertificate> {
+/// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end. One round in
+/// `interval` costs, no more than the average of the rounds since the last that did, where noise does
+/// not shrink; up to the last round there is room for one such round more than their share.
+fn shielded_tail(mechanism: &Mechanism, interval: u64, from: Round) -> Result<Cost, NoCertificate> {
+    let averaged = mechanism.noise.scale.exponent >= 0.0 && interval <= from.0;
+    let (from, interval) =
+        if averaged { (Round(from.0 + 1 - interval), interval) } else { (from, 1) };
     #[expect(clippy::cast_precision_loss, reason = "rounds and record counts stay below 2^53")]
-    let (first, batch, warmup) =
-        ((from.0 + 1) as f64, mechanism.batch as f64, mechanism.warmup as f64);
+    let (first, batch, warmup, interval, limit) = (
+        (from.0 + 1) as f64,
+        mechanism.batch as f64,
+        mechanism.warmup as f64,
+        interval as f64,
+        Round::LIMIT.0 as f64,
+    );
     let share = (1.0 / batch).max(first / (warmup + batch * (first - 1.0)));
     if !share.is_finite() {
         return Err(NoCertificate::NoContraction);
@@ -253,7 +288,9 @@ fn shielded_tail(mechanism: &Mechanism, from: Round) -> Result<Cost, NoCertifica
         // (t+1)^e of the round before, in terms of this one's: at most twice as large for e ≥ −1.
         terms.push(Term { constant: 4.0 * error.initial, decay: -error.exponent, machine });
     }
-    sum_costs(mechanism, first, &terms)
+    let Cost { pure, zcdp } = sum_costs(mechanism, first, &terms)?;
+    let share = (1.0 + interval / limit) / interval * ROUNDING;
+    Ok(Cost { pure: pure * share, zcdp: zcdp * share })
 }
 
 fn sum_costs(mechanism: &Mechanism, first: f64, terms: &[Term]) -> Result<Cost, NoCertificate> {

@@ -1,13 +1,13 @@
 //! All the public facts that decide what one learner's releases cost.
 
 use crate::noise::{NoiseKind, Perturbation};
-use crate::{LossConstants, PowerLaw, Round, Schedule};
+use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
 
 /// What a learner perturbs, and which recursion bounds its sensitivity.
 ///
 /// The first three are Algorithm 1, which perturbs θ_t.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// Ours: contraction max(|1 − a_t − λ_t L|, |1 − a_t − λ_t μ|), drive λ_t C / h_t.
@@ -23,6 +23,36 @@ pub enum Rule {
         /// A gradient is taken in every so many rounds; the others only mix what is public.
         interval: u64,
     },
+    /// Every learner for itself: nothing depends on a record that leaves it, and nothing is heard.
+    Local,
+    /// DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy
+    /// included, and the step is along the newest batch alone, at the unperturbed parameters.
+    Dsgd,
+    /// DOLA (Li et al., 2018), to compare with: as DSGD, but the gradient is taken at the mixed point,
+    /// which is public.
+    Dola,
+    /// PDOP (Huang, Mitra & Vaidya, 2015), to compare with: as DOLA, with steps and noise that shrink
+    /// geometrically.
+    Pdop {
+        /// Steps are multiplied by this in every round.
+        step_ratio: f64,
+        /// Noise scales are multiplied by this in every round.
+        noise_ratio: f64,
+    },
+}
+
+impl Rule {
+    /// Whether it is Algorithm 1, which the theorems speak of.
+    #[must_use]
+    pub fn is_algorithm1(self) -> bool {
+        matches!(self, Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii)
+    }
+
+    /// Whether a learner steps along its newest batch alone, from what it sent.
+    #[must_use]
+    pub fn is_baseline(self) -> bool {
+        matches!(self, Rule::Dsgd | Rule::Dola | Rule::Pdop { .. })
+    }
 }
 
 /// The noise of one learner: its kind, and scale ρ_t (Laplace) or standard deviation s_t (Gaussian).
@@ -55,6 +85,8 @@ pub struct Mechanism {
     pub batch: u64,
     /// A bound on the error of the memory's gradient.
     pub memory_error: PowerLaw,
+    /// How the memory lets the weight of a record fall with its age.
+    pub forgetting: Forgetting,
     /// The noise added to every release.
     pub noise: NoiseLaw,
     /// The largest noise scale in the network, round by round: neighbours' releases are clamped to
@@ -71,7 +103,7 @@ pub struct RoundTerms {
     pub round: Round,
     /// The sum of the weights of the neighbours actually heard.
     pub weight_heard: f64,
-    /// h_t, the number of records behind the gradient of this round.
+    /// How many records have arrived up to this round; h_t, where none is ever forgotten.
     pub records: u64,
 }
 
@@ -85,6 +117,8 @@ impl Mechanism {
 
     /// Φ_{t+1} from Φ_t: how far θ_{t+1} can move when one record of the history is replaced.
     ///
+    /// This is for a memory that never forgets, where all records weigh 1/h_t.
+    ///
     /// # Guarantee
     /// If ‖θ_t − θ'_t‖ ≤ `sensitivity` for two histories that differ in one record, both learners
     /// having heard the same releases, then ‖θ_{t+1} − θ'_{t+1}‖ is at most the result (in exact
@@ -94,15 +128,30 @@ impl Mechanism {
     /// Tight rule: ADR 0004, with proof. The others: Theorem 5 of the paper. Paper map, rows 10-12.
     #[must_use]
     pub fn next_sensitivity(&self, sensitivity: f64, terms: &RoundTerms) -> f64 {
-        let step = self.schedule.step.at(terms.round);
-        let coupling = self.schedule.coupling.at(terms.round);
         #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
         let records = terms.records.max(1) as f64;
+        let step = self.step_effect(terms);
+        let drive = match self.rule {
+            Rule::Theorem5i => step.reach,
+            _ => step.reach / records,
+        };
+        step.next(sensitivity, drive)
+    }
+
+    /// What the step of a round does to the distance of two histories, whichever record differs.
+    pub(super) fn step_effect(&self, terms: &RoundTerms) -> StepEffect {
+        let step = self.step(terms.round);
+        let coupling = self.schedule.coupling.at(terms.round);
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
-        if let Rule::Shielded { .. } = self.rule {
-            let taken = self.gradient_is_released(terms.round.next());
-            let moved = gradient_spread / records + 2.0 * self.memory_error.at(terms.round);
-            return if taken { moved.next_up() } else { 0.0 };
+        if matches!(self.rule, Rule::Shielded { .. } | Rule::Local) {
+            // The gradient itself is perturbed, at a public point, in some rounds or in none.
+            let taken = f64::from(u8::from(self.gradient_is_released(terms.round.next())));
+            return StepEffect {
+                contraction: 0.0,
+                idle: 0.0,
+                reach: taken * gradient_spread,
+                approximation: taken * 2.0 * self.memory_error.at(terms.round),
+            };
         }
         let heard = coupling * terms.weight_heard;
         // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The absolute
@@ -110,17 +159,23 @@ impl Mechanism {
         // replaces w̄.
         let assumed = heard.min(coupling * self.weight_min);
         let paper = || (1.0 - assumed).abs().max((1.0 - heard).abs()) + step * smoothness;
-        let (contraction, drive) = match self.rule {
+        let contraction = match self.rule {
             Rule::Tight => {
                 let fast = (1.0 - heard - step * smoothness).abs();
                 let slow = (1.0 - heard - step * strong_convexity).abs();
-                (fast.max(slow), step * gradient_spread / records)
+                fast.max(slow)
             }
-            Rule::Theorem5i => (paper(), step * gradient_spread),
-            Rule::Theorem5ii | Rule::Shielded { .. } => (paper(), step * gradient_spread / records),
+            // Own parameters enter through the gradient only: what is mixed was sent.
+            Rule::Dsgd => step * smoothness,
+            Rule::Dola | Rule::Pdop { .. } => 0.0,
+            Rule::Theorem5i | Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => paper(),
         };
-        let approximation = 2.0 * step * self.memory_error.at(terms.round);
-        (contraction * sensitivity + drive + approximation).next_up()
+        StepEffect {
+            contraction,
+            idle: if self.rule.is_baseline() { 0.0 } else { (1.0 - heard).abs() },
+            reach: step * gradient_spread,
+            approximation: 2.0 * step * self.memory_error.at(terms.round),
+        }
     }
 
     /// Whether the release of a round contains a gradient that was not in the one before.
@@ -131,7 +186,8 @@ impl Mechanism {
     pub fn gradient_is_released(&self, round: Round) -> bool {
         match self.rule {
             Rule::Shielded { interval } => round > Round::ZERO && round.0.is_multiple_of(interval),
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => round > Round::ZERO,
+            Rule::Local => false,
+            _ => round > Round::ZERO,
         }
     }
 
@@ -175,18 +231,38 @@ impl Mechanism {
         root * (-50f64).exp2()
     }
 
+    /// λ_t.
+    #[must_use]
+    pub fn step(&self, round: Round) -> f64 {
+        let step = self.schedule.step.at(round);
+        match self.rule {
+            Rule::Pdop { step_ratio, .. } => step * power(step_ratio, round),
+            _ => step,
+        }
+    }
+
+    /// ρ_t, the scale of the noise of a round.
+    #[must_use]
+    pub fn noise_scale(&self, round: Round) -> f64 {
+        let scale = self.noise.scale.at(round);
+        match self.rule {
+            Rule::Pdop { noise_ratio, .. } => scale * power(noise_ratio, round),
+            _ => scale,
+        }
+    }
+
     /// What is done to θ_t, or to the gradient of a shielded learner, before it may leave.
     #[must_use]
     pub fn perturbation(&self, round: Round) -> Perturbation {
-        let NoiseLaw { kind, scale } = self.noise;
+        let (kind, scale) = (self.noise.kind, self.noise_scale(round));
         let bound = match self.rule {
             // The gradient with its ridge term, which is at most L B.
             Rule::Shielded { .. } => {
                 self.constants.gradient_norm + self.constants.smoothness * self.radius
             }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.radius,
+            _ => self.radius,
         };
-        Perturbation { kind, scale: scale.at(round), bound }
+        Perturbation { kind, scale, bound }
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.
@@ -197,17 +273,83 @@ impl Mechanism {
     /// gradient, depends on no record but through what was released, and costs nothing.
     #[must_use]
     pub fn cost(&self, round: Round, sensitivity: f64) -> Cost {
+        self.price(round).cost(sensitivity)
+    }
+
+    /// What a release of this round costs, whatever the sensitivity.
+    pub(super) fn price(&self, round: Round) -> Price {
         if !self.gradient_is_released(round) {
-            return Cost::default();
+            return Price { root: 0.0, machine: 0.0, scale: f64::INFINITY, carries: true };
         }
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
-        let ratio = (sensitivity + self.machine_sensitivity(round)) / self.noise.scale.at(round);
-        let pure = match self.noise.kind {
-            NoiseKind::Laplace => root * ratio,
-            NoiseKind::Gaussian => f64::INFINITY,
-        };
+        Price {
+            root: match self.noise.kind {
+                NoiseKind::Laplace => root,
+                NoiseKind::Gaussian => f64::INFINITY,
+            },
+            machine: self.machine_sensitivity(round),
+            scale: self.noise_scale(round),
+            carries: !matches!(self.rule, Rule::Shielded { .. } | Rule::Dola | Rule::Pdop { .. }),
+        }
+    }
+}
+
+/// ratio^t.
+fn power(ratio: f64, round: Round) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+    let rounds = round.0 as f64;
+    ratio.powf(rounds)
+}
+
+/// What one step does to ‖θ − θ'‖: times `contraction`, plus the changed record's weight times
+/// `reach`, plus `approximation`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepEffect {
+    /// c_t.
+    pub(super) contraction: f64,
+    /// |1 − a_t|: the contraction where no record has any weight, and so there is no gradient.
+    pub(super) idle: f64,
+    /// λ_t C.
+    pub(super) reach: f64,
+    /// 2λ_t e_t.
+    pub(super) approximation: f64,
+}
+
+impl StepEffect {
+    /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
+    pub(super) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
+        let next = self.contraction * sensitivity + drive + self.approximation;
+        // Nothing at all is exact.
+        if next > 0.0 { next.next_up() } else { next }
+    }
+}
+
+/// What a release of one round costs, for any sensitivity.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Price {
+    /// √n, or infinite where the noise has no pure ε.
+    root: f64,
+    machine: f64,
+    scale: f64,
+    /// Whether rounding errors of earlier rounds may still be there: not where everything but the
+    /// newest gradient is public, and so the same for both histories bit for bit.
+    carries: bool,
+}
+
+impl Price {
+    pub(super) fn cost(&self, sensitivity: f64) -> Cost {
+        if !(self.carries || sensitivity > 0.0) {
+            return Cost::default();
+        }
+        let ratio = (sensitivity + self.machine) / self.scale;
+        let pure = if self.root.is_finite() { self.root * ratio } else { f64::INFINITY };
         Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }
+    }
+
+    /// The same without the charge for machine arithmetic, which all records pay alike.
+    pub(super) fn own_cost(&self, sensitivity: f64) -> Cost {
+        Price { machine: 0.0, ..*self }.cost(sensitivity)
     }
 }
 
@@ -236,6 +378,11 @@ impl Cost {
         total.add(other);
         total.cost()
     }
+
+    /// The larger of two in each currency.
+    pub(super) fn largest(self, other: Cost) -> Cost {
+        Cost { pure: larger(self.pure, other.pure), zcdp: larger(self.zcdp, other.zcdp) }
+    }
 }
 
 /// A running total of costs that is rounded up, by next to nothing.
@@ -257,6 +404,25 @@ impl Total {
     pub(crate) fn cost(&self) -> Cost {
         Cost { pure: self.pure.value(), zcdp: self.zcdp.value() }
     }
+
+    /// What the total would be with one cost more.
+    pub(super) fn with(mut self, cost: Cost) -> Cost {
+        self.add(cost);
+        self.cost()
+    }
+
+    /// The larger of two in each currency.
+    pub(super) fn largest(self, other: Total) -> Total {
+        let larger = |left: UpwardSum, right: UpwardSum| {
+            if left.value() < right.value() || right.value().is_nan() { right } else { left }
+        };
+        Total { pure: larger(self.pure, other.pure), zcdp: larger(self.zcdp, other.zcdp) }
+    }
+}
+
+/// The larger of two. Unlike `f64::max` it keeps a NaN, which no cap lets pass.
+pub(super) fn larger(left: f64, right: f64) -> f64 {
+    if left < right || right.is_nan() { right } else { left }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,14 +7,22 @@
 mod accountant;
 mod budget;
 mod conversion;
+mod exposures;
+#[cfg(test)]
+mod forgetting_tests;
+mod fresh;
 mod ledger;
 mod lifetime;
 mod mechanism;
+mod stationary;
 #[cfg(test)]
 mod tests;
 
 pub use accountant::{Accountant, Cap, Refusal};
-pub use budget::{CalibrationError, Horizon, calibrate_scale, planned_cost, record_cost};
+pub use budget::{
+    CalibrationError, Horizon, WorstRecord, calibrate_scale, planned_cost, record_cost,
+    worst_record,
+};
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use ledger::{Digest, Disagreement, Ledger, Receipt, genesis, verify};
 pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::noise::NoiseKind;
-use crate::{LossConstants, PowerLaw, Round, Schedule};
+use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use proptest::prelude::*;
 
 /// The reference case of method.md §3.
@@ -25,6 +25,7 @@ pub(super) fn reference(rule: Rule) -> Mechanism {
         warmup: 0,
         batch: 1,
         memory_error: PowerLaw::ZERO,
+        forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.11) },
         noise_max: PowerLaw::growing(1.0, 0.11),
         rule,

@@ -1,10 +1,12 @@
 //! Integration tests of the core, through its public interface only.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod baselines;
 mod noise_attack;
 mod noise_coordinates;
 mod noise_golden;
 mod round;
+mod shielded;
 
 use undertone::noise::{
     Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb,

@@ -4,8 +4,8 @@ use crate::FixedEntropy;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, StreamKey};
 use undertone::privacy::{Cap, Mechanism, NoiseLaw, Refusal, Rule};
 use undertone::{
-    Domain, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, PublicModel,
-    RecordError, Release, ReleaseError, Round, Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
+    PublicModel, RecordError, Release, ReleaseError, Round, Schedule, Score,
 };
 
 fn fixed(label: u64) -> FixedEntropy {
@@ -45,6 +45,10 @@ impl Memory for Mean {
         self.count
     }
 
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
+    }
+
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }
@@ -71,6 +75,7 @@ fn mechanism(neighbours: usize) -> Mechanism {
         warmup: 0,
         batch: 1,
         memory_error: PowerLaw::ZERO,
+        forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(3.0, 0.1) },
         noise_max: PowerLaw::growing(3.0, 0.1),
         rule: Rule::Tight,

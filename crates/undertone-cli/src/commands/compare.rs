@@ -1,0 +1,228 @@
+//! `undertone compare`: methods side by side at equal certified budgets.
+
+use crate::config_source::ConfigSource;
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+use serde_json::json;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use undertone_lab::compare::settings::{Method, Settings, settings};
+use undertone_lab::compare::statistics::{Estimate, central, entries};
+use undertone_lab::compare::store::Store;
+use undertone_lab::compare::{page, run as measure};
+use undertone_lab::config_file::{LoadedConfig, Overrides};
+
+/// Compare methods on the same data, graph and certified budget
+///
+/// Every method is tuned by the planner for every budget, from public numbers alone. Runs that are in
+/// the folder already are kept, so an interrupted comparison goes on where it stopped. All runs have
+/// seeds: NOT PRIVATE, for research.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Which methods
+    #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = Method::ALL.map(|method| method.to_string()))]
+    methods: Vec<String>,
+    /// Which budgets, certified for ever; inf is a run without privacy
+    #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = [0.5, 1.0, 2.0, 4.0, 8.0, f64::INFINITY])]
+    epsilons: Vec<f64>,
+    /// How many seeds: 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Folder for runs, tables and report [default: compare/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print the results as JSON to stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// One run to be made.
+struct Job<'a> {
+    settings: &'a Settings,
+    seed: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
+    let base = arguments.source.load(&Overrides::default())?;
+    let (methods, epsilons) = (methods(&arguments.methods)?, budgets(&arguments.epsilons)?);
+    let folder =
+        arguments.out.clone().unwrap_or_else(|| Path::new("compare").join(safe(&base.config.name)));
+    let store = Store::open(&folder, &base.raw)?;
+    let all = all_settings(&base, &methods, &epsilons)?;
+    let jobs: Vec<Job<'_>> = all
+        .iter()
+        .flat_map(|settings| (1..=arguments.seeds).map(move |seed| Job { settings, seed }))
+        .filter(|job| !store.has(job.settings.method, job.settings.epsilon, job.seed))
+        .collect();
+    let talk = !arguments.quiet && !arguments.json;
+    if talk {
+        let done = all.len() as u64 * arguments.seeds - jobs.len() as u64;
+        let done = if done > 0 { format!(", {done} there already") } else { String::new() };
+        writeln!(io::stdout(), "{} runs to make{done}", jobs.len())?;
+    }
+    let store = work(&jobs, store, &base.folder, &interrupted, talk)?;
+    finish(arguments, &base, &folder, &store, talk)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(anyhow!(
+            "interrupted; the same command goes on with the {} runs kept in {}",
+            store.runs.len(),
+            folder.display()
+        )
+        .into());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes all runs on all cores, keeping each as it is done.
+fn work(
+    jobs: &[Job<'_>],
+    store: Store,
+    data_folder: &Path,
+    interrupted: &AtomicBool,
+    talk: bool,
+) -> Result<Store, Failure> {
+    let target = if talk { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:24} run {pos}/{len}  {msg}  ETA {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let progress = ProgressBar::with_draw_target(Some(jobs.len() as u64), target).with_style(style);
+    let store = Mutex::new(store);
+    let result = jobs.par_iter().try_for_each(|job| -> Result<(), Failure> {
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let found = measure(job.settings, data_folder, job.seed)?;
+        progress.set_message(label(job.settings));
+        progress.inc(1);
+        let mut store = store.lock().map_err(|_| anyhow!("another run failed"))?;
+        Ok(store.add(found)?)
+    });
+    progress.finish_and_clear();
+    result?;
+    store.into_inner().map_err(|_| anyhow!("a run failed").into())
+}
+
+/// Writes tables and report, and prints them.
+fn finish(
+    arguments: &Arguments,
+    base: &LoadedConfig,
+    folder: &Path,
+    store: &Store,
+    talk: bool,
+) -> Result<(), Failure> {
+    let save = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let config = &base.config;
+    let facts = page::Facts {
+        name: config.name.clone(),
+        delta: config.delta,
+        setting: format!(
+            "{} learners, {} rounds, {} parameters.",
+            config.graph.learners(),
+            config.rounds,
+            config.model.parameters()
+        ),
+    };
+    let entries = entries(&store.runs);
+    let value = json!({
+        "schema_version": 1,
+        "name": config.name,
+        "delta": config.delta,
+        "central_accuracy": central(&store.runs),
+        "entries": entries,
+    });
+    save("results.json", serde_json::to_string_pretty(&value)?.as_bytes())?;
+    save("results.csv", &page::csv(&store.runs)?)?;
+    save("report.html", page::html(&facts, &store.runs).as_bytes())?;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &value).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if talk {
+        writeln!(out, "method        epsilon   test accuracy        regret          runs")?;
+        for entry in &entries {
+            let epsilon = entry.epsilon.map_or("inf".into(), |epsilon| epsilon.to_string());
+            writeln!(
+                out,
+                "{:<12} {epsilon:>8}   {:<18}   {:<14}  {}",
+                entry.method,
+                shown(entry.accuracy),
+                shown(entry.regret),
+                entry.runs
+            )?;
+        }
+        if let Some(optimum) = central(&store.runs) {
+            writeln!(out, "central           inf   {}", shown(Some(optimum)))?;
+        }
+        writeln!(out, "\nReport: {}", folder.join("report.html").display())?;
+    }
+    Ok(())
+}
+
+fn shown(estimate: Option<Estimate>) -> String {
+    estimate.map_or("-".into(), |Estimate { mean, low, high }| {
+        format!("{mean:.4} ± {:.4}", 0.5 * (high - low))
+    })
+}
+
+fn label(settings: &Settings) -> String {
+    let epsilon = settings.epsilon.map_or("inf".into(), |epsilon| epsilon.to_string());
+    format!("{} at ε = {epsilon}", settings.method)
+}
+
+fn methods(names: &[String]) -> Result<Vec<Method>, Failure> {
+    let known = || Method::ALL.map(Method::name).join(", ");
+    let find = |name: &String| {
+        let found = Method::ALL.into_iter().find(|method| method.name() == name);
+        found.ok_or_else(|| anyhow!("--methods {name}: there are {}", known()).into())
+    };
+    names.iter().map(find).collect()
+}
+
+fn budgets(epsilons: &[f64]) -> Result<Vec<Option<f64>>, Failure> {
+    let check = |&epsilon: &f64| {
+        if epsilon > 0.0 {
+            Ok(Some(epsilon).filter(|epsilon| epsilon.is_finite()))
+        } else {
+            Err(anyhow!("--epsilons {epsilon}: must be above 0").into())
+        }
+    };
+    epsilons.iter().map(check).collect()
+}
+
+/// The config of every method at every budget; a method that sends nothing has one budget only.
+fn all_settings(
+    base: &LoadedConfig,
+    methods: &[Method],
+    epsilons: &[Option<f64>],
+) -> Result<Vec<Settings>, Failure> {
+    let mut all = Vec::new();
+    for &method in methods {
+        let budgets = if method.publishes() { epsilons } else { &[None] };
+        for &epsilon in budgets {
+            all.push(settings(base, method, epsilon)?);
+        }
+    }
+    Ok(all)
+}
+
+fn safe(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}

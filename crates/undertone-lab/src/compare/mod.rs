@@ -1,0 +1,112 @@
+//! Methods side by side: the same data, the same graph, the same certified budget.
+//!
+//! [`settings`] makes the config of one method at one budget, [`run`] measures it with one seed, [`store`]
+//! keeps what was measured so that an interrupted comparison goes on where it stopped, [`statistics`]
+//! condenses it and [`page`] draws it.
+
+pub mod page;
+pub mod settings;
+pub mod statistics;
+pub mod store;
+
+use crate::entropy::RunEntropy;
+use crate::plan::{Plan, PlanError};
+use crate::simulate::{SimulateError, simulate};
+use crate::stream::{self, StreamError};
+use serde::{Deserialize, Serialize};
+use settings::{Method, Settings};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+use thiserror::Error;
+
+/// What one run of one method at one budget measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Which method.
+    pub method: Method,
+    /// The ε that was asked for; `None` is a run without privacy.
+    pub epsilon: Option<f64>,
+    /// The seed of data order, test split and noise.
+    pub seed: u64,
+    /// Test accuracy of the public model; absent where nothing is published, and for regression.
+    pub accuracy_public: Option<f64>,
+    /// Mean test accuracy of the learners' own parameters.
+    pub accuracy_own: Option<f64>,
+    /// Test accuracy of the optimum over all records: centralised, not private.
+    pub accuracy_central: Option<f64>,
+    /// F(θ_i) − F(θ*) in the last round, mean over learners.
+    pub regret: f64,
+    /// The same, averaged over all rounds.
+    pub regret_mean: f64,
+    /// ε certified for ever at the config's δ, the largest of all learners; `None` without privacy.
+    pub certified_epsilon: Option<f64>,
+    /// Wall time of a round, measuring included, all learners together.
+    pub seconds_per_round: f64,
+    /// Bytes a learner sends in a round, at eight a value and to each of its neighbours; the mean.
+    pub bytes_per_round: f64,
+}
+
+/// Why a run could not be measured.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The config cannot be run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The data cannot be used.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+    /// The budget did not last: a fault of the settings.
+    #[error("{method}: the budget ended the run after {rounds} rounds")]
+    Exhausted {
+        /// Which method.
+        method: Method,
+        /// How far it came.
+        rounds: u64,
+    },
+}
+
+/// So many rounds of a run are measured.
+const ROWS: u64 = 40;
+
+/// Runs one method at one budget with one seed.
+///
+/// # Errors
+/// When data or config cannot be used.
+pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
+    let plan = Plan::new(settings.config.clone())?;
+    let streams = stream::load(&plan.config, folder, seed)?;
+    let started = Instant::now();
+    let go = |_: &_| ControlFlow::Continue(());
+    let outcome = simulate(&plan, streams, RunEntropy::new(Some(seed)), ROWS, go)?;
+    let seconds = started.elapsed().as_secs_f64();
+    if outcome.rounds_run < plan.config.rounds {
+        return Err(RunError::Exhausted { method: settings.method, rounds: outcome.rounds_run });
+    }
+    let last = outcome.rows.last().map(|row| row.metrics).unwrap_or_default();
+    let rounds = plan.config.rounds as f64;
+    let graph = &plan.config.graph;
+    let messages = 2.0 * graph.edges() as f64 / graph.learners() as f64;
+    let sends = settings.method.publishes();
+    let certified = plan.lifetimes.iter().map(|bound| bound.ok().map(|bound| bound.total.zcdp));
+    let certified = certified.reduce(|left, right| Some(left?.max(right?))).flatten();
+    Ok(Measurement {
+        method: settings.method,
+        epsilon: settings.epsilon,
+        seed,
+        accuracy_public: last.test_accuracy_public.filter(|_| sends),
+        accuracy_own: last.test_accuracy_private,
+        accuracy_central: last.test_accuracy_optimum,
+        regret: last.instantaneous_regret,
+        regret_mean: last.dynamic_regret / rounds,
+        certified_epsilon: settings
+            .epsilon
+            .and(certified)
+            .map(|zcdp| undertone::privacy::epsilon_from_zcdp(zcdp, plan.config.delta)),
+        seconds_per_round: seconds / rounds,
+        bytes_per_round: if sends { 8.0 * plan.model.parameters() as f64 * messages } else { 0.0 },
+    })
+}

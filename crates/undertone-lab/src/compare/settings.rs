@@ -1,0 +1,183 @@
+//! The config of one method at one budget, from the config that all methods start from.
+
+use crate::config_file::LoadedConfig;
+use crate::planner::{PlanningError, Request, make};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use thiserror::Error;
+use undertone::config::{Config, Faults, OneOrEach, RawConfig};
+use undertone::privacy::Horizon;
+
+/// A method that can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Chen & Wang: noise on the parameters.
+    Algorithm1,
+    /// Ours: noise on the gradients, at public points.
+    Shielded,
+    /// Perturbed parameters, steps along the newest batch.
+    Dsgd,
+    /// Li et al. 2018: the same with gradients at the mixed point.
+    Dola,
+    /// Huang, Mitra & Vaidya 2015: the same with steps and noise that shrink geometrically.
+    Pdop,
+    /// Every learner for itself: nothing is sent, nothing heard.
+    Local,
+}
+
+impl Method {
+    /// All of them, in the order of tables and colours.
+    pub const ALL: [Method; 6] = [
+        Method::Algorithm1,
+        Method::Shielded,
+        Method::Dsgd,
+        Method::Dola,
+        Method::Pdop,
+        Method::Local,
+    ];
+
+    /// Its name in configs and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Algorithm1 => "algorithm1",
+            Method::Shielded => "shielded",
+            Method::Dsgd => "dsgd",
+            Method::Dola => "dola",
+            Method::Pdop => "pdop",
+            Method::Local => "local",
+        }
+    }
+
+    /// Whether anything leaves a learner.
+    #[must_use]
+    pub fn publishes(self) -> bool {
+        self != Method::Local
+    }
+
+    /// The number of its line style: the same in every figure.
+    #[must_use]
+    pub(crate) fn style(self) -> u8 {
+        let place = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
+        u8::try_from(place + 1).unwrap_or(1)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A method at a budget, ready to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which method.
+    pub method: Method,
+    /// The target; `None` is a run without privacy.
+    pub epsilon: Option<f64>,
+    /// What is run.
+    pub config: Config,
+    /// The same as it would stand in a file.
+    pub raw: RawConfig,
+}
+
+/// Why a method has no config at a budget.
+#[derive(Debug, Error)]
+pub enum SettingsError {
+    /// The changed config has faults.
+    #[error("{method}: {faults}")]
+    Faults {
+        /// Which method.
+        method: Method,
+        /// What is wrong.
+        faults: Faults,
+    },
+    /// There is no plan.
+    #[error("{method}: {error}")]
+    Plan {
+        /// Which method.
+        method: Method,
+        /// Why.
+        error: Box<PlanningError>,
+    },
+}
+
+/// Without privacy there is still noise, as the sampler needs some: this small.
+const NO_NOISE: f64 = 1e-6;
+/// What a schedule without privacy is tuned for: a budget so large that noise hardly matters.
+const EPSILON_MAX: f64 = 1e4;
+
+/// What is left of PDOP's steps and noise at the end of a run.
+const PDOP_STEP_END: f64 = 0.02;
+const PDOP_NOISE_END: f64 = 0.1;
+
+/// What the theorems ask of Algorithm 1 is of no use to other methods.
+fn without_decay(raw: &mut RawConfig) {
+    raw.privacy.rule = None;
+    raw.schedule.coupling_exponent = Some(0.0);
+    raw.schedule.step_exponent = Some(0.0);
+    raw.noise.kind = Some("gaussian".into());
+    raw.noise.exponent = Some(OneOrEach::One(0.0));
+}
+
+fn newest_batch(raw: &mut RawConfig) {
+    raw.memory = undertone::config::RawMemory::default();
+    raw.schedule.interval = None;
+}
+
+/// Makes the config of a method at a budget, tuned by the planner with the same effort as any other.
+///
+/// # Errors
+/// When the method does not fit the config, or no noise meets the budget.
+pub fn settings(
+    base: &LoadedConfig,
+    method: Method,
+    epsilon: Option<f64>,
+) -> Result<Settings, SettingsError> {
+    let mut start = base.clone();
+    let raw = &mut start.raw;
+    raw.privacy.epsilon = Some(OneOrEach::One(epsilon.unwrap_or(EPSILON_MAX)));
+    raw.privacy.pure_epsilon = None;
+    raw.noise.scale = None;
+    raw.noise.calibrate = Some("lifetime".into());
+    raw.method = Some(method.name().into());
+    match method {
+        Method::Algorithm1 => raw.schedule.interval = None,
+        Method::Shielded => without_decay(raw),
+        Method::Dsgd | Method::Dola => {
+            without_decay(raw);
+            newest_batch(raw);
+        }
+        Method::Pdop => {
+            without_decay(raw);
+            newest_batch(raw);
+            let rounds = start.config.rounds as f64;
+            raw.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
+            raw.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
+        }
+        Method::Local => {
+            raw.privacy =
+                undertone::config::RawPrivacy { delta: raw.privacy.delta, ..Default::default() };
+            raw.noise.calibrate = None;
+            raw.noise.scale = Some(OneOrEach::One(1.0));
+            raw.schedule.interval = None;
+        }
+    }
+    let faulty = |faults| SettingsError::Faults { method, faults };
+    start.config = Config::try_from(&start.raw).map_err(faulty)?;
+    let mut raw = if method == Method::Local {
+        start.raw
+    } else {
+        let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
+        let planned = make(&start, &request);
+        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw
+    };
+    if epsilon.is_none() {
+        raw.privacy.epsilon = None;
+        raw.noise.scale = Some(OneOrEach::One(NO_NOISE));
+    }
+    let config = Config::try_from(&raw).map_err(faulty)?;
+    Ok(Settings { method, epsilon, config, raw })
+}

@@ -1,0 +1,149 @@
+//! What was measured so far, in a file that grows by a line with every run.
+//!
+//! A line is written whole and flushed, so an interrupted comparison loses at most the run it was in; a
+//! torn last line is dropped.
+
+use super::Measurement;
+use super::settings::Method;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use undertone::config::RawConfig;
+
+const NAME: &str = "runs.ndjson";
+const FORMAT: &str = "undertone comparison";
+
+/// Why the folder of a comparison cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The system says no.
+    #[error("cannot use {}: {error}", path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The folder belongs to another comparison.
+    #[error("{} holds runs of another config or version: choose another --out", path.display())]
+    Other {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// A line cannot be read.
+    #[error("{}, line {line}: not a measurement", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// The config cannot be written as TOML.
+    #[error("cannot write the config as TOML: {0}")]
+    Config(#[from] toml::ser::Error),
+    /// A measurement cannot be written as JSON.
+    #[error("cannot write a measurement: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    schema_version: u32,
+    fingerprint: String,
+}
+
+/// The runs of one comparison.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    /// What was measured, in the order it was written.
+    pub runs: Vec<Measurement>,
+}
+
+impl Store {
+    /// Opens the folder of a comparison, or makes it.
+    ///
+    /// # Errors
+    /// When it belongs to another config, or cannot be read or written.
+    pub fn open(folder: &Path, base: &RawConfig) -> Result<Store, StoreError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |error| StoreError::Io { path, error }
+        };
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+        let path = folder.join(NAME);
+        let header =
+            Header { format: FORMAT.into(), schema_version: 1, fingerprint: fingerprint(base)? };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed(&path)(error)),
+        };
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        let runs = read(&path, whole, &header)?;
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(failed(&path))?;
+        if whole.is_empty() {
+            let line = serde_json::to_string(&header)? + "\n";
+            file.set_len(0)
+                .and_then(|()| file.write_all(line.as_bytes()))
+                .map_err(failed(&path))?;
+        } else {
+            file.set_len(whole.len() as u64).map_err(failed(&path))?;
+        }
+        Ok(Store { path, file, runs })
+    }
+
+    /// Whether a run is there already.
+    #[must_use]
+    pub fn has(&self, method: Method, epsilon: Option<f64>, seed: u64) -> bool {
+        self.runs.iter().any(|run| {
+            run.method == method
+                && run.seed == seed
+                && run.epsilon.map(f64::to_bits) == epsilon.map(f64::to_bits)
+        })
+    }
+
+    /// Adds a run, and sees to it that it is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&mut self, run: Measurement) -> Result<(), StoreError> {
+        let line = serde_json::to_string(&run)? + "\n";
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| StoreError::Io { path: self.path.clone(), error })?;
+        self.runs.push(run);
+        Ok(())
+    }
+}
+
+fn read(path: &Path, text: &str, header: &Header) -> Result<Vec<Measurement>, StoreError> {
+    let mut lines = text.lines();
+    let Some(first) = lines.next() else { return Ok(Vec::new()) };
+    let other = || StoreError::Other { path: path.parent().unwrap_or(path).into() };
+    let found: Header = serde_json::from_str(first).map_err(|_| other())?;
+    if found.format != header.format
+        || found.schema_version != header.schema_version
+        || found.fingerprint != header.fingerprint
+    {
+        return Err(other());
+    }
+    let parse = |(place, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|_| StoreError::Line { path: path.into(), line: place + 2 })
+    };
+    lines.enumerate().map(parse).collect()
+}
+
+/// A digest of the config and of the program's version: runs of different ones are not compared.
+fn fingerprint(base: &RawConfig) -> Result<String, StoreError> {
+    let mut hash = Sha256::new();
+    hash.update(env!("CARGO_PKG_VERSION"));
+    hash.update(toml::to_string(base)?);
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

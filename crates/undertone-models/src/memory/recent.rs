@@ -1,0 +1,120 @@
+//! The records of the last rounds, weighted by their age: exact for any loss.
+
+use super::{add_ridge, observe_batch};
+use crate::compensated::CompensatedSum;
+use crate::history::History;
+use crate::{Model, Record};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use undertone::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
+
+/// Keeps the records of the last rounds and sums their gradients anew in each round, every round's with
+/// the weight that its age gives it.
+///
+/// A record is dropped, not faded out, when it is too old, and the others share its weight. The cost of a
+/// round is bounded by the records of so many rounds.
+#[derive(Clone)]
+pub struct Recent {
+    model: Arc<Model>,
+    forgetting: Forgetting,
+    /// After so many rounds a record is dropped.
+    rounds: u64,
+    weights: RecordWeights,
+    /// The records of each round, oldest first.
+    kept: VecDeque<(Round, History)>,
+    /// Records observed since the last gradient: their round is not over.
+    fresh: History,
+    records: u64,
+    sum: CompensatedSum,
+    block: Box<[f64]>,
+}
+
+impl Recent {
+    /// An empty memory of the last `rounds` rounds, whose records weigh the same.
+    #[must_use]
+    pub fn window(model: Arc<Model>, rounds: u64) -> Recent {
+        Recent::new(model, Forgetting::Window { rounds }, rounds)
+    }
+
+    /// An empty memory of the last `rounds` rounds, in each of which a record loses weight by a factor.
+    #[must_use]
+    pub fn decaying(model: Arc<Model>, factor: f64, rounds: u64) -> Recent {
+        Recent::new(model, Forgetting::Decaying { factor, rounds: Some(rounds) }, rounds)
+    }
+
+    fn new(model: Arc<Model>, forgetting: Forgetting, rounds: u64) -> Recent {
+        let n = model.parameters();
+        let (sum, block) = (CompensatedSum::zero(n), vec![0.0; n].into_boxed_slice());
+        let fresh = History::new(model.spec().expanded_features());
+        let weights = RecordWeights::new(forgetting);
+        let kept = VecDeque::new();
+        Recent { model, forgetting, rounds, weights, kept, fresh, records: 0, sum, block }
+    }
+
+    /// How many records still count.
+    #[must_use]
+    pub fn records_kept(&self) -> u64 {
+        self.kept.iter().map(|(_, history)| history.len() as u64).sum()
+    }
+
+    fn end_round(&mut self, round: Round) {
+        let empty = History::new(self.model.spec().expanded_features());
+        let fresh = std::mem::replace(&mut self.fresh, empty);
+        self.weights.arrive(round, fresh.len() as u64);
+        if fresh.len() > 0 {
+            self.kept.push_back((round, fresh));
+        }
+        while self.kept.front().is_some_and(|(arrival, _)| round.0 - arrival.0 >= self.rounds) {
+            self.kept.pop_front();
+        }
+    }
+}
+
+impl Memory for Recent {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        let fresh = &mut self.fresh;
+        let score = observe_batch(&self.model, theta, batch, |row, label| fresh.push(row, label))?;
+        self.records += batch.len() as u64;
+        Ok(score)
+    }
+
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
+        assert_eq!(theta.len(), self.model.parameters(), "θ has one entry for each parameter");
+        self.end_round(round);
+        if self.weights.is_empty() {
+            return out.fill(0.0);
+        }
+        self.sum.clear();
+        for (arrival, history) in &self.kept {
+            // With a limit on the age, the weight before does not enter.
+            let weight = self.weights.older(round.0 - arrival.0, 0.0);
+            history.add_gradients(&self.model, theta, weight, &mut self.block, &mut self.sum);
+        }
+        self.sum.write_scaled(1.0, out);
+        add_ridge(&self.model, theta, out);
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        self.forgetting
+    }
+
+    /// Zero: machine rounding is within the accountant's own charge (module docs of `memory`).
+    fn error_bound(&self) -> PowerLaw {
+        PowerLaw::ZERO
+    }
+}
+
+/// Prints the shape only: records are private.
+impl fmt::Debug for Recent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, kept) = (self.model.parameters(), self.records_kept());
+        write!(formatter, "Recent(parameters={n}, records={kept}, <redacted>)")
+    }
+}

@@ -1,0 +1,35 @@
+//! Methods to compare with: DSGD, DOLA and PDOP.
+//!
+//! All three send perturbed parameters y = x + ζ and go on from what was sent, their own included:
+//! b = y_i + γ_t Σ_j w_ij (y_j − y_i), then x ← P[b − λ_t ∇l(x, newest batch)] for DSGD and
+//! x ← P[b − λ_t ∇l(b, newest batch)] for DOLA and PDOP.
+
+use crate::learner::Learner;
+use crate::memory::Memory;
+use crate::privacy::Rule;
+use crate::release::Release;
+
+impl<M: Memory> Learner<M> {
+    /// Gives the weight and number of neighbours heard.
+    pub(crate) fn mix_what_was_sent_and_step(&mut self, heard: &[&Release]) -> (f64, usize) {
+        let round = self.round();
+        let own = std::mem::replace(&mut self.theta, self.sent.clone());
+        self.update.fill(0.0);
+        let (weight_heard, heard_count) = self.add_pulls(heard);
+        for (value, pull) in self.theta.iter_mut().zip(&self.update) {
+            *value += pull;
+        }
+        // A point outside Θ would have gradients beyond their bound.
+        self.project();
+        let mechanism = self.accountant.mechanism();
+        let lambda = mechanism.step(round);
+        let at_own = mechanism.rule == Rule::Dsgd;
+        let point = if at_own { own } else { self.theta.clone() };
+        self.memory.gradient(round, &point, &mut self.update);
+        for value in &mut self.update {
+            *value *= -lambda;
+        }
+        self.apply_update(lambda);
+        (weight_heard, heard_count)
+    }
+}

@@ -1,0 +1,198 @@
+//! What every record has paid so far, where records are forgotten and any of them may be the worst.
+//!
+//! Two neighbouring histories differ in one record, so the claim of a run is the largest cost of any
+//! single record. With a full history that is record 0; here each arrival round has its own entry
+//! (ADR 0011).
+
+use super::mechanism::{Cost, Mechanism, Price, RoundTerms, Rule, StepEffect, Total, larger};
+use crate::{RecordWeights, Round};
+use std::collections::VecDeque;
+
+/// What the records of each round have paid, and how far θ can depend on one of them.
+///
+/// # Guarantee
+/// For every record that ever arrived, some entry has at least its sensitivity, its weight in every
+/// later round and what it has paid. So the largest values over all entries are bounds for every record.
+#[derive(Clone, Debug)]
+pub(super) struct Exposures {
+    weights: RecordWeights,
+    /// Records that had arrived by the last round.
+    records: u64,
+    /// From the oldest arrival to the newest. The first may stand for many that hardly count any more.
+    entries: VecDeque<Exposure>,
+}
+
+/// One record of a round: all records of a round fare alike.
+#[derive(Clone, Copy, Debug)]
+struct Exposure {
+    /// Its arrival; that of the one that has paid most, where it stands for several.
+    arrival: Round,
+    /// The latest arrival it stands for: that one is forgotten last.
+    latest: Round,
+    weight: f64,
+    sensitivity: f64,
+    spent: Total,
+}
+
+/// An entry is faint when no later release can cost more than this share of all that is spent, divided
+/// by the rounds so far, if steps go on as they are. Standing for one another then costs at most 2⁻³⁰ · (1 + ln 2³²) of the budget in a
+/// whole life, which the certificate has room for ([`FOLDING_ROOM`]).
+const FAINT: f64 = 1.0 / (1u64 << 30) as f64;
+/// What the certificate leaves for faint entries that stand for one another: more than 2⁻³⁰ · 23.2.
+pub(super) const FOLDING_ROOM: f64 = 1.0 + 1.0 / (1u64 << 24) as f64;
+/// Beyond so many entries the oldest stand for one another whether faint or not.
+const ENTRIES_MAX: usize = 1 << 17;
+
+impl Exposures {
+    pub(super) fn new(mechanism: &Mechanism) -> Exposures {
+        let weights = RecordWeights::new(mechanism.forgetting);
+        Exposures { weights, records: 0, entries: VecDeque::new() }
+    }
+
+    /// The largest sensitivity of θ_t to any record.
+    pub(super) fn sensitivity(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.sensitivity).fold(0.0, larger)
+    }
+
+    /// The most that any record has paid, in each currency.
+    pub(super) fn spent(&self) -> Cost {
+        self.entries.iter().map(|entry| entry.spent.cost()).fold(Cost::default(), Cost::largest)
+    }
+
+    /// When the record arrived that has paid most zCDP; the first of several.
+    pub(super) fn worst(&self) -> Round {
+        let mut worst = (0.0, Round::ZERO);
+        for entry in &self.entries {
+            let zcdp = entry.spent.cost().zcdp;
+            if zcdp > worst.0 {
+                worst = (zcdp, entry.arrival);
+            }
+        }
+        worst.1
+    }
+
+    /// What [`spent`](Self::spent) would be after a release at this price.
+    pub(super) fn spent_after(&self, price: &Price) -> Cost {
+        let after = |entry: &Exposure| entry.spent.with(price.cost(entry.sensitivity));
+        self.entries.iter().map(after).fold(Cost::default(), Cost::largest)
+    }
+
+    /// Charges every record for a release at this price.
+    pub(super) fn pay(&mut self, price: &Price) {
+        for entry in &mut self.entries {
+            entry.spent.add(price.cost(entry.sensitivity));
+        }
+    }
+
+    /// Follows the step of a round: records arrive, weights change, sensitivities with them.
+    pub(super) fn advance(&mut self, mechanism: &Mechanism, terms: &RoundTerms) {
+        let arrived = terms.records.saturating_sub(self.records);
+        self.records = terms.records.max(self.records);
+        self.weights.arrive(terms.round, arrived);
+        let step = step_effect(mechanism, terms, &self.weights);
+        for entry in &mut self.entries {
+            entry.weight = self.weights.older(terms.round.0 - entry.latest.0, entry.weight);
+        }
+        if arrived > 0 {
+            self.entries.push_back(Exposure::new(terms.round, self.weights.newest()));
+        }
+        for entry in &mut self.entries {
+            let drive = drive(mechanism.rule, step.reach, entry.weight);
+            entry.sensitivity = step.next(entry.sensitivity, drive);
+        }
+        // A release that costs nothing does not tell who is faint.
+        let next = terms.round.next();
+        let price = mechanism.gradient_is_released(next).then(|| mechanism.price(next));
+        self.fold(price, &step, terms.round);
+    }
+
+    /// Lets the oldest entries stand for one another once they are faint.
+    fn fold(&mut self, price: Option<Price>, step: &StepEffect, round: Round) {
+        #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+        let share = FAINT / (round.0 + 1) as f64;
+        let spent = self.spent();
+        let faint = |entry: &Exposure| {
+            let Some(price) = price else { return false };
+            // What the sensitivity may still rise to under drives like this one.
+            let rise = step.reach * entry.weight / (1.0 - step.contraction);
+            let cost = price.own_cost(entry.sensitivity + rise);
+            let pure = cost.pure <= share * spent.pure || !cost.pure.is_finite();
+            step.contraction < 1.0 && pure && cost.zcdp <= share * spent.zcdp
+        };
+        while self.entries.len() > 1 {
+            let crowded = self.entries.len() > ENTRIES_MAX;
+            if !(crowded || (faint(&self.entries[0]) && faint(&self.entries[1]))) {
+                break;
+            }
+            if let Some(oldest) = self.entries.pop_front() {
+                self.entries[0].stand_for(&oldest);
+            }
+        }
+    }
+}
+
+/// What a step does to all records alike.
+///
+/// Without any record there is no gradient, not even that of the ridge, and nothing contracts but the
+/// coupling.
+pub(super) fn step_effect(
+    mechanism: &Mechanism,
+    terms: &RoundTerms,
+    weights: &RecordWeights,
+) -> StepEffect {
+    let mut step = mechanism.step_effect(terms);
+    if weights.is_empty() {
+        step.contraction = larger(step.contraction, step.idle);
+    }
+    step
+}
+
+/// How far a record of this weight moves one step.
+pub(super) fn drive(rule: Rule, reach: f64, weight: f64) -> f64 {
+    match rule {
+        Rule::Theorem5i if weight > 0.0 => reach,
+        Rule::Theorem5i => 0.0,
+        _ => reach * weight,
+    }
+}
+
+impl Exposure {
+    /// Before the step of its own round nothing depends on a record.
+    fn new(arrival: Round, weight: f64) -> Exposure {
+        let spent = Total::default();
+        Exposure { arrival, latest: arrival, weight, sensitivity: 0.0, spent }
+    }
+
+    /// Takes the larger of everything, so that it bounds both itself and an older entry for ever.
+    fn stand_for(&mut self, older: &Exposure) {
+        if older.spent.cost().zcdp >= self.spent.cost().zcdp {
+            self.arrival = older.arrival;
+        }
+        self.weight = self.weight.max(older.weight);
+        self.sensitivity = larger(self.sensitivity, older.sensitivity);
+        self.spent = self.spent.largest(older.spent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::reference;
+    use super::*;
+    use crate::{Forgetting, PowerLaw};
+
+    #[test]
+    fn entries_do_not_pile_up_and_stand_for_the_oldest() {
+        let mut mechanism = reference(Rule::Tight);
+        mechanism.forgetting = Forgetting::Window { rounds: 10 };
+        mechanism.schedule.step = PowerLaw { initial: 0.5, exponent: 0.0 };
+        mechanism.schedule.coupling = PowerLaw { initial: 0.5, exponent: 0.0 };
+        let mut exposures = Exposures::new(&mechanism);
+        for t in 0..20_000 {
+            exposures.advance(&mechanism, &mechanism.planned_terms(Round(t)));
+            exposures.pay(&mechanism.price(Round(t + 1)));
+        }
+        // Contraction 0.7 to the power of 130 is less than the 2⁻⁴⁵ at which an entry is faint.
+        assert!((50..150).contains(&exposures.entries.len()), "{}", exposures.entries.len());
+        assert_eq!(exposures.worst(), Round::ZERO);
+    }
+}

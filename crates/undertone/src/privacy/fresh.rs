@@ -1,0 +1,100 @@
+//! The lifetime certificate of methods that use a record in one step only: DSGD, DOLA and PDOP.
+//!
+//! A record that arrives in round k moves the step of that round by λ_k C/N and the release of round
+//! k + 1 with it. DOLA and PDOP take gradients at public points, so that is all it ever costs; with DSGD
+//! the distance lives on as λ_t L times itself. If steps do not grow and shrink at least as fast as the
+//! noise, later records cost no more than earlier ones, release by release, and the first two decide:
+//! the warm-up shares the first step, so a record of round 0 may weigh less than one of round 1.
+
+use super::exposures::FOLDING_ROOM;
+use super::lifetime::{Lifetime, NoCertificate};
+use super::mechanism::{Cost, Mechanism, ROUNDING, Rule, Total};
+use crate::noise::NoiseKind;
+use crate::{Forgetting, Round};
+
+/// A record of DSGD is followed for this many rounds at most.
+const FOLLOWED_MAX: u64 = 1 << 12;
+/// And until its sensitivity is below this share of what it was.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// Bounds what any record will ever pay.
+///
+/// # Guarantee
+/// As [`lifetime`](super::lifetime()).
+pub(super) fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
+    let needs = |needs| NoCertificate::Forgetting { needs };
+    if mechanism.forgetting != (Forgetting::Window { rounds: 1 }) {
+        return Err(needs("a window of one round"));
+    }
+    if mechanism.batch == 0 {
+        return Err(NoCertificate::NoNewRecords);
+    }
+    let (step, noise) = (mechanism.schedule.step.exponent, mechanism.noise.scale.exponent);
+    let (step_ratio, noise_ratio) = match mechanism.rule {
+        Rule::Pdop { step_ratio, noise_ratio } => (step_ratio, noise_ratio),
+        _ => (1.0, 1.0),
+    };
+    if !(step <= 0.0 && step_ratio <= 1.0 && step <= noise && step_ratio <= noise_ratio) {
+        return Err(needs("steps that shrink, and at least as fast as the noise"));
+    }
+    if mechanism.rule == Rule::Dsgd && !(noise >= 0.0) {
+        return Err(needs("noise that does not shrink"));
+    }
+    let first = follow(mechanism, Round::ZERO)?;
+    let second = follow(mechanism, Round(1))?;
+    Ok(if second.total.zcdp > first.total.zcdp { second } else { first })
+}
+
+/// What a record that arrives in a round pays.
+fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertificate> {
+    #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+    let records = match arrival {
+        Round::ZERO => mechanism.warmup + mechanism.batch,
+        _ => mechanism.batch,
+    } as f64;
+    let mut spent = Total::default();
+    let effect = |round| mechanism.step_effect(&mechanism.planned_terms(round));
+    let mut step = effect(arrival);
+    let start = step.next(0.0, step.reach / records);
+    let (mut sensitivity, mut round) = (start, arrival.next());
+    spent.add(mechanism.cost(round, sensitivity));
+    while sensitivity > NEGLIGIBLE * start && round.0 < arrival.0 + FOLLOWED_MAX {
+        step = effect(round);
+        sensitivity = step.next(sensitivity, 0.0);
+        round = round.next();
+        spent.add(mechanism.cost(round, sensitivity));
+    }
+    // What is left falls at least like the last factor.
+    let factor = step.contraction;
+    if !(factor < 1.0) {
+        return Err(NoCertificate::NoContraction);
+    }
+    let tail =
+        if factor > 0.0 { rest(mechanism, round, sensitivity, factor) } else { Cost::default() };
+    // The running account lets faint records stand for one another, at next to no cost.
+    let Cost { pure, zcdp } = spent.cost().plus(tail);
+    let total = Cost { pure: pure * FOLDING_ROOM, zcdp: zcdp * FOLDING_ROOM };
+    Ok(Lifetime { total, summed_to: round, tail, worst: arrival })
+}
+
+/// At most `sensitivity` · factor^j in the j-th round from here, and the machine's charge in all of them.
+fn rest(mechanism: &Mechanism, round: Round, sensitivity: f64, factor: f64) -> Cost {
+    #[expect(clippy::cast_precision_loss, reason = "2^32 and dimensions far below 2^53 are exact")]
+    let (rounds, root) = (Round::LIMIT.0 as f64, (mechanism.dimension as f64).sqrt());
+    // Noise does not shrink, nor does what it is compared with grow faster than it.
+    let scale = mechanism.noise_scale(round);
+    let own = sensitivity / scale;
+    let machine = [round, Round::LIMIT]
+        .map(|end| mechanism.machine_sensitivity(end) / mechanism.noise_scale(end))
+        .into_iter()
+        .fold(0.0, f64::max);
+    let sum = own * factor / (1.0 - factor);
+    let squares = own * own * factor * factor / (1.0 - factor * factor);
+    let pure = match mechanism.noise.kind {
+        NoiseKind::Laplace => root * (sum + rounds * machine),
+        NoiseKind::Gaussian => f64::INFINITY,
+    };
+    // Σ (x_j + m)²/2
+    let zcdp = 0.5 * squares + machine * sum + 0.5 * rounds * machine * machine;
+    Cost { pure: pure * ROUNDING, zcdp: zcdp * ROUNDING }
+}
