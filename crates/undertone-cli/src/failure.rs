@@ -19,6 +19,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+/// Ends a command whose exit code was known before anything was printed.
+///
+/// A reader that went away (`undertone audit … | head`) must not turn what was found into a success.
+pub(crate) fn finish(code: ExitCode, printed: io::Result<()>) -> Result<ExitCode, Failure> {
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(code),
+    }
+}
+
 impl Failure {
     /// Says what is wrong on stderr and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
@@ -39,5 +49,20 @@ impl Failure {
         }
         let _ = writeln!(io::stderr(), "error: {text}");
         ExitCode::from(BAD_INPUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_changes_no_exit_code_and_other_errors_do() {
+        let code = || ExitCode::from(FOUND_SOMETHING);
+        let ended = |printed| finish(code(), printed).map(|code| format!("{code:?}")).ok();
+        let found = Some(format!("{:?}", code()));
+        assert_eq!(ended(Ok(())), found);
+        assert_eq!(ended(Err(io::ErrorKind::BrokenPipe.into())), found);
+        assert_eq!(ended(Err(io::ErrorKind::StorageFull.into())), None);
     }
 }

@@ -248,6 +248,30 @@ impl<M: Memory> Learner<M> {
         PrivateParameters(&self.theta)
     }
 
+    /// The history gradient that this round's `release` will perturb, for the owner only. Never
+    /// publish it.
+    ///
+    /// Only a shielded learner holds one, from `absorb` to `release`, in rounds that release one.
+    #[must_use]
+    pub fn private_gradient(&self) -> Option<PrivateParameters<'_>> {
+        (self.gradient_is_perturbed() && !self.released).then(|| PrivateParameters(&self.update))
+    }
+
+    /// The perturbed gradient behind this round's release of a shielded learner.
+    ///
+    /// It is what was paid for, and the release follows from it: it is as public. There is none
+    /// before `release`, and in rounds that release no new gradient.
+    #[must_use]
+    pub fn perturbed_gradient(&self) -> Option<&[f64]> {
+        (self.gradient_is_perturbed() && self.released).then_some(&self.update)
+    }
+
+    fn gradient_is_perturbed(&self) -> bool {
+        let mechanism = self.accountant.mechanism();
+        matches!(mechanism.rule, Rule::Shielded { .. })
+            && mechanism.gradient_is_released(self.round())
+    }
+
     /// Predicts and scores the records that arrived, then remembers them.
     ///
     /// # Errors
@@ -387,6 +411,11 @@ impl<M: Memory> Learner<M> {
         for (value, change) in self.theta.iter_mut().zip(&self.update) {
             *value += change;
         }
+        self.settle(lambda);
+    }
+
+    /// The proximal step of the lasso, then the projection onto Θ.
+    pub(crate) fn settle(&mut self, lambda: f64) {
         if self.lasso > 0.0 {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }

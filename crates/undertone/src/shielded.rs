@@ -24,10 +24,11 @@ impl<M: Memory> Learner<M> {
             let key = entropy.key(self.id(), round)?;
             let mut noisy = vec![0.0; self.update.len()];
             perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;
-            for (slot, value) in self.update.iter_mut().zip(&noisy) {
-                *slot = -lambda * value;
+            self.update = noisy;
+            for (value, change) in self.theta.iter_mut().zip(&self.update) {
+                *value -= lambda * change;
             }
-            self.apply_update(lambda);
+            self.settle(lambda);
         }
         let grid = public_grid(&mechanism)?;
         for value in &mut self.theta {

@@ -1,12 +1,12 @@
 //! `undertone audit`: tries to break what a config claims.
 
 use crate::config_source::ConfigSource;
-use crate::failure::{FOUND_SOMETHING, Failure};
+use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use clap::Args;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use undertone::LearnerId;
-use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit};
+use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit, unsupported};
 use undertone_lab::config_file::Overrides;
 use undertone_lab::{Plan, stream};
 
@@ -38,6 +38,9 @@ unless --no-data is given: keep it with them.";
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load(&Overrides::default())?;
     let plan = Plan::new(loaded.config)?;
+    if let Some(reason) = unsupported(&plan) {
+        return Err(anyhow::anyhow!("method: {reason}").into());
+    }
     let learners = plan.config.graph.learners();
     if let Some(learner) = arguments.learner.filter(|&learner| learner as usize >= learners) {
         let last = learners - 1;
@@ -55,15 +58,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         learner: arguments.learner.map(LearnerId),
         effort: Effort::FULL,
     };
-    let report = audit(&plan, data.as_ref(), &options)?;
-    let mut out = io::stdout().lock();
-    if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        print_report(&mut out, &report)?;
+    let report = audit(&plan, data.as_ref(), &options, say_progress)?;
+    let code = if report.passed { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
+    finish(code, print(&mut io::stdout().lock(), &report, arguments.json))
+}
+
+/// Says how many distinct learners there are, and on a terminal which one is being audited.
+fn say_progress(done: usize, kinds: usize) {
+    let mut err = io::stderr().lock();
+    // That nobody reads this is no reason to stop.
+    if done == 0 && kinds > 1 {
+        let _ = writeln!(err, "{kinds} distinct learners to audit; --learner picks one");
     }
-    Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) })
+    if err.is_terminal() {
+        let _ = writeln!(err, "auditing {} of {kinds}", done + 1);
+    }
+}
+
+fn print(out: &mut impl Write, report: &AuditReport, json: bool) -> io::Result<()> {
+    if json {
+        serde_json::to_writer_pretty(&mut *out, report).map_err(io::Error::from)?;
+        return writeln!(out);
+    }
+    print_report(out, report)
 }
 
 fn print_report(out: &mut impl Write, report: &AuditReport) -> io::Result<()> {
@@ -82,6 +99,8 @@ fn print_report(out: &mut impl Write, report: &AuditReport) -> io::Result<()> {
             out,
             "\nNo claim was broken. That is not a proof; see docs/adr/0004-accounting.md."
         )?;
+    } else if failed().next().is_none() {
+        writeln!(out, "\nA layer that the claims rest on was skipped: nothing is shown.")?;
     } else {
         let names: Vec<String> = failed().map(name).collect();
         writeln!(out, "\n{} failed: {}", names.len(), names.join(", "))?;
@@ -98,6 +117,10 @@ fn print_learner(out: &mut impl Write, audit: &LearnerAudit) -> io::Result<()> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let plural = if audit.learners.len() == 1 { "" } else { "s" };
     writeln!(out, "\nlearner{plural} {}{more}", numbers.join(", "))?;
+    if !audit.records_of.is_empty() {
+        let owners: Vec<String> = audit.records_of.iter().map(u32::to_string).collect();
+        writeln!(out, "  with records of learner {}", owners.join(", "))?;
+    }
     writeln!(out, "  {:<22} {:>12} {:>12}  {:<8} what", "claim", "claimed", "measured", "verdict")?;
     for check in &audit.checks {
         writeln!(

@@ -1,7 +1,7 @@
 //! `undertone doctor`: which of the paper's assumptions and theorems a config satisfies.
 
 use crate::config_source::ConfigSource;
-use crate::failure::{FOUND_SOMETHING, Failure};
+use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use clap::Args;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -31,16 +31,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let diagnosis = examine(&config, memory_error(&config)?);
     let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
-    let mut out = io::stdout().lock();
-    if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &diagnosis).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        print_findings(&mut out, &diagnosis)?;
-        print_theorems(&mut out, &diagnosis)?;
-        print_advice(&mut out, &diagnosis)?;
+    finish(code, print(&mut io::stdout().lock(), &diagnosis, arguments.json))
+}
+
+fn print(out: &mut impl Write, diagnosis: &Diagnosis, json: bool) -> io::Result<()> {
+    if json {
+        serde_json::to_writer_pretty(&mut *out, diagnosis).map_err(io::Error::from)?;
+        return writeln!(out);
     }
-    Ok(code)
+    print_findings(out, diagnosis)?;
+    print_theorems(out, diagnosis)?;
+    print_advice(out, diagnosis)
 }
 
 fn mark(holds: Option<bool>) -> &'static str {

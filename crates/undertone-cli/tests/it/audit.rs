@@ -76,3 +76,11 @@ fn bad_audit_arguments_get_code_2() {
     let (_, err) = shell.expect(2, &["audit", &bad]);
     assert!(err.contains("privacy.delta"), "{err}");
 }
+
+#[test]
+fn methods_that_are_only_compared_with_are_not_audited() {
+    let shell = Shell::new();
+    let path = shell.config("alone", &[("rounds = 800", "rounds = 12\nmethod = \"local\"")]);
+    let (_, err) = shell.expect(2, &["audit", &path]);
+    assert!(err.contains("algorithm1 and shielded"), "{err}");
+}

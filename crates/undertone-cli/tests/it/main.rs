@@ -300,6 +300,35 @@ fn a_ledger_is_verified_and_a_changed_one_is_found() {
     shell.expect(2, &["verify", "nowhere"]);
 }
 
+/// Runs with a reader that is gone before anything is printed, and gives the exit code.
+#[cfg(unix)]
+fn code_without_reader(shell: &Shell, arguments: &[&str]) -> Option<i32> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertone"))
+        .args(arguments)
+        .current_dir(shell.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    child.wait().unwrap().code()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_found_is_the_exit_code_even_when_nobody_reads_it() {
+    let shell = Shell::new();
+    for json in [&[][..], &["--json"]] {
+        assert_eq!(code_without_reader(&shell, &[&["doctor"], json].concat()), Some(1));
+    }
+    shell.expect(0, &["simulate", "--rounds", "3", "--quiet", "--out", "run"]);
+    assert_eq!(code_without_reader(&shell, &["verify", "run"]), Some(0));
+    let path = shell.path().join("run/ledger.ndjson");
+    let text = fs::read_to_string(&path).unwrap();
+    let (kept, _) = text.trim_end().rsplit_once('\n').unwrap();
+    fs::write(&path, kept).unwrap();
+    assert_eq!(code_without_reader(&shell, &["verify", "run"]), Some(1));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_cleanly_with_what_there_is() {

@@ -1,6 +1,6 @@
 //! Layer 3: one secret bit in every coordinate of a release, guessed from the release alone.
 //!
-//! Half the claimed scale is added to or taken from each coordinate of θ, so that the claim is that
+//! Half the claimed scale, or minus that, is each coordinate of the secret (θ, or a gradient), so that the claim is that
 //! each bit is 1-private (ε = 1, or Δ/s = 1 for Gaussian noise). The share of right guesses gives a
 //! lower bound on the truth: above the claim it is broken, far below the test itself is dead.
 //!
@@ -12,10 +12,12 @@
 //! Steinke, Nasr and Jagielski (2023), one-run auditing, here with independent coordinates.
 
 use super::Effort;
+use super::facts::Facts;
 use super::intervals::{ALPHA, critical, lower, strength};
+use super::limits::{round_cost, rounds_in_all};
 use super::replay::Make;
 use super::report::{Check, Layer, Verdict};
-use super::subject::{Facts, Subject, Trial};
+use super::subject::{Subject, Trial};
 use crate::entropy::Shuffle;
 use undertone::ReleaseError;
 use undertone::noise::NoiseKind;
@@ -30,32 +32,19 @@ const FIRST_TRIAL: u64 = 3 << 40;
 /// Plants and guesses the bits.
 ///
 /// # Errors
-/// When nothing can be released in round 0.
+/// When nothing can be released.
 pub(super) fn audit<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
     effort: &Effort,
 ) -> Result<Vec<Check>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
-    let dimension = facts.dimension();
-    let scale = make(&Trial::new(FIRST_TRIAL)).claims().scale;
-    let half = 0.5 * CLAIM * scale;
-    let mut bits = Shuffle::new(facts.seed ^ 0xca9a_0001);
-    let (mut guesses, mut right) = (0_u64, 0_u64);
-    let releases = effort.canaries.div_ceil(dimension as u64);
-    for number in 0..releases {
-        let start: Vec<f64> =
-            (0..dimension).map(|_| if bits.next_u64() >> 63 == 1 { half } else { -half }).collect();
-        let trial = Trial { start: Some(start.clone()), ..Trial::new(FIRST_TRIAL + number) };
-        for (y, secret) in make(&trial).release()?.into_iter().zip(start) {
-            // Between the two values Laplace noise says little; Gaussian noise has no such place.
-            let sure = kind == NoiseKind::Gaussian || y.abs() >= half;
-            guesses += u64::from(sure);
-            right += u64::from(sure && (y > 0.0) == (secret > 0.0));
-        }
+    let (guesses, right) = guess(facts, make, effort)?;
+    if guesses == 0 {
+        let note = "nothing released could be guessed from: nothing was tested".into();
+        return Ok(vec![check("bound", CLAIM, f64::NAN, Verdict::Dead, note)]);
     }
-    let bound = if guesses == 0 { f64::NAN } else { lower(right, guesses, ALPHA) };
-    let proven = strength(kind, bound);
+    let proven = strength(kind, lower(right, guesses, ALPHA));
     let unit = match kind {
         NoiseKind::Laplace => "epsilon of one coordinate",
         NoiseKind::Gaussian => "distance over deviation of one coordinate",
@@ -73,6 +62,53 @@ pub(super) fn audit<S: Subject>(
             "the least that a live test proves of a claim of 1".into(),
         ),
     ])
+}
+
+/// How many bits were guessed, and how many rightly.
+fn guess<S: Subject>(
+    facts: &Facts,
+    make: Make<'_, S>,
+    effort: &Effort,
+) -> Result<(u64, u64), ReleaseError> {
+    let kind = facts.mechanism.noise.kind;
+    let dimension = facts.dimension();
+    let planted = |number: u64, secret: Vec<f64>| {
+        make(&Trial { planted: Some(secret), ..Trial::new(FIRST_TRIAL + number) })
+    };
+    let mut probe = planted(0, vec![0.0; dimension]);
+    let Some(scale) = first_secret(facts, &mut probe)? else { return Ok((0, 0)) };
+    let half = 0.5 * CLAIM * scale;
+    let mut bits = Shuffle::new(facts.seed ^ 0xca9a_0001);
+    let (mut guesses, mut right) = (0, 0);
+    let one = (facts.interval() + 1) as f64 * round_cost(facts, 0.0, 0.0);
+    let affordable = rounds_in_all(one, effort).max(1);
+    for number in 0..effort.canaries.div_ceil(dimension as u64).min(affordable) {
+        let secret: Vec<f64> =
+            (0..dimension).map(|_| if bits.next_u64() >> 63 == 1 { half } else { -half }).collect();
+        let mut subject = planted(number, secret.clone());
+        if first_secret(facts, &mut subject)?.is_none() {
+            break;
+        }
+        for (y, secret) in subject.release()?.into_iter().zip(secret) {
+            // Between the two values Laplace noise says little; Gaussian noise has no such place.
+            let sure = kind == NoiseKind::Gaussian || y.abs() >= half;
+            guesses += u64::from(sure);
+            right += u64::from(sure && (y > 0.0) == (secret > 0.0));
+        }
+    }
+    Ok((guesses, right))
+}
+
+/// Goes on to the first round with a secret, hearing nobody, and gives the noise scale claimed there.
+fn first_secret<S: Subject>(facts: &Facts, subject: &mut S) -> Result<Option<f64>, ReleaseError> {
+    for _ in 0..=facts.interval() {
+        if subject.secret().is_some() {
+            return Ok(Some(subject.claims().scale));
+        }
+        subject.release()?;
+        subject.absorb(&[]);
+    }
+    Ok(None)
 }
 
 fn check(name: &'static str, claimed: f64, measured: f64, verdict: Verdict, note: String) -> Check {

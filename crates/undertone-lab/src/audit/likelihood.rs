@@ -12,10 +12,12 @@
 //! also what comes out, and leaves small errors to them.
 
 use super::Effort;
+use super::facts::Facts;
 use super::intervals::{ALPHA, lower, separation, upper};
+use super::limits::{self, Extent, in_parallel, rounds_in_all};
 use super::replay::{Make, Outcome, Pair, replay};
 use super::report::{Check, Layer, Verdict};
-use super::subject::{Facts, Subject, Trial};
+use super::subject::{Subject, Trial};
 use super::world::{Background, Message, World, record};
 use rayon::prelude::*;
 use undertone::noise::NoiseKind;
@@ -27,12 +29,17 @@ const ROUNDS_MAX: u64 = 16;
 const LOSS_WANTED: f64 = 3.0;
 /// More records than this in round 0 would only cost time.
 const FIRST_MAX: f64 = 4096.0;
+/// And more than this in each later round.
+const BATCH_MAX: u64 = 64;
 /// How many numbers of records are tried.
 const STAGES: u32 = 12;
 /// Trials of this layer are numbered from here.
 const FIRST_TRIAL: u64 = 4 << 40;
 
-/// What the distinguisher knows: θ of both sides and the scale, round by round.
+/// Fewer runs a side than this show nothing.
+const RUNS_MIN: u64 = 80;
+
+/// What the distinguisher knows: the secrets of both sides and the scale, for rounds that have any.
 struct Paths {
     rounds: Vec<([Vec<f64>; 2], f64)>,
 }
@@ -48,17 +55,24 @@ pub(super) fn audit<S: Subject>(
 ) -> Result<Vec<Check>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
     let Some((world, pair, outcome)) = staged(facts, make)? else {
-        return Ok(vec![skipped("no pair of records was accepted, or the cap refuses every run")]);
+        return Ok(vec![skipped("no pair of records was accepted")]);
     };
     let rounds = outcome.rounds;
+    let one = world.extent.cost(facts, 4.0, rounds);
+    let runs = effort.runs.min(rounds_in_all(2.0 * one, effort));
+    if runs < RUNS_MIN {
+        return Ok(vec![skipped("the model is too large for enough runs")]);
+    }
     let heard = world.heard(facts, rounds)?;
     let stage = Stage { make, world: &world, pair: &pair, heard: &heard };
     let paths = stage.paths()?;
     let ratios = |side: usize| -> Result<Vec<f64>, ReleaseError> {
-        (0..effort.runs)
-            .into_par_iter()
-            .map(|run| stage.ratio(kind, side, FIRST_TRIAL + 2 * run + side as u64, &paths))
-            .collect()
+        let one = |run| stage.ratio(kind, side, FIRST_TRIAL + 2 * run + side as u64, &paths);
+        if in_parallel(facts) {
+            (0..runs).into_par_iter().map(one).collect()
+        } else {
+            (0..runs).map(one).collect()
+        }
     };
     let (ours, theirs) = (ratios(0)?, ratios(1)?);
     let half = ours.len() / 2;
@@ -66,8 +80,8 @@ pub(super) fn audit<S: Subject>(
     let proven = proven(kind, &ours[half..], &theirs[half..], threshold);
     let loss = loss(kind, &outcome);
     let claimed = match kind {
-        NoiseKind::Laplace => loss.min(outcome.pure.claimed),
-        NoiseKind::Gaussian => loss.min((2.0 * outcome.zcdp.claimed).sqrt()),
+        NoiseKind::Laplace => loss.min(outcome.spent.pure),
+        NoiseKind::Gaussian => loss.min((2.0 * outcome.spent.zcdp).sqrt()),
     };
     let note = format!(
         "{rounds} rounds, {} runs a side, threshold {threshold:.3} from the other {half}, alpha {ALPHA:e}",
@@ -112,8 +126,8 @@ fn skipped(note: &str) -> Check {
 /// What the pair loses under the claimed noise: pure ε, or the root of Σ‖·‖²/s² for Gaussian noise.
 fn loss(kind: NoiseKind, outcome: &Outcome) -> f64 {
     match kind {
-        NoiseKind::Laplace => outcome.pure.found,
-        NoiseKind::Gaussian => (2.0 * outcome.zcdp.found).sqrt(),
+        NoiseKind::Laplace => outcome.lost.pure,
+        NoiseKind::Gaussian => (2.0 * outcome.lost.zcdp).sqrt(),
     }
 }
 
@@ -123,7 +137,7 @@ fn loss(kind: NoiseKind, outcome: &Outcome) -> f64 {
 /// large steps, hence 0.35 for 0.4). A threshold between them is passed by shares 0.35·d apart at
 /// least while d ≤ 2; both bounds together take 5/√n of that, and bad luck 3.5/√n.
 fn is_visible(outcome: &Outcome, runs: usize) -> bool {
-    let apart = (2.0 * outcome.zcdp.found).sqrt().min(2.0);
+    let apart = (2.0 * outcome.lost.zcdp).sqrt().min(2.0);
     0.35 * apart * (runs as f64).sqrt() >= 8.5
 }
 
@@ -133,7 +147,10 @@ fn staged<S: Subject>(
     make: Make<'_, S>,
 ) -> Result<Option<(World, Pair, Outcome)>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
-    let rounds = facts.rounds.clamp(2, ROUNDS_MAX);
+    // Messages and secrets of all rounds are kept.
+    let fit = limits::vectors(facts, 8) / (limits::speakers(facts) + 2);
+    let least = 2 * facts.interval() + 1;
+    let rounds = facts.rounds.min(ROUNDS_MAX).min(fit as u64).max(least);
     let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
     let last = facts.model.spec().features - 1;
     let [low, high] = facts.labels();
@@ -144,19 +161,17 @@ fn staged<S: Subject>(
             record(facts, &[(last, 1.0)], norm, high),
         ],
     };
+    // Large models cost more a record.
+    let first_max = (4e8 / facts.dimension() as f64).clamp(64.0, FIRST_MAX);
     let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
     let mut staged: Option<(World, Pair, Outcome)> = None;
     let mut nearest = f64::INFINITY;
     for _ in 0..STAGES {
-        first = first.clamp(1.0, FIRST_MAX).round();
-        let world =
-            World::with_first(facts, Background::Empty, Message::Still, rounds, first as u64);
+        first = first.clamp(1.0, first_max).round();
+        let batch = facts.mechanism.batch.min(BATCH_MAX);
+        let extent = Extent { rounds, first: first as u64, batch };
+        let world = World::new(facts, Background::Empty, Message::Still, extent);
         let Some(outcome) = replay(facts, make, &world, &pair, rounds)? else { return Ok(None) };
-        // Fewer records show more of each, until a cap refuses rounds: then there are too few.
-        if outcome.rounds < rounds {
-            first *= 1.5;
-            continue;
-        }
         let off = loss(kind, &outcome) / LOSS_WANTED;
         let distance = off.ln().abs();
         if staged.is_none() || distance < nearest {
@@ -178,14 +193,14 @@ struct Stage<'a, S> {
 }
 
 impl<S: Subject> Stage<'_, S> {
-    /// Runs one side and hands over what it sends.
+    /// Runs one side and hands over the secret of each round that has one, perturbed or as it was.
     fn run(
         &self,
         side: usize,
         number: u64,
-        mut each: impl FnMut(usize, &S, Vec<f64>),
+        mut each: impl FnMut(&mut S) -> Result<(), ReleaseError>,
     ) -> Result<(), ReleaseError> {
-        let mut subject = (self.make)(&Trial::new(number));
+        let mut subject = (self.make)(&Trial { still: true, ..Trial::new(number) });
         let mut first = self.world.records[self.world.range(0)].to_vec();
         first[self.pair.place] = self.pair.records[side].clone();
         for (round, heard) in self.heard.iter().enumerate() {
@@ -195,8 +210,7 @@ impl<S: Subject> Stage<'_, S> {
                 &self.world.records[self.world.range(round as u64)]
             };
             subject.observe(batch).expect("the replay has shown that these records are accepted");
-            let sent = subject.release()?;
-            each(round, &subject, sent);
+            each(&mut subject)?;
             subject.absorb(&heard.iter().collect::<Vec<_>>());
         }
         Ok(())
@@ -206,11 +220,14 @@ impl<S: Subject> Stage<'_, S> {
         let mut sides = [Vec::new(), Vec::new()];
         let mut scales = Vec::new();
         for (side, path) in sides.iter_mut().enumerate() {
-            self.run(side, FIRST_TRIAL - 1, |_, subject, _| {
-                path.push(subject.parameters().to_vec());
-                if side == 0 {
-                    scales.push(subject.claims().scale);
+            self.run(side, FIRST_TRIAL - 1, |subject| {
+                if let Some(secret) = subject.secret() {
+                    path.push(secret.for_owner().to_vec());
+                    if side == 0 {
+                        scales.push(subject.claims().scale);
+                    }
                 }
+                subject.release().map(|_| ())
             })?;
         }
         let [left, right] = sides;
@@ -227,14 +244,20 @@ impl<S: Subject> Stage<'_, S> {
         paths: &Paths,
     ) -> Result<f64, ReleaseError> {
         let mut total = 0.0;
-        self.run(side, number, |round, _, sent| {
-            let ([left, right], scale) = &paths.rounds[round];
-            for ((y, a), b) in sent.iter().zip(left).zip(right) {
+        let mut known = paths.rounds.iter();
+        self.run(side, number, |subject| {
+            let perturbed = subject.release()?;
+            if perturbed.is_empty() {
+                return Ok(());
+            }
+            let Some(([left, right], scale)) = known.next() else { return Ok(()) };
+            for ((y, a), b) in perturbed.iter().zip(left).zip(right) {
                 total += match kind {
                     NoiseKind::Laplace => ((y - b).abs() - (y - a).abs()) / scale,
                     NoiseKind::Gaussian => (a - b) * (2.0 * y - a - b) / (2.0 * scale * scale),
                 };
             }
+            Ok(())
         })?;
         Ok(total)
     }

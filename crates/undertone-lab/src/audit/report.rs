@@ -8,6 +8,8 @@ use serde::Serialize;
 pub enum Layer {
     /// Twins on neighbouring histories.
     Replay,
+    /// Promises about whole runs.
+    Account,
     /// The distribution of release minus θ.
     Residuals,
     /// Independent secrets in one release.
@@ -22,6 +24,7 @@ impl Layer {
     pub fn name(self) -> &'static str {
         match self {
             Layer::Replay => "replay",
+            Layer::Account => "account",
             Layer::Residuals => "residuals",
             Layer::Canaries => "canaries",
             Layer::Likelihood => "likelihood",
@@ -50,7 +53,7 @@ impl Verdict {
         if holds { Verdict::Holds } else { Verdict::Broken }
     }
 
-    /// Whether the audit as a whole passes with it.
+    /// Whether it is no fault. [`passes`] judges the audit as a whole.
     #[must_use]
     pub fn passes(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Skipped)
@@ -90,8 +93,21 @@ pub struct Check {
 pub struct LearnerAudit {
     /// The learners.
     pub learners: Vec<u32>,
+    /// Those of them whose own records were used.
+    pub records_of: Vec<u32>,
     /// One row for each claim.
     pub checks: Vec<Check>,
+}
+
+/// Whether an audit passes: nothing failed, and no layer that the claims rest on was left out.
+///
+/// The distinguisher may be: it sees gross faults only, and those the others see too.
+#[must_use]
+pub fn passes(checks: &[Check]) -> bool {
+    let holds =
+        |layer| checks.iter().any(|check| check.layer == layer && check.verdict == Verdict::Holds);
+    checks.iter().all(|check| check.verdict.passes())
+        && [Layer::Replay, Layer::Account, Layer::Residuals, Layer::Canaries].into_iter().all(holds)
 }
 
 /// The result of an audit.

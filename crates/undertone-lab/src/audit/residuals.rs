@@ -1,4 +1,4 @@
-//! Layer 2: what was sent minus θ, divided by the claimed scale, is noise of scale 1.
+//! Layer 2: a perturbed secret minus the secret, divided by the claimed scale, is noise of scale 1.
 //!
 //! | check | test | alpha | smallest error seen at n = 10⁶ |
 //! |---|---|---|---|
@@ -9,40 +9,31 @@
 //! | bare | residuals below half a grid step, for each coordinate, Poisson, Bonferroni | 10⁻⁶ | ten bare values of one of 112 coordinates in 9600 rounds |
 //! | zeros | the same over all coordinates, both sides | 10⁻⁶ | twice as many as there should be |
 //! | grid | every value sent is a multiple of the public grid step | exact | one value |
-//! | rounds, neighbours, trials | product of ranks at distances in rounds, coordinates and runs, Bonferroni | 10⁻⁶ | a correlation of 0.9 % |
+//! | rounds, adjacent, trials | product of ranks at distances in rounds, coordinates and runs, Bonferroni | 10⁻⁶ | a correlation of 0.9 % |
+//! | learners | the same between a learner and its neighbour, in the same round | 10⁻⁶ | a correlation of 1.4 % |
+//! | public | what a shielded learner sent follows from perturbed gradients and messages | exact | one value |
 //! | repeat | asked twice for one round, the same bytes | exact | one bit |
 
 use super::Effort;
+use super::collect::{Collection, collect};
+use super::correlations::{Family, Sum};
+use super::facts::Facts;
 use super::intervals::{ALPHA, critical};
 use super::replay::Make;
 use super::report::{Check, Layer, Verdict};
-use super::subject::{Facts, Subject, Trial};
-use super::world::{Background, Message, World};
+use super::subject::Subject;
 use statrs::distribution::{ContinuousCDF, DiscreteCDF, Normal, Poisson};
-use undertone::noise::{Grid, NoiseKind};
-use undertone::{Release, ReleaseError};
+use undertone::ReleaseError;
+use undertone::noise::NoiseKind;
 
-/// Rounds of one run, and distances in rounds that are looked at.
-const ROUNDS_MAX: u64 = 1024;
+/// Distances in rounds that are looked at.
 const LAGS_MAX: usize = 64;
-/// Fewer samples of a coordinate than this say too little about it.
-const SAMPLES_PER_COORDINATE: u64 = 16;
-/// Trials of this layer are numbered from here.
-const FIRST_TRIAL: u64 = 2 << 40;
 
-/// All residuals, run after run, round after round.
+/// Residuals with the law they should follow.
 struct Residuals {
     kind: NoiseKind,
     dimension: usize,
-    values: Vec<f64>,
-    /// How many rounds each run had.
-    runs: Vec<usize>,
-    /// Σ of 1/R over rounds, R the scale in grid steps: half a step either side of zero is a cell.
-    cells: f64,
-    /// Residuals inside that cell, by coordinate.
-    tiny: Vec<u64>,
-    off_grid: u64,
-    answered_twice: u64,
+    found: Collection,
 }
 
 /// Runs the learner and looks at its noise.
@@ -54,7 +45,13 @@ pub(super) fn audit<S: Subject>(
     make: Make<'_, S>,
     effort: &Effort,
 ) -> Result<Vec<Check>, ReleaseError> {
-    let residuals = collect(facts, make, effort)?;
+    let found = collect(facts, make, effort)?;
+    if found.values.is_empty() {
+        let note = "no round perturbed anything: nothing was tested".into();
+        return Ok(vec![row("scale", 1.0, f64::NAN, Verdict::Dead, note)]);
+    }
+    let (kind, dimension) = (facts.mechanism.noise.kind, facts.dimension());
+    let residuals = Residuals { kind, dimension, found };
     let mut checks = vec![
         residuals.scale(),
         residuals.shape(),
@@ -63,67 +60,18 @@ pub(super) fn audit<S: Subject>(
         residuals.bare(),
         residuals.zeros(),
     ];
-    checks.push(count_check("grid", residuals.off_grid, "values off the public grid"));
+    let found = &residuals.found;
+    checks.push(count_check("grid", found.off_grid, "values off the public grid"));
     checks.extend(residuals.correlations());
-    checks.push(count_check("repeat", residuals.answered_twice, "rounds with two answers"));
+    checks.push(count_check("repeat", found.answered_twice, "rounds with two answers"));
+    if let Some((off, tolerance)) = found.sent_off {
+        let note = "distance of what was sent from what follows from perturbed gradients".into();
+        checks.push(row("public", tolerance, off, Verdict::of(off <= tolerance), note));
+    }
     Ok(checks)
 }
 
-fn collect<S: Subject>(
-    facts: &Facts,
-    make: Make<'_, S>,
-    effort: &Effort,
-) -> Result<Residuals, ReleaseError> {
-    let dimension = facts.dimension();
-    let wanted = effort.samples.max(SAMPLES_PER_COORDINATE * dimension as u64) as usize;
-    let rounds = facts.rounds.clamp(1, ROUNDS_MAX).min(wanted.div_ceil(dimension) as u64);
-    let world = World::new(facts, Background::Alternating, Message::Push, rounds);
-    let heard = world.heard(facts, rounds)?;
-    let mut residuals = Residuals {
-        kind: facts.mechanism.noise.kind,
-        dimension,
-        values: Vec::with_capacity(wanted),
-        runs: Vec::new(),
-        cells: 0.0,
-        tiny: vec![0; dimension],
-        off_grid: 0,
-        answered_twice: 0,
-    };
-    for number in 0.. {
-        if residuals.values.len() >= wanted {
-            break;
-        }
-        let mut subject = make(&Trial::new(FIRST_TRIAL + number));
-        let mut run = 0;
-        for (round, heard) in heard.iter().enumerate() {
-            // A refused background is no fault here: the noise is the same without records.
-            let _ = subject.observe(&world.records[world.range(round as u64)]);
-            let sent = subject.release()?;
-            residuals.include(&subject, &sent);
-            let again = subject.release()?;
-            let same = sent.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
-            residuals.answered_twice += u64::from(!(same && sent.len() == again.len()));
-            subject.absorb(&heard.iter().collect::<Vec<&Release>>());
-            run += 1;
-        }
-        residuals.runs.push(run);
-    }
-    Ok(residuals)
-}
-
 impl Residuals {
-    fn include<S: Subject>(&mut self, subject: &S, sent: &[f64]) {
-        let scale = subject.claims().scale;
-        // A scale without a grid cannot have been used: everything sent is off the grid.
-        let step = Grid::new(scale).map_or(f64::INFINITY, |grid| grid.step());
-        self.cells += step / scale;
-        for ((&y, &theta), tiny) in sent.iter().zip(subject.parameters()).zip(&mut self.tiny) {
-            self.values.push((y - theta) / scale);
-            *tiny += u64::from((y - theta).abs() <= 0.5 * step);
-            self.off_grid += u64::from(!((y / step).fract().abs() <= 0.0));
-        }
-    }
-
     /// |x|, or x²/2 for Gaussian noise: a gamma variable of shape 1, or ½.
     fn size(&self, x: f64) -> f64 {
         match self.kind {
@@ -155,8 +103,8 @@ impl Residuals {
     }
 
     fn scale(&self) -> Check {
-        let sum: f64 = self.values.iter().map(|&x| self.size(x)).sum();
-        let count = self.values.len();
+        let sum: f64 = self.found.values.iter().map(|&x| self.size(x)).sum();
+        let count = self.found.values.len();
         let (score, limit) = (self.score(sum, count), critical(ALPHA));
         let measured = self.scale_of(sum, count);
         let note =
@@ -165,7 +113,7 @@ impl Residuals {
     }
 
     fn shape(&self) -> Check {
-        let mut sorted = self.values.clone();
+        let mut sorted = self.found.values.clone();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len() as f64;
         let distance = sorted.iter().enumerate().fold(0.0_f64, |worst, (rank, &x)| {
@@ -180,10 +128,10 @@ impl Residuals {
     }
 
     fn signs(&self) -> Check {
-        let count = self.values.len() as f64;
-        let positive = self.values.iter().filter(|&&x| x > 0.0).count() as f64;
+        let count = self.found.values.len() as f64;
+        let positive = self.found.values.iter().filter(|&&x| x > 0.0).count() as f64;
         // Exact zeros are as good as either sign.
-        let zero = self.values.iter().filter(|&&x| x.abs() <= 0.0).count() as f64;
+        let zero = self.found.values.iter().filter(|&&x| x.abs() <= 0.0).count() as f64;
         let share = (positive + 0.5 * zero) / count;
         let score = (share - 0.5) * 2.0 * count.sqrt();
         let note = format!("share of positive noise; z = {score:.2}");
@@ -191,9 +139,9 @@ impl Residuals {
     }
 
     fn coordinates(&self) -> Check {
-        let rounds = self.values.len() / self.dimension;
+        let rounds = self.found.values.len() / self.dimension;
         let mut sums = vec![0.0; self.dimension];
-        for round in self.values.chunks(self.dimension) {
+        for round in self.found.values.chunks(self.dimension) {
             for (sum, &x) in sums.iter_mut().zip(round) {
                 *sum += self.size(x);
             }
@@ -220,25 +168,25 @@ impl Residuals {
             NoiseKind::Laplace => 0.5,
             NoiseKind::Gaussian => 0.398_942_280_401_432_7,
         };
-        density * self.cells
+        density * self.found.cells
     }
 
     fn bare(&self) -> Check {
         let expected = self.tiny_expected();
         let level = ALPHA / self.dimension as f64;
         let limit = most(expected, level);
-        let worst = self.tiny.iter().enumerate().max_by_key(|&(_, count)| *count);
+        let worst = self.found.tiny.iter().enumerate().max_by_key(|&(_, count)| *count);
         let (place, &count) = worst.unwrap_or((0, &0));
         let note = format!(
             "values sent without noise in one coordinate (worst: {place}), of {} rounds, largest allowed on the left",
-            self.values.len() / self.dimension
+            self.found.values.len() / self.dimension
         );
         row("bare", limit, count as f64, Verdict::of(count as f64 <= limit), note)
     }
 
     fn zeros(&self) -> Check {
         let expected = self.tiny_expected() * self.dimension as f64;
-        let count: u64 = self.tiny.iter().sum();
+        let count: u64 = self.found.tiny.iter().sum();
         let holds = match Poisson::new(expected) {
             Ok(poisson) => {
                 poisson.cdf(count) > 0.5 * ALPHA
@@ -251,13 +199,13 @@ impl Residuals {
     }
 
     fn correlations(&self) -> Vec<Check> {
-        let ranks: Vec<f64> = self.values.iter().map(|&x| self.below(x) - 0.5).collect();
-        let longest = self.runs.iter().copied().max().unwrap_or(0);
+        let ranks: Vec<f64> = self.found.values.iter().map(|&x| self.below(x) - 0.5).collect();
+        let longest = self.found.runs.iter().copied().max().unwrap_or(0);
         let mut rounds = Family::default();
         for lag in 1..longest.min(LAGS_MAX + 1) {
             let mut start = 0;
             let mut sum = Sum::default();
-            for &run in &self.runs {
+            for &run in &self.found.runs {
                 let end = start + run * self.dimension;
                 if lag < run {
                     let shift = lag * self.dimension;
@@ -277,10 +225,20 @@ impl Residuals {
                 coordinates.include(&sum, lag);
             }
         }
+        vec![
+            rounds.check("rounds", "rounds apart"),
+            coordinates.check("adjacent", "coordinates apart"),
+            self.trials(&ranks).check("trials", "run apart, same round"),
+            self.learners(&ranks).check("learners", "learner apart, same round"),
+        ]
+    }
+
+    /// Each run against the next.
+    fn trials(&self, ranks: &[f64]) -> Family {
         let mut trials = Family::default();
         let mut sum = Sum::default();
         let mut start = 0;
-        for pair in self.runs.windows(2) {
+        for pair in self.found.runs.windows(2) {
             let next = start + pair[0] * self.dimension;
             let length = pair[0].min(pair[1]) * self.dimension;
             let end = (next + length).min(ranks.len());
@@ -290,58 +248,20 @@ impl Residuals {
         if sum.count > 0 {
             trials.include(&sum, 1);
         }
-        vec![
-            rounds.check("rounds", "rounds apart"),
-            coordinates.check("neighbours", "coordinates apart"),
-            trials.check("trials", "run apart, same round"),
-        ]
+        trials
     }
-}
 
-/// Σ of products of ranks.
-#[derive(Default)]
-struct Sum {
-    total: f64,
-    count: u64,
-}
-
-impl Sum {
-    fn add(&mut self, left: &[f64], right: &[f64]) {
-        self.total += left.iter().zip(right).map(|(a, b)| a * b).sum::<f64>();
-        self.count += left.len() as u64;
-    }
-}
-
-/// The largest of several correlations.
-#[derive(Default)]
-struct Family {
-    tests: u64,
-    score: f64,
-    correlation: f64,
-    lag: usize,
-}
-
-impl Family {
-    fn include(&mut self, sum: &Sum, lag: usize) {
-        self.tests += 1;
-        // Ranks are uniform on ±½: their product has mean 0 and deviation 1/12.
-        let count = sum.count as f64;
-        let score = 12.0 * sum.total / count.sqrt();
-        if !(score.abs() <= self.score.abs()) {
-            *self = Family { score, correlation: 12.0 * sum.total / count, lag, ..*self };
+    /// The first runs against those of the neighbour with the same source of keys.
+    fn learners(&self, ranks: &[f64]) -> Family {
+        let mut learners = Family::default();
+        let mut sum = Sum::default();
+        let theirs: Vec<f64> = self.found.neighbour.iter().map(|&x| self.below(x) - 0.5).collect();
+        let both = ranks.len().min(theirs.len());
+        sum.add(&ranks[..both], &theirs[..both]);
+        if sum.count > 0 {
+            learners.include(&sum, 1);
         }
-    }
-
-    fn check(&self, name: &'static str, unit: &str) -> Check {
-        if self.tests == 0 {
-            return row(name, f64::NAN, f64::NAN, Verdict::Skipped, "nothing to compare".into());
-        }
-        let limit = critical(ALPHA / self.tests as f64);
-        let note = format!(
-            "largest rank correlation of {}, {} {unit}; z = {:.2}, limit {limit:.2}",
-            self.tests, self.lag, self.score
-        );
-        row(name, 0.0, self.correlation, Verdict::of(self.score.abs() <= limit), note)
+        learners
     }
 }
 

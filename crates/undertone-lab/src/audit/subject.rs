@@ -1,19 +1,18 @@
 //! What the auditor drives: anything that observes, releases, absorbs and claims.
 
 use crate::entropy::{RunEntropy, SeededEntropy, Shuffle};
-use crate::plan::Plan;
-use std::sync::Arc;
-use undertone::noise::Entropy;
-use undertone::privacy::{Cost, Mechanism};
-use undertone::{
-    Domain, Learner, LearnerId, LearnerSetup, RecordError, Release, ReleaseError, Round,
-};
-use undertone_models::{AnyMemory, Model, Record};
+use std::fmt;
+use undertone::privacy::Cost;
+use undertone::{PrivateParameters, RecordError, Release, ReleaseError, Round};
+use undertone_models::Record;
 
 /// A learner under audit.
 ///
-/// The real one is [`LearnerSubject`]. Tests wrap it to plant faults, so that no fault switch exists
-/// anywhere in the product.
+/// The real one is [`LearnerSubject`](super::LearnerSubject). Tests wrap it to plant faults, so that
+/// no fault switch exists anywhere in the product.
+///
+/// Algorithm 1 perturbs its parameters in every round and sends the result. A shielded learner
+/// perturbs the history gradient it holds, in some rounds only, and sends the point it steps to.
 pub trait Subject {
     /// Takes the records that arrived.
     ///
@@ -21,17 +20,24 @@ pub trait Subject {
     /// When a record is outside the declared bounds.
     fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError>;
 
-    /// What it sends in this round. Asked again in the same round it must answer the same bytes.
+    /// What this round's release will perturb, asked for before `release`: θ_t, or a gradient.
+    ///
+    /// `None` in a round whose release contains nothing new.
+    fn secret(&self) -> Option<PrivateParameters<'_>>;
+
+    /// Pays and sends. Gives the secret with its noise; nothing when there was no secret.
+    ///
+    /// Asked again in the same round it must answer the same bytes.
     ///
     /// # Errors
     /// When the release is refused, or there is no entropy.
     fn release(&mut self) -> Result<Vec<f64>, ReleaseError>;
 
+    /// The values that really left in this round, after `release`.
+    fn sent(&self) -> &[f64];
+
     /// Ends the round with what the neighbours sent.
     fn absorb(&mut self, heard: &[&Release]);
-
-    /// θ_t, for the layers that look inside.
-    fn parameters(&self) -> &[f64];
 
     /// What it claims in this round.
     fn claims(&self) -> Claims;
@@ -42,7 +48,7 @@ pub trait Subject {
 pub struct Claims {
     /// The round t.
     pub round: Round,
-    /// Φ_t with the charge for machine arithmetic: how far θ_t can depend on one record.
+    /// Φ_t with the charge for machine arithmetic: how far the secret can depend on one record.
     pub sensitivity: f64,
     /// ρ_t, the noise scale of this round's release.
     pub scale: f64,
@@ -51,22 +57,28 @@ pub struct Claims {
 }
 
 /// Which subject to build.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Trial {
     /// Two trials of different number draw independent noise.
     pub number: u64,
-    /// Where θ starts, over a Θ wide enough for it; `None` starts as the config does, at zero.
+    /// A public point of Θ to start at; `None` starts as the config does.
     pub start: Option<Vec<f64>>,
+    /// The first secret itself, over a Θ and a bound wide enough for it; no record is then looked at.
+    pub planted: Option<Vec<f64>>,
     /// Whether the config's cap is in force. Noise does not depend on it, and setting up an account
     /// with a cap costs as much as a hundred releases.
     pub capped: bool,
+    /// A shielded learner takes no steps, so that its point follows from what it hears alone.
+    pub still: bool,
+    /// The first neighbour instead, with the same source of keys.
+    pub neighbour: bool,
 }
 
 impl Trial {
     /// A trial that starts where the config does, without a cap.
     #[must_use]
     pub fn new(number: u64) -> Trial {
-        Trial { number, start: None, capped: false }
+        Trial { number, ..Trial::default() }
     }
 
     /// The same with the config's cap in force.
@@ -88,125 +100,9 @@ impl Trial {
     }
 }
 
-/// The learner of a config, as `simulate` builds it.
-pub struct LearnerSubject<E> {
-    learner: Learner<AnyMemory>,
-    entropy: E,
-    /// This round's release, kept so that asking again cannot draw again.
-    sent: Option<Release>,
-}
-
-impl<E: Entropy> LearnerSubject<E> {
-    /// One learner of a plan.
-    ///
-    /// # Panics
-    /// When the plan's memory does not fit its model, which [`Plan::new`] has checked.
-    #[must_use]
-    pub fn new(plan: &Plan, id: LearnerId, entropy: E, trial: &Trial) -> LearnerSubject<E> {
-        let config = &plan.config;
-        let mut setup = LearnerSetup {
-            id,
-            neighbours: config.graph.neighbours(id).to_vec(),
-            mechanism: plan.mechanisms[id.0 as usize],
-            cap: config.caps[id.0 as usize].filter(|_| trial.capped),
-            domain: config.domain,
-            lasso: config.model.lasso,
-        };
-        if let Some(start) = &trial.start {
-            let norm = start.iter().map(|x| x * x).sum::<f64>().sqrt();
-            let radius = setup.mechanism.radius.max(1.001 * norm);
-            setup.domain = Domain::Ball { radius };
-            setup.mechanism.radius = radius;
-        }
-        let memory = AnyMemory::new(config.memory, Arc::clone(&plan.model))
-            .expect("the plan was built with this memory");
-        let mut learner = Learner::new(setup, memory);
-        if let Some(start) = &trial.start {
-            learner = learner.starting_at(start);
-        }
-        LearnerSubject { learner, entropy, sent: None }
-    }
-}
-
-impl<E: Entropy> Subject for LearnerSubject<E> {
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        self.learner.observe(batch).map(|_score| ())
-    }
-
-    fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {
-        if self.sent.is_none() {
-            self.sent = Some(self.learner.release(&mut self.entropy)?);
-        }
-        Ok(self.sent.as_ref().map(|release| release.values().to_vec()).unwrap_or_default())
-    }
-
-    fn absorb(&mut self, heard: &[&Release]) {
-        self.learner.absorb(heard);
-        self.sent = None;
-    }
-
-    fn parameters(&self) -> &[f64] {
-        self.learner.private_parameters().for_owner()
-    }
-
-    fn claims(&self) -> Claims {
-        let account = self.learner.accountant();
-        let mechanism = account.mechanism();
-        Claims {
-            round: account.round(),
-            sensitivity: account.sensitivity() + mechanism.machine_sensitivity(account.round()),
-            scale: mechanism.noise_scale(account.round()),
-            spent: account.spent(),
-        }
-    }
-}
-
-/// The public facts about the learner under audit, and perhaps its own records.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    /// The loss with its bounds.
-    pub model: Arc<Model>,
-    /// What its budget follows from.
-    pub mechanism: Mechanism,
-    /// Its neighbours and their weights.
-    pub neighbours: Vec<(LearnerId, f64)>,
-    /// How many rounds the config runs.
-    pub rounds: u64,
-    /// Its own records in order of arrival, if they are to be used.
-    pub own: Option<Vec<Record>>,
-    /// The seed of the search and of canaries.
-    pub seed: u64,
-}
-
-impl Facts {
-    /// The facts about one learner of a plan.
-    #[must_use]
-    pub fn new(plan: &Plan, id: LearnerId, own: Option<Vec<Record>>, seed: u64) -> Facts {
-        Facts {
-            model: Arc::clone(&plan.model),
-            mechanism: plan.mechanisms[id.0 as usize],
-            neighbours: plan.config.graph.neighbours(id).to_vec(),
-            rounds: plan.config.rounds,
-            own,
-            seed,
-        }
-    }
-
-    /// n, the number of coordinates.
-    pub(super) fn dimension(&self) -> usize {
-        self.mechanism.dimension
-    }
-
-    /// The two labels farthest apart.
-    pub(super) fn labels(&self) -> [f64; 2] {
-        use undertone::Loss;
-        match self.model.spec().loss {
-            Loss::Logistic => [0.0, 1.0],
-            Loss::Softmax { classes } => [0.0, f64::from(classes - 1)],
-            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
-                let bound = self.model.bounds().label;
-                [-bound, bound]
-            }
-        }
+/// Prints no point and no secret.
+impl fmt::Debug for Trial {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Trial(number={}, capped={}, <redacted>)", self.number, self.capped)
     }
 }

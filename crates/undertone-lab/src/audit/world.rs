@@ -1,6 +1,7 @@
 //! Everything around the learner under audit: the other records, and what its neighbours say.
 
-use super::subject::Facts;
+use super::facts::Facts;
+use super::limits::{self, Extent};
 use crate::entropy::SeededEntropy;
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Mechanism, NoiseLaw, Rule};
@@ -9,11 +10,6 @@ use undertone::{
     RecordError, Release, ReleaseError, Round, Schedule, Score,
 };
 use undertone_models::{Features, Record};
-
-/// Longer warm-ups are cut: the account follows the records actually held, so its claims stay sharp.
-const WARMUP_MAX: u64 = 2000;
-/// With more neighbours than this the others count as missing, which the account follows as well.
-const SPEAKERS_MAX: usize = 32;
 
 /// The records that do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +20,8 @@ pub(super) enum Background {
     Aligned,
     /// Along one axis, to and fro.
     Alternating,
-    /// The learner's own.
-    Own,
+    /// Those of one learner that shares the facts, by its place in the list.
+    Own(usize),
 }
 
 /// What all neighbours say.
@@ -35,8 +31,8 @@ pub(super) enum Message {
     Silent,
     /// Zero.
     Still,
-    /// Nearly at the edge of Θ along the first axis, always. Beyond it the projection would draw the
-    /// twins together.
+    /// Nearly at the edge of Θ along the features of the first axis, always. Beyond it the projection
+    /// would draw the twins together.
     Push,
     /// The same along the diagonal.
     PushEvenly,
@@ -45,14 +41,30 @@ pub(super) enum Message {
 }
 
 impl Background {
-    fn name(self) -> &'static str {
+    fn name(self, facts: &Facts) -> String {
         match self {
-            Background::Empty => "empty records",
-            Background::Aligned => "aligned records",
-            Background::Alternating => "alternating records",
-            Background::Own => "own records",
+            Background::Empty => "empty records".into(),
+            Background::Aligned => "aligned records".into(),
+            Background::Alternating => "alternating records".into(),
+            Background::Own(place) => format!("records of learner {}", facts.own[place].0),
         }
     }
+
+    /// How many entries a record has on average.
+    pub(super) fn width(self, facts: &Facts) -> f64 {
+        match self {
+            Background::Empty | Background::Aligned | Background::Alternating => 4.0,
+            Background::Own(place) => average_entries(&facts.own[place].1),
+        }
+    }
+}
+
+/// Stored entries of a record, judged by the first few.
+pub(super) fn average_entries(records: &[Record]) -> f64 {
+    let looked_at = records.len().min(64);
+    let entries: usize =
+        records[..looked_at].iter().map(|record| record.features.entries().count()).sum();
+    4.0 + entries as f64 / looked_at.max(1) as f64
 }
 
 impl Message {
@@ -70,62 +82,39 @@ impl Message {
 /// A stream and what is heard, round by round.
 pub(super) struct World {
     pub(super) name: String,
-    pub(super) background: Background,
     pub(super) records: Vec<Record>,
-    pub(super) first: usize,
-    batch: usize,
+    pub(super) extent: Extent,
     message: Message,
 }
 
 impl World {
-    /// A world of `rounds` rounds, with as many records as the config plans.
     pub(super) fn new(
         facts: &Facts,
         background: Background,
         message: Message,
-        rounds: u64,
+        extent: Extent,
     ) -> World {
-        let first = facts.mechanism.warmup.min(WARMUP_MAX) + facts.mechanism.batch;
-        World::with_first(facts, background, message, rounds, first)
-    }
-
-    /// The same with `first` records in round 0.
-    pub(super) fn with_first(
-        facts: &Facts,
-        background: Background,
-        message: Message,
-        rounds: u64,
-        first: u64,
-    ) -> World {
-        let count = (first + facts.mechanism.batch * rounds.saturating_sub(1)) as usize;
+        let count = (extent.first + extent.batch * extent.rounds.saturating_sub(1)) as usize;
         let norm = facts.model.bounds().feature_norm;
         let [low, high] = facts.labels();
-        let records = match (background, &facts.own) {
-            (Background::Own, Some(own)) => own.iter().take(count).cloned().collect(),
-            (Background::Empty | Background::Own, _) => {
-                vec![record(facts, &[], 0.0, high); count]
-            }
-            (Background::Aligned, _) => vec![record(facts, &[(0, 1.0)], norm, high); count],
-            (Background::Alternating, _) => (0..count)
+        let records = match background {
+            Background::Own(place) => facts.own[place].1.iter().take(count).cloned().collect(),
+            Background::Empty => vec![record(facts, &[], 0.0, high); count],
+            Background::Aligned => vec![record(facts, &[(0, 1.0)], norm, high); count],
+            Background::Alternating => (0..count)
                 .map(|place| {
                     let (sign, label) = if place % 2 == 0 { (1.0, low) } else { (-1.0, high) };
                     record(facts, &[(0, sign)], norm, label)
                 })
                 .collect(),
         };
-        World {
-            name: format!("{}, {}", background.name(), message.name()),
-            background,
-            records,
-            first: first as usize,
-            batch: facts.mechanism.batch as usize,
-            message,
-        }
+        let name = format!("{}, {}", background.name(facts), message.name());
+        World { name, records, extent, message }
     }
 
     /// Where the records of a round lie.
     pub(super) fn range(&self, round: u64) -> std::ops::Range<usize> {
-        let end = |round: u64| self.first + self.batch * round as usize;
+        let end = |round: u64| (self.extent.first + self.extent.batch * round) as usize;
         let start = if round == 0 { 0 } else { end(round - 1) };
         start.min(self.records.len())..end(round).min(self.records.len())
     }
@@ -136,14 +125,35 @@ impl World {
         facts: &Facts,
         rounds: u64,
     ) -> Result<Vec<Vec<Release>>, ReleaseError> {
-        let mut speakers = Speakers::new(facts, self.message);
+        let mut speakers = self.speakers(facts);
         (0..rounds).map(|_| speakers.say()).collect()
     }
 
     pub(super) fn speakers(&self, facts: &Facts) -> Speakers {
         Speakers::new(facts, self.message)
     }
+
+    /// What the weights of those who are heard add up to.
+    pub(super) fn weight_heard(&self, facts: &Facts) -> f64 {
+        let heard = facts.neighbours.iter().take(limits::speakers(facts));
+        if self.message == Message::Silent { 0.0 } else { heard.map(|&(_, weight)| weight).sum() }
+    }
+
+    /// Where the twins start: where they are pushed to anyway, or where the config says.
+    pub(super) fn start(&self, facts: &Facts) -> Option<Vec<f64>> {
+        let script = Script::new(facts, self.message);
+        matches!(self.message, Message::Push | Message::PushEvenly).then(|| {
+            let mut point = vec![0.0; facts.dimension()];
+            script.target(Round::ZERO, &mut point);
+            // The first gradient weighs most: as near to the edge as the projection allows.
+            point.iter_mut().for_each(|x| *x *= 0.99 / PUSH);
+            point
+        })
+    }
 }
+
+/// How far neighbours push, as a share of the radius.
+const PUSH: f64 = 0.9;
 
 /// A sparse record along some axes, of the given norm.
 pub(super) fn record(facts: &Facts, entries: &[(usize, f64)], norm: f64, label: f64) -> Record {
@@ -168,22 +178,34 @@ pub(super) struct Speakers {
     entropy: SeededEntropy,
 }
 
+#[derive(Clone)]
 struct Script {
     message: Message,
     radius: f64,
+    /// The features of the first axis after expansion, of length 1.
+    way: Vec<(usize, f64)>,
 }
 
 impl Script {
+    fn new(facts: &Facts, message: Message) -> Script {
+        let axis = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, 0.0);
+        let features = facts.model.expand(&axis.features);
+        let norm = features.norm();
+        let way = features.entries().map(|(place, value)| (place, value / norm)).collect();
+        Script { message, radius: facts.mechanism.radius, way }
+    }
+
     fn target(&self, round: Round, out: &mut [f64]) {
         out.fill(0.0);
+        let mut along = |length: f64| {
+            self.way.iter().for_each(|&(place, value)| out[place] = length * value);
+        };
         match self.message {
             Message::Silent | Message::Still => {}
-            Message::Push => out[0] = 0.9 * self.radius,
-            Message::PushEvenly => out.fill(0.9 * self.radius / (out.len() as f64).sqrt()),
-            Message::Swing => {
-                out[0] =
-                    if round.0.is_multiple_of(2) { 4.0 * self.radius } else { -4.0 * self.radius };
-            }
+            Message::Push => along(PUSH * self.radius),
+            Message::PushEvenly => out.fill(PUSH * self.radius / (out.len() as f64).sqrt()),
+            Message::Swing if round.0.is_multiple_of(2) => along(4.0 * self.radius),
+            Message::Swing => along(-4.0 * self.radius),
         }
     }
 }
@@ -217,7 +239,7 @@ impl Memory for Script {
 
 impl Speakers {
     fn new(facts: &Facts, message: Message) -> Speakers {
-        let heard = if message == Message::Silent { 0 } else { SPEAKERS_MAX };
+        let heard = if message == Message::Silent { 0 } else { limits::speakers(facts) };
         let radius = facts.mechanism.radius;
         let scale = PowerLaw { initial: radius * (-30f64).exp2(), exponent: 0.0 };
         let mechanism = Mechanism {
@@ -243,8 +265,9 @@ impl Speakers {
             noise_max: scale,
             rule: Rule::Tight,
         };
+        let script = Script::new(facts, message);
         let learner = |id: LearnerId| {
-            let script = Script { message, radius };
+            let script = script.clone();
             let mut start = vec![0.0; mechanism.dimension];
             script.target(Round::ZERO, &mut start);
             let domain = Domain::Ball { radius: mechanism.radius };

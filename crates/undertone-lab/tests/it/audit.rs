@@ -1,25 +1,35 @@
 //! The audit passes an honest learner and catches every planted fault, each by the check named here.
 
 use crate::preset;
+use undertone::config::OneOrEach;
 use undertone::noise::{
     Cipher, Entropy, EntropyError, Grid, NoiseKind, Perturbation, StreamKey, perturb,
 };
 use undertone::privacy::{Cost, record_cost};
-use undertone::{DataBounds, LearnerId, RecordError, Release, ReleaseError, Round};
+use undertone::{
+    DataBounds, LearnerId, PrivateParameters, RecordError, Release, ReleaseError, Round,
+};
 use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Options, Subject, Trial, Verdict, audit,
-    audit_subject,
+    audit_subject, passes,
 };
 use undertone_lab::{Plan, RunEntropy, SeededEntropy, stream};
 use undertone_models::{Model, Record};
 
 /// Enough for faults that are not a matter of statistics.
-const QUICK: Effort =
-    Effort { samples: 40_000, canaries: 40_000, runs: 400, climb_steps: 5, work: 1.5e6 };
+const QUICK: Effort = Effort {
+    samples: 40_000,
+    canaries: 40_000,
+    runs: 400,
+    climb_steps: 5,
+    account_rounds: 2000,
+    work: 1.5e6,
+    layer_work: 3e7,
+};
 /// Enough to see 2 % of scale: 8.9 standard deviations.
 const SAMPLES: Effort = Effort { samples: 200_000, canaries: 200_000, ..QUICK };
 /// Enough to ask for the power of the distinguisher.
-const RUNS: Effort = Effort { runs: 12_000, ..QUICK };
+const RUNS: Effort = Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 << 18, ..QUICK };
 /// Enough to find a pair that reaches more than half of what is claimed.
 const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
 const ID: LearnerId = LearnerId(0);
@@ -45,7 +55,7 @@ fn honest(plan: &Plan, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
 }
 
 fn run<S: Subject>(plan: &Plan, effort: &Effort, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
-    audit_subject(&Facts::new(plan, ID, None, 1), effort, &make).unwrap()
+    audit_subject(&Facts::new(plan, ID, Vec::new(), 1), effort, &make).unwrap()
 }
 
 fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
@@ -66,11 +76,13 @@ struct Faulty<E> {
     /// What is really sent, from θ, the claims, how often it was asked, and the honest release.
     sent: fn(&[f64], &Claims, u64, Vec<f64>) -> Vec<f64>,
     asked: u64,
+    secret: Vec<f64>,
 }
 
 impl<E: Entropy> Faulty<E> {
     fn new(inner: LearnerSubject<E>) -> Faulty<E> {
-        Faulty { inner, claims: |claims| claims, sent: |_, _, _, sent| sent, asked: 0 }
+        let (claims, sent) = (|claims| claims, |_: &[f64], _: &Claims, _, sent| sent);
+        Faulty { inner, claims, sent, asked: 0, secret: Vec::new() }
     }
 }
 
@@ -79,19 +91,26 @@ impl<E: Entropy> Subject for Faulty<E> {
         self.inner.observe(batch)
     }
 
+    fn secret(&self) -> Option<PrivateParameters<'_>> {
+        self.inner.secret()
+    }
+
     fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {
+        if let Some(secret) = self.inner.secret() {
+            self.secret = secret.for_owner().to_vec();
+        }
         let sent = self.inner.release()?;
         self.asked += 1;
-        Ok((self.sent)(self.inner.parameters(), &self.claims(), self.asked, sent))
+        Ok((self.sent)(&self.secret, &self.claims(), self.asked, sent))
+    }
+
+    fn sent(&self) -> &[f64] {
+        self.inner.sent()
     }
 
     fn absorb(&mut self, heard: &[&Release]) {
         self.inner.absorb(heard);
         self.asked = 0;
-    }
-
-    fn parameters(&self) -> &[f64] {
-        self.inner.parameters()
     }
 
     fn claims(&self) -> Claims {
@@ -125,12 +144,13 @@ fn the_operating_systems_noise_and_the_learners_own_records_pass() {
     let plan = plan();
     let data = stream::load(&plan.config, std::path::Path::new("."), 1).unwrap();
     let options = Options { seed: None, learner: None, effort: QUICK };
-    let report = audit(&plan, Some(&data), &options).unwrap();
+    let report = audit(&plan, Some(&data), &options, |_, _| ()).unwrap();
     assert!(report.passed, "{report:#?}");
     assert!(report.own_data);
     // All five learners are alike.
     assert_eq!(report.audits.len(), 1);
     assert_eq!(report.audits[0].learners, [0, 1, 2, 3, 4]);
+    assert_eq!(report.audits[0].records_of, [0, 1, 2, 3]);
 }
 
 #[test]
@@ -191,6 +211,180 @@ fn bounds_that_are_not_enforced_are_caught() {
     assert_caught(&checks, (Layer::Replay, "bounds"));
 }
 
+/// What a record does is no excuse for accepting it: an account twice too large hides its harm.
+#[test]
+fn one_record_outside_the_bounds_is_one_too_many() {
+    let plan = plan();
+    let mut wide = plan.clone();
+    let norm = 1.6 * plan.model.bounds().feature_norm;
+    let bounds = DataBounds { feature_norm: norm, ..*plan.model.bounds() };
+    wide.model = Model::new(*plan.model.spec(), bounds).unwrap().into();
+    let checks = run(&plan, &QUICK, |trial| Faulty {
+        claims: |claims| Claims {
+            sensitivity: 4.0 * claims.sensitivity,
+            spent: Cost { pure: 4.0 * claims.spent.pure, zcdp: 16.0 * claims.spent.zcdp },
+            ..claims
+        },
+        ..Faulty::new(honest(&wide, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Replay, "bounds"));
+}
+
+/// The audit cuts a long warm-up, so the cap would refuse the first charge of every replay.
+#[test]
+fn a_warm_up_that_is_cut_does_not_end_replays_before_they_cost_anything() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.data.warmup = Some(100_000);
+    });
+    let plan = Plan::new(loaded.config).unwrap();
+    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    assert_eq!(failed(&checks), [], "{checks:#?}");
+    let note = |name| &checks.iter().find(|check| check.name == name).unwrap().note;
+    assert!(note("distance").contains("of 100000"), "{}", note("distance"));
+    // Only a replay that goes on for rounds that cost something sees half the claim.
+    let checks = run(&plan, &SEARCH, |trial| Faulty {
+        claims: |claims| Claims { sensitivity: 0.5 * claims.sensitivity, ..claims },
+        ..Faulty::new(honest(&plan, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Replay, "distance"));
+}
+
+/// A learner that never pays: everything it claims would hold, for nothing was compared.
+#[test]
+fn replays_without_a_charge_or_without_effect_are_dead() {
+    let plan = plan();
+    let mut deaf = plan.clone();
+    // Its records do not count: the twins never differ.
+    deaf.mechanisms[0].schedule.step.initial = 1e-9;
+    let checks = run(&plan, &QUICK, |trial| honest(&deaf, 1, trial));
+    assert_caught(&checks, (Layer::Replay, "power"));
+    let checks = run(&plan, &QUICK, |trial| Faulty {
+        claims: |claims| Claims { spent: Cost::default(), ..claims },
+        ..Faulty::new(honest(&deaf, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Replay, "power"));
+}
+
+#[test]
+fn an_audit_whose_layers_were_skipped_does_not_pass() {
+    let plan = plan();
+    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    assert!(passes(&checks));
+    for layer in [Layer::Replay, Layer::Account, Layer::Residuals, Layer::Canaries] {
+        let mut skipped = checks.clone();
+        for check in skipped.iter_mut().filter(|check| check.layer == layer) {
+            check.verdict = Verdict::Skipped;
+        }
+        assert!(!passes(&skipped), "{layer:?}");
+    }
+}
+
+#[test]
+fn a_cap_that_is_not_kept_is_caught() {
+    let plan = plan();
+    let checks =
+        run(&plan, &QUICK, |trial| honest(&plan, 1, &Trial { capped: false, ..trial.clone() }));
+    assert_caught(&checks, (Layer::Account, "cap"));
+}
+
+/// What is promised beforehand, halved: the plan, the certificate, and its tail alone.
+#[test]
+fn promises_below_the_account_are_caught() {
+    let plan = plan();
+    let long = Effort { account_rounds: 1 << 20, ..QUICK };
+    let honest_facts = Facts::new(&plan, ID, Vec::new(), 1);
+    let half = |cost: Cost| Cost { pure: 0.5 * cost.pure, zcdp: 0.5 * cost.zcdp };
+    let audit_with = |facts: &Facts| {
+        audit_subject(facts, &long, &|trial: &Trial| honest(&plan, 1, trial)).unwrap()
+    };
+    assert_eq!(failed(&audit_with(&honest_facts)), []);
+    let mut facts = honest_facts.clone();
+    facts.planned = half(facts.planned);
+    assert_caught(&audit_with(&facts), (Layer::Account, "planned"));
+    let mut facts = honest_facts.clone();
+    let lifetime = facts.lifetime.as_mut().unwrap();
+    lifetime.total = half(lifetime.total);
+    assert_caught(&audit_with(&facts), (Layer::Account, "lifetime"));
+    let mut facts = honest_facts.clone();
+    let lifetime = facts.lifetime.as_mut().unwrap();
+    let cut = half(lifetime.tail);
+    lifetime.tail = cut;
+    lifetime.total.pure -= cut.pure;
+    lifetime.total.zcdp -= cut.zcdp;
+    assert_caught(&audit_with(&facts), (Layer::Account, "tail"));
+}
+
+/// An account that is short in the middle of a run and right at its end.
+#[test]
+fn an_account_that_lags_behind_is_caught() {
+    let plan = plan();
+    let checks = run(&plan, &SEARCH, |trial| Faulty {
+        claims: |claims| {
+            let factor = if claims.round.0 == 1 { 0.5 } else { 2.0 };
+            let spent = Cost { pure: factor * claims.spent.pure, zcdp: factor * claims.spent.zcdp };
+            Claims { spent, ..claims }
+        },
+        ..Faulty::new(honest(&plan, 1, trial))
+    });
+    assert_caught(&checks, (Layer::Replay, "pure"));
+    assert_caught(&checks, (Layer::Replay, "zcdp"));
+}
+
+#[test]
+fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(4_000_000_000);
+        raw.data.warmup = Some(1_000_000_000);
+        raw.data.batch = Some(1_000_000_000);
+        raw.model.features = Some(20_000);
+        raw.noise.calibrate = None;
+        raw.noise.scale = Some(OneOrEach::One(0.1));
+        raw.privacy.epsilon = None;
+    });
+    let plan = Plan::new(loaded.config).unwrap();
+    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    assert_eq!(failed(&checks), [], "{checks:#?}");
+    let find = |name| checks.iter().find(|check| check.name == name).unwrap();
+    assert!(find("distance").note.contains("of 4000000000 rounds"));
+    // Two runs are compared however large the model is.
+    assert_eq!(find("trials").verdict, Verdict::Holds);
+}
+
+#[test]
+fn nothing_to_guess_from_is_dead_and_no_panic() {
+    for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
+        let plan = plan_with(kind);
+        let none = Effort { canaries: 0, ..QUICK };
+        let checks = run(&plan, &none, |trial| honest(&plan, 1, trial));
+        assert_caught(&checks, (Layer::Canaries, "bound"));
+    }
+}
+
+#[test]
+fn a_start_that_is_spread_is_where_the_audit_starts() {
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.parameters.start_spread = Some(1.0);
+    });
+    let plan = Plan::new(loaded.config).unwrap();
+    let first = honest(&plan, 1, &Trial::new(0));
+    let second = honest(&plan, 1, &Trial::new(1));
+    let start = first.secret().unwrap().for_owner();
+    assert!(start.iter().all(|x| x.abs() > 0.0 && x.abs() <= 1.0));
+    // Public: the twins share it.
+    assert!(start.iter().eq(second.secret().unwrap().for_owner()));
+    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    assert_eq!(failed(&checks), [], "{checks:#?}");
+}
+
+#[test]
+fn debug_output_of_a_trial_never_shows_its_secret() {
+    let trial = Trial { planted: Some(vec![0.125]), start: Some(vec![0.375]), ..Trial::new(3) };
+    let text = format!("{trial:?}");
+    assert!(text.contains("number=3") && !text.contains("0.125") && !text.contains("0.375"));
+}
+
 #[test]
 fn half_the_sensitivity_is_caught_by_the_replay() {
     let plan = plan();
@@ -229,6 +423,22 @@ fn noise_shared_by_two_runs_is_caught() {
     let checks =
         run(&plan, &QUICK, |trial| LearnerSubject::new(&plan, ID, SeededEntropy::new(1), trial));
     assert_caught(&checks, (Layer::Residuals, "trials"));
+}
+
+#[test]
+fn noise_shared_by_two_learners_is_caught() {
+    /// Keys that do not depend on the learner.
+    struct Shared(RunEntropy);
+    impl Entropy for Shared {
+        fn key(&mut self, _: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+            self.0.key(LearnerId(0), round)
+        }
+    }
+    let plan = plan();
+    let checks = run(&plan, &QUICK, |trial| {
+        LearnerSubject::new(&plan, ID, Shared(trial.entropy(Some(1))), trial)
+    });
+    assert_eq!(failed(&checks), [(Layer::Residuals, "learners")]);
 }
 
 /// A process that crashes after sending, forgets, and draws again: charged once, answered twice.
@@ -328,8 +538,12 @@ impl<E: Entropy> Subject for FirstRecordOnly<E> {
         self.inner.absorb(heard);
     }
 
-    fn parameters(&self) -> &[f64] {
-        self.inner.parameters()
+    fn secret(&self) -> Option<PrivateParameters<'_>> {
+        self.inner.secret()
+    }
+
+    fn sent(&self) -> &[f64] {
+        self.inner.sent()
     }
 
     fn claims(&self) -> Claims {

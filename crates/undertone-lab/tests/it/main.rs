@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "long tests print what they measure")]
 
 mod audit;
+mod audit_shielded;
 mod budgets;
 mod catalogue;
 mod planner;

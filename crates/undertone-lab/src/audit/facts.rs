@@ -1,0 +1,113 @@
+//! The public facts about the learner under audit, and perhaps records of its own.
+
+use crate::plan::Plan;
+use std::sync::Arc;
+use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
+use undertone::{Domain, Forgetting, LearnerId, Loss, MemoryKind};
+use undertone_models::{Model, Record};
+
+/// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass
+/// before its first. What a gradient costs does not depend on the interval.
+const INTERVAL_MAX: u64 = 4;
+/// More rounds than this are not added up one by one: half a second.
+const PLANNED_MAX: u64 = 1 << 21;
+
+/// The public facts about the learner under audit, and perhaps records of its own.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The loss with its bounds.
+    pub model: Arc<Model>,
+    /// How the history gradient is computed.
+    pub memory: MemoryKind,
+    /// What its budget follows from.
+    pub mechanism: Mechanism,
+    /// Θ.
+    pub domain: Domain,
+    /// Its neighbours and their weights.
+    pub neighbours: Vec<(LearnerId, f64)>,
+    /// How many rounds the config runs.
+    pub rounds: u64,
+    /// The most it may ever spend.
+    pub cap: Option<Cap>,
+    /// The rounds of `planned`: those of the config, or as many as can be added up.
+    pub planned_rounds: u64,
+    /// What releases of rounds 0 to `planned_rounds` are said to cost, with full attendance.
+    pub planned: Cost,
+    /// What it is said to spend in its life, or why that is not known.
+    pub lifetime: Result<Lifetime, NoCertificate>,
+    /// Records in order of arrival, of some learners that share these facts, if they are to be used.
+    pub own: Vec<(LearnerId, Vec<Record>)>,
+    /// The seed of the search and of canaries.
+    pub seed: u64,
+}
+
+impl Facts {
+    /// The facts about one learner of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan, id: LearnerId, own: Vec<(LearnerId, Vec<Record>)>, seed: u64) -> Facts {
+        let (config, place) = (&plan.config, id.0 as usize);
+        let mechanism = plan.mechanisms[place];
+        let planned_rounds = config.rounds.min(account_rounds(&mechanism, PLANNED_MAX));
+        Facts {
+            model: Arc::clone(&plan.model),
+            memory: config.memory,
+            mechanism,
+            domain: config.domain,
+            neighbours: config.graph.neighbours(id).to_vec(),
+            rounds: config.rounds,
+            cap: config.caps[place],
+            planned_rounds,
+            planned: planned_cost(&mechanism, planned_rounds),
+            lifetime: plan.lifetimes[place],
+            own,
+            seed,
+        }
+    }
+
+    /// n, the number of coordinates.
+    pub(super) fn dimension(&self) -> usize {
+        self.mechanism.dimension
+    }
+
+    /// Whether gradients are perturbed rather than parameters.
+    pub(super) fn is_shielded(&self) -> bool {
+        matches!(self.mechanism.rule, Rule::Shielded { .. })
+    }
+
+    /// Rounds from one secret to the next, as driven.
+    pub(super) fn interval(&self) -> u64 {
+        match driven(self.mechanism).rule {
+            Rule::Shielded { interval } => interval,
+            _ => 1,
+        }
+    }
+
+    /// The two labels farthest apart.
+    pub(super) fn labels(&self) -> [f64; 2] {
+        match self.model.spec().loss {
+            Loss::Logistic => [0.0, 1.0],
+            Loss::Softmax { classes } => [0.0, f64::from(classes - 1)],
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
+                let bound = self.model.bounds().label;
+                [-bound, bound]
+            }
+        }
+    }
+}
+
+/// How many rounds of an account cost as much as `rounds` of one that follows a single record.
+pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
+    match mechanism.forgetting {
+        Forgetting::Never => rounds,
+        // Every round whose records still count has an entry.
+        forgetting => rounds / (8 + forgetting.limit().unwrap_or(256).min(1 << 17)),
+    }
+}
+
+/// The mechanism as the auditor drives it: a long interval between gradients is cut.
+pub(super) fn driven(mut mechanism: Mechanism) -> Mechanism {
+    if let Rule::Shielded { interval } = &mut mechanism.rule {
+        *interval = INTERVAL_MAX.min(*interval);
+    }
+    mechanism
+}

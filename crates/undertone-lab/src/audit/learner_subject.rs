@@ -1,0 +1,176 @@
+//! The learner of a config as a subject.
+
+use super::facts::driven;
+use super::subject::{Claims, Subject, Trial};
+use crate::entropy::Shuffle;
+use crate::plan::Plan;
+use std::sync::Arc;
+use undertone::noise::Entropy;
+use undertone::privacy::{Mechanism, Rule};
+use undertone::{
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
+    RecordError, Release, ReleaseError, Round, Score,
+};
+use undertone_models::{AnyMemory, Record};
+
+/// Keeps starting points apart from the other uses of a small seed.
+const START_SEED: u64 = 0x5747_0000_0000_0000;
+
+/// The learner of a config, as `simulate` builds it.
+pub struct LearnerSubject<E> {
+    learner: Learner<AuditMemory>,
+    entropy: E,
+    /// This round's release, kept so that asking again cannot draw again.
+    release: Option<Release>,
+}
+
+/// The config's memory, or one that gives the gradient the auditor planted.
+enum AuditMemory {
+    Real(Box<AnyMemory>),
+    Planted { gradient: Vec<f64>, error: PowerLaw, forgetting: Forgetting },
+}
+
+impl Memory for AuditMemory {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        match self {
+            AuditMemory::Real(memory) => memory.observe(theta, batch),
+            AuditMemory::Planted { .. } => Ok(Score::default()),
+        }
+    }
+
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
+        match self {
+            AuditMemory::Real(memory) => memory.gradient(round, theta, out),
+            AuditMemory::Planted { gradient, .. } => out.copy_from_slice(gradient),
+        }
+    }
+
+    fn records(&self) -> u64 {
+        match self {
+            AuditMemory::Real(memory) => memory.records(),
+            AuditMemory::Planted { .. } => 0,
+        }
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        match self {
+            AuditMemory::Real(memory) => memory.forgetting(),
+            AuditMemory::Planted { forgetting, .. } => *forgetting,
+        }
+    }
+
+    fn error_bound(&self) -> PowerLaw {
+        match self {
+            AuditMemory::Real(memory) => memory.error_bound(),
+            AuditMemory::Planted { error, .. } => *error,
+        }
+    }
+}
+
+impl<E: Entropy> LearnerSubject<E> {
+    /// One learner of a plan, or its first neighbour if the trial asks for that.
+    ///
+    /// # Panics
+    /// When the plan's memory does not fit its model, which [`Plan::new`] has checked.
+    #[must_use]
+    pub fn new(plan: &Plan, id: LearnerId, entropy: E, trial: &Trial) -> LearnerSubject<E> {
+        let config = &plan.config;
+        let neighbour = config.graph.neighbours(id).first().map(|&(other, _)| other);
+        let id = neighbour.filter(|_| trial.neighbour).unwrap_or(id);
+        let mut setup = LearnerSetup {
+            id,
+            neighbours: config.graph.neighbours(id).to_vec(),
+            mechanism: driven(plan.mechanisms[id.0 as usize]),
+            cap: config.caps[id.0 as usize].filter(|_| trial.capped),
+            domain: config.domain,
+            lasso: config.model.lasso,
+        };
+        let shielded = matches!(setup.mechanism.rule, Rule::Shielded { .. });
+        if shielded && trial.still {
+            setup.mechanism.schedule.step = PowerLaw::ZERO;
+        }
+        let learner = match &trial.planted {
+            Some(secret) => planted(setup, secret, shielded),
+            None => {
+                let memory = AnyMemory::new(config.memory, Arc::clone(&plan.model))
+                    .expect("the plan was built with this memory");
+                let learner = Learner::new(setup, AuditMemory::Real(Box::new(memory)));
+                match trial.start.clone().or_else(|| spread_start(plan, id)) {
+                    Some(start) => learner.starting_at(&start),
+                    None => learner,
+                }
+            }
+        };
+        LearnerSubject { learner, entropy, release: None }
+    }
+}
+
+/// A starting point as `parameters.start_spread` wants it: public, and the same in every trial.
+fn spread_start(plan: &Plan, id: LearnerId) -> Option<Vec<f64>> {
+    let spread = plan.config.start_spread;
+    let mut random = Shuffle::new(START_SEED ^ u64::from(id.0));
+    let mut coordinate = || spread * (2.0 * random.unit() - 1.0);
+    (spread > 0.0).then(|| (0..plan.model.parameters()).map(|_| coordinate()).collect())
+}
+
+/// A learner whose first secret is given, with bounds wide enough to let it be.
+fn planted(mut setup: LearnerSetup, secret: &[f64], shielded: bool) -> Learner<AuditMemory> {
+    let norm = 1.001 * secret.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let Mechanism { memory_error: error, forgetting, .. } = setup.mechanism;
+    let memory = AuditMemory::Planted { gradient: secret.to_vec(), error, forgetting };
+    if shielded {
+        let constants = &mut setup.mechanism.constants;
+        constants.gradient_norm = constants.gradient_norm.max(norm);
+        return Learner::new(setup, memory);
+    }
+    let radius = setup.mechanism.radius.max(norm);
+    setup.domain = Domain::Ball { radius };
+    setup.mechanism.radius = radius;
+    Learner::new(setup, memory).starting_at(secret)
+}
+
+impl<E: Entropy> Subject for LearnerSubject<E> {
+    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
+        self.learner.observe(batch).map(|_score| ())
+    }
+
+    fn secret(&self) -> Option<PrivateParameters<'_>> {
+        match self.learner.accountant().mechanism().rule {
+            Rule::Shielded { .. } => self.learner.private_gradient(),
+            _ => Some(self.learner.private_parameters()),
+        }
+    }
+
+    fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {
+        if self.release.is_none() {
+            self.release = Some(self.learner.release(&mut self.entropy)?);
+        }
+        Ok(match self.learner.accountant().mechanism().rule {
+            Rule::Shielded { .. } => self.learner.perturbed_gradient().unwrap_or_default(),
+            _ => self.sent(),
+        }
+        .to_vec())
+    }
+
+    fn sent(&self) -> &[f64] {
+        self.release.as_ref().map(Release::values).unwrap_or_default()
+    }
+
+    fn absorb(&mut self, heard: &[&Release]) {
+        self.learner.absorb(heard);
+        self.release = None;
+    }
+
+    fn claims(&self) -> Claims {
+        let account = self.learner.accountant();
+        let mechanism = account.mechanism();
+        Claims {
+            round: account.round(),
+            sensitivity: account.sensitivity() + mechanism.machine_sensitivity(account.round()),
+            scale: mechanism.noise_scale(account.round()),
+            spent: account.spent(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a shielded learner sends must follow from perturbed gradients and from what it heard.
+//!
+//! The other checks of its noise look at the perturbed gradient; this one ties it to what left.
+
+use super::facts::Facts;
+use undertone::{Release, Round};
+
+/// The point of a shielded learner, worked out from public values alone.
+pub(super) struct Follower<'a> {
+    facts: &'a Facts,
+    point: Vec<f64>,
+    /// The largest distance of a sent value from the one that follows.
+    pub(super) worst: f64,
+}
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(facts: &'a Facts) -> Follower<'a> {
+        Follower { facts, point: Vec::new(), worst: 0.0 }
+    }
+
+    /// How far a sent value may be off: it is sent on a grid of 2⁻³² of the radius.
+    pub(super) fn tolerance(&self) -> f64 {
+        self.facts.mechanism.radius * (-30f64).exp2()
+    }
+
+    /// Takes the step that a perturbed gradient stands for and compares. The start is taken as it is.
+    pub(super) fn follow(&mut self, round: Round, perturbed: &[f64], sent: &[f64]) {
+        if !perturbed.is_empty() && round > Round::ZERO {
+            let lambda = self.facts.mechanism.step(Round(round.0 - 1));
+            let lasso = lambda * self.facts.model.spec().lasso;
+            for (x, y) in self.point.iter_mut().zip(perturbed) {
+                *x -= lambda * y;
+                *x = (x.abs() - lasso).max(0.0).copysign(*x);
+            }
+            self.facts.domain.project(&mut self.point);
+        }
+        if round > Round::ZERO {
+            for (x, y) in self.point.iter().zip(sent) {
+                let off = (x - y).abs();
+                self.worst = self.worst.max(if off.is_nan() { f64::INFINITY } else { off });
+            }
+        }
+        self.point.clear();
+        self.point.extend_from_slice(sent);
+    }
+
+    /// Moves towards what was heard.
+    pub(super) fn mix(&mut self, round: Round, heard: &[Release]) {
+        let mechanism = &self.facts.mechanism;
+        let (gamma, bound) =
+            (mechanism.schedule.coupling.at(round), mechanism.message_bound(round));
+        let mut pull = vec![0.0; self.point.len()];
+        for &(neighbour, weight) in &self.facts.neighbours {
+            let Some(release) = heard.iter().find(|release| release.learner() == neighbour) else {
+                continue;
+            };
+            for ((slot, x), y) in pull.iter_mut().zip(&self.point).zip(release.values()) {
+                *slot += gamma * weight * (y.clamp(-bound, bound) - x);
+            }
+        }
+        self.point.iter_mut().zip(pull).for_each(|(x, pull)| *x += pull);
+        self.facts.domain.project(&mut self.point);
+    }
+}
