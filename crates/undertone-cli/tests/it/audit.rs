@@ -80,7 +80,9 @@ fn bad_audit_arguments_get_code_2() {
 #[test]
 fn methods_that_are_only_compared_with_are_not_audited() {
     let shell = Shell::new();
-    let path = shell.config("alone", &[("rounds = 800", "rounds = 12\nmethod = \"local\"")]);
+    let method = ("rounds = 800", "rounds = 12\nmethod = \"local\"");
+    let noise = ("calibrate = \"lifetime\"", "scale = 1.0");
+    let path = shell.config("alone", &[method, noise]);
     let (_, err) = shell.expect(2, &["audit", &path]);
     assert!(err.contains("algorithm1 and shielded"), "{err}");
 }
