@@ -5,6 +5,7 @@
 mod commands;
 mod config_source;
 mod failure;
+mod terminal;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

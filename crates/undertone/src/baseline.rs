@@ -12,7 +12,6 @@ use crate::release::Release;
 impl<M: Memory> Learner<M> {
     /// Gives the weight and number of neighbours heard.
     pub(crate) fn mix_what_was_sent_and_step(&mut self, heard: &[&Release]) -> (f64, usize) {
-        let round = self.round();
         let own = std::mem::replace(&mut self.theta, self.sent.clone());
         self.update.fill(0.0);
         let (weight_heard, heard_count) = self.add_pulls(heard);
@@ -21,14 +20,9 @@ impl<M: Memory> Learner<M> {
         }
         // A point outside Θ would have gradients beyond their bound.
         self.project();
-        let mechanism = self.accountant.mechanism();
-        let lambda = mechanism.step(round);
-        let at_own = mechanism.rule == Rule::Dsgd;
+        let at_own = self.accountant.mechanism().rule == Rule::Dsgd;
         let point = if at_own { own } else { self.theta.clone() };
-        self.memory.gradient(round, &point, &mut self.update);
-        for value in &mut self.update {
-            *value *= -lambda;
-        }
+        let lambda = self.begin_step_at(&point);
         self.apply_update(lambda);
         (weight_heard, heard_count)
     }

@@ -349,13 +349,10 @@ impl<M: Memory> Learner<M> {
 
     /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
     fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
-        let round = self.round();
-        // lambda: step (paper map, row 4)
-        let lambda = self.accountant.mechanism().step(round);
-        self.memory.gradient(round, &self.theta, &mut self.update);
-        for value in &mut self.update {
-            *value *= -lambda;
-        }
+        // θ lends itself to the memory; nothing is copied.
+        let theta = std::mem::take(&mut self.theta);
+        let lambda = self.begin_step_at(&theta);
+        self.theta = theta;
         let (weight_heard, heard_count) = self.add_pulls(heard);
         self.apply_update(lambda);
         (weight_heard, heard_count)
@@ -370,14 +367,20 @@ impl<M: Memory> Learner<M> {
 
     /// A step along the learner's own gradient. What neighbours say is not listened to.
     fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
+        self.step_and_mix(&[]);
+        (0.0, heard.len())
+    }
+
+    /// Makes the update −λ_t times the gradient at a point, and gives λ_t.
+    pub(crate) fn begin_step_at(&mut self, point: &[f64]) -> f64 {
         let round = self.round();
+        // lambda: step (paper map, row 4)
         let lambda = self.accountant.mechanism().step(round);
-        self.memory.gradient(round, &self.theta, &mut self.update);
+        self.memory.gradient(round, point, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
         }
-        self.apply_update(lambda);
-        (0.0, heard.len())
+        lambda
     }
 
     /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.

@@ -2,17 +2,17 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
+use crate::terminal::{folder_name, interruption, progress_bar};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use undertone_lab::compare::settings::{Method, Settings, settings};
 use undertone_lab::compare::statistics::{Estimate, central, entries};
 use undertone_lab::compare::store::Store;
@@ -55,14 +55,13 @@ struct Job<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for Ctrl-C")?;
+    let interrupted = interruption()?;
     let base = arguments.source.load(&Overrides::default())?;
     let (methods, epsilons) = (methods(&arguments.methods)?, budgets(&arguments.epsilons)?);
-    let folder =
-        arguments.out.clone().unwrap_or_else(|| Path::new("compare").join(safe(&base.config.name)));
+    let folder = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("compare").join(folder_name(&base.config.name)));
     let store = Store::open(&folder, &base.raw)?;
     let all = all_settings(&base, &methods, &epsilons)?;
     let jobs: Vec<Job<'_>> = all
@@ -97,10 +96,7 @@ fn work(
     interrupted: &AtomicBool,
     talk: bool,
 ) -> Result<Store, Failure> {
-    let target = if talk { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:24} run {pos}/{len}  {msg}  ETA {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let progress = ProgressBar::with_draw_target(Some(jobs.len() as u64), target).with_style(style);
+    let progress = progress_bar("run", jobs.len() as u64, talk);
     let store = Mutex::new(store);
     let result = jobs.par_iter().try_for_each(|job| -> Result<(), Failure> {
         if interrupted.load(Ordering::Relaxed) {
@@ -221,8 +217,4 @@ fn all_settings(
         }
     }
     Ok(all)
-}
-
-fn safe(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }

@@ -2,15 +2,13 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
-use anyhow::Context;
+use crate::terminal::{folder_name, interruption, progress_bar};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use undertone_lab::config_file::{Overrides, resolved};
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
@@ -44,10 +42,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for Ctrl-C")?;
+    let interrupted = interruption()?;
     let overrides = Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: None };
     let loaded = arguments.source.load(&overrides)?;
     let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&loaded.config.name));
@@ -66,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         records_refused: streams.refused,
         seconds: 0.0,
     };
-    let progress = progress_bar(plan.config.rounds, talk);
+    let progress = progress_bar("round", plan.config.rounds, talk);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
     let outcome = simulate(&plan, streams, entropy, ROWS_MAX, |row| {
@@ -98,10 +93,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 /// `runs/NAME-1`, or the first number that is free.
 fn free_folder(name: &str) -> PathBuf {
-    let safe: String = name
-        .chars()
-        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
-        .collect();
+    let safe = folder_name(name);
     (1..)
         .map(|number: u64| Path::new("runs").join(format!("{safe}-{number}")))
         .find(|path| !path.exists())
@@ -127,13 +119,6 @@ fn introduce(plan: &Plan, data: &str, seed: Option<u64>) -> io::Result<()> {
         writeln!(out, "UNPROVEN: {broken}")?;
     }
     Ok(())
-}
-
-fn progress_bar(rounds: u64, visible: bool) -> ProgressBar {
-    let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  ETA {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(rounds), target).with_style(style)
 }
 
 fn progress_message(row: &RoundRow) -> String {

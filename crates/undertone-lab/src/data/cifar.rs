@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{DataError, Dataset, FileFault, INTERCEPT, LoadOptions, Task, idx};
+use super::{DataError, Dataset, FileFault, LoadOptions, idx};
 
 /// Bytes of one colour of an image.
 const PLANE: usize = 1024;
@@ -44,25 +44,16 @@ pub fn load(
         return Err(DataError::file(source, FileFault::Empty));
     }
     let colours = ["red", "green", "blue"].iter();
-    let mut feature_names: Vec<String> = colours
+    let feature_names: Vec<String> = colours
         .flat_map(|colour| (1..=PLANE).map(move |pixel| format!("{colour}{pixel}")))
         .collect();
-    if options.intercept {
-        feature_names.push(INTERCEPT.to_string());
-    }
     let classes = CLASSES.map(str::to_string).to_vec();
-    Ok(Dataset {
-        name: super::name_of(source),
-        dimension: feature_names.len(),
-        classes: (options.task == Task::Classification).then_some(classes),
-        records,
-        feature_names,
-        one_hot: Vec::new(),
-    })
+    Ok(idx::image_dataset(source, options, records, feature_names, classes))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Task;
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Dataset, DataError> {

@@ -57,20 +57,30 @@ pub fn load(
             return Err(damaged("it goes on after the last image or label"));
         }
     }
-    let mut feature_names: Vec<String> =
-        (1..=pixels).map(|pixel| format!("pixel{pixel}")).collect();
+    let feature_names: Vec<String> = (1..=pixels).map(|pixel| format!("pixel{pixel}")).collect();
+    let classes = (0..=largest).map(|class| class.to_string()).collect();
+    Ok(image_dataset(source, options, records, feature_names, classes))
+}
+
+/// Images as a data set; the constant feature, where asked for, is already in the records.
+pub(super) fn image_dataset(
+    source: &Path,
+    options: &LoadOptions,
+    records: Vec<Record>,
+    mut feature_names: Vec<String>,
+    classes: Vec<String>,
+) -> Dataset {
     if options.intercept {
         feature_names.push(INTERCEPT.to_string());
     }
-    let classes = (0..=largest).map(|class| class.to_string()).collect();
-    Ok(Dataset {
+    Dataset {
         name: super::name_of(source),
         dimension: feature_names.len(),
         classes: (options.task == Task::Classification).then_some(classes),
         records,
         feature_names,
         one_hot: Vec::new(),
-    })
+    }
 }
 
 /// A record of byte-sized values, as numbers from 0 to 1.

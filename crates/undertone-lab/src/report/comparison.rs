@@ -3,7 +3,7 @@
 use super::axis::{Scale, Unit};
 use super::number::{escape, number, percent};
 use super::plot::{Across, Band, Chart, Look, Series};
-use super::{POLICY, STYLE, figure};
+use super::{figure, head};
 use crate::compare::settings::Method;
 use crate::compare::statistics::Estimate;
 
@@ -29,18 +29,14 @@ pub(crate) struct Comparison<'a> {
 pub(crate) fn comparison_page(comparison: &Comparison<'_>) -> String {
     let name = escape(comparison.name);
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{name} – Undertone comparison</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n<header>\n<p class=\"kicker\">Undertone comparison</p>\n<h1>{name}</h1>\n\
+        "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone comparison</p>\n<h1>{name}</h1>\n\
          <p class=\"lead\">{lead}</p>\n</header>\n\
          <section>\n<div class=\"charts\">\n{accuracy}{regret}</div>\n</section>\n\
          <section>\n<h2>All numbers</h2>\n{table}\
          <p class=\"note\">Runs with seeds: NOT PRIVATE, for research only. Test accuracy is that of the public \
          model, made of releases only; of the learners’ own parameters where nothing is released. Bytes: \
          eight a value, to each neighbour.</p>\n</section>\n</main>\n</body>\n</html>\n",
+        head = head(&format!("{name} – Undertone comparison")),
         lead = escape(&comparison.lead),
         accuracy = figure(&accuracy(comparison), true),
         regret = figure(&regret(comparison), true),

@@ -37,25 +37,32 @@ pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
         .enumerate()
         .map(|(place, chart)| figure(chart, place == 0))
         .collect();
+    let mark = if summary.private { "" } else { "NOT PRIVATE – " };
+    let head = head(&format!("{mark}{name} – Undertone run report"));
+    format!(
+        "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone run report</p>\n<h1>{name}</h1>\n\
+         <p class=\"lead\">{lead}</p>\n{banners}</header>\n\
+         <section class=\"cards\" aria-label=\"Results\">\n{cards}</section>\n\
+         <section>\n<h2>What this run promises</h2>\n{statement}</section>\n\
+         <section>\n<h2>How it went</h2>\n<div class=\"charts\">\n{charts}</div>\n</section>\n\
+         {tables}</main>\n</body>\n</html>\n",
+        lead = lead(summary),
+        banners = banners(summary),
+        cards = cards(summary, rows),
+        statement = statement(summary),
+        tables = tables::html(summary),
+    )
+}
+
+/// The beginning of a page that loads nothing; the title is HTML already.
+fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{mark}{name} – Undertone run report</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n<header>\n<p class=\"kicker\">Undertone run report</p>\n<h1>{name}</h1>\n\
-         <p class=\"lead\">{lead}</p>\n{banners}</header>\n\
-         <section class=\"cards\" aria-label=\"Results\">\n{cards}</section>\n\
-         <section>\n<h2>What this run promises</h2>\n{statement}</section>\n\
-         <section>\n<h2>How it went</h2>\n<div class=\"charts\">\n{charts}</div>\n</section>\n\
-         {tables}</main>\n</body>\n</html>\n",
-        mark = if summary.private { "" } else { "NOT PRIVATE – " },
-        lead = lead(summary),
-        banners = banners(summary),
-        cards = cards(summary, rows),
-        statement = statement(summary),
-        tables = tables::html(summary),
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n"
     )
 }
 

@@ -58,13 +58,13 @@ fn run<S: Subject>(plan: &Plan, effort: &Effort, make: impl Fn(&Trial) -> S + Sy
     audit_subject(&Facts::new(plan, ID, Vec::new(), 1), effort, &make).unwrap()
 }
 
-fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
+pub(crate) fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
     let bad = checks.iter().filter(|check| !check.verdict.passes());
     bad.map(|check| (check.layer, check.name)).collect()
 }
 
 #[track_caller]
-fn assert_caught(checks: &[Check], by: (Layer, &'static str)) {
+pub(crate) fn assert_caught(checks: &[Check], by: (Layer, &'static str)) {
     assert!(failed(checks).contains(&by), "{by:?} caught nothing; failed: {:?}", failed(checks));
 }
 

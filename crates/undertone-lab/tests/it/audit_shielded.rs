@@ -1,5 +1,6 @@
 //! The audit of a shielded learner, which perturbs gradients: it passes an honest one, and catches faults.
 
+use crate::audit::{assert_caught, failed};
 use crate::preset;
 use undertone::noise::NoiseKind;
 use undertone::{LearnerId, ModelSpec, PrivateParameters, RecordError, Release, ReleaseError};
@@ -41,16 +42,6 @@ fn honest(plan: &Plan, trial: &Trial) -> LearnerSubject<RunEntropy> {
 
 fn run<S: Subject>(plan: &Plan, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
     audit_subject(&Facts::new(plan, ID, Vec::new(), 1), &EFFORT, &make).unwrap()
-}
-
-fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
-    let bad = checks.iter().filter(|check| !check.verdict.passes());
-    bad.map(|check| (check.layer, check.name)).collect()
-}
-
-#[track_caller]
-fn assert_caught(checks: &[Check], by: (Layer, &'static str)) {
-    assert!(failed(checks).contains(&by), "{by:?} caught nothing; failed: {:?}", failed(checks));
 }
 
 /// The real learner with other claims, or with something else sent than what follows.

@@ -10,7 +10,7 @@ mod numbers;
 mod raw;
 mod sections;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use conditions::{Condition, all_conditions, conditions};
 pub(crate) use digits::short;

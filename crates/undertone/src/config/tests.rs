@@ -2,7 +2,8 @@
 
 use super::*;
 
-fn good() -> RawConfig {
+/// A config without faults, for other tests to change.
+pub(crate) fn good() -> RawConfig {
     RawConfig {
         method: None,
         name: Some("test".into()),

@@ -1,63 +1,23 @@
 //! Each broken condition is found, alone; the paper's own settings are told what they break.
 
 use super::*;
-use crate::config::{
-    OneOrEach, RawBounds, RawConfig, RawData, RawMemory, RawModel, RawNetwork, RawNoise,
-    RawParameters, RawPrivacy, RawSchedule,
-};
+use crate::config::tests::good;
+use crate::config::{OneOrEach, RawConfig, RawModel, RawSchedule};
 use proptest::prelude::*;
 
 /// A config that satisfies everything.
 fn sound() -> RawConfig {
-    RawConfig {
-        method: None,
-        name: Some("sound".into()),
-        rounds: Some(100),
-        unproven: None,
-        network: RawNetwork {
-            learners: Some(5),
-            topology: Some("ring".into()),
-            weight: Some(0.25),
-            ..RawNetwork::default()
-        },
-        data: RawData {
-            source: Some("mushrooms".into()),
-            partition: Some("iid".into()),
-            ..RawData::default()
-        },
-        bounds: RawBounds {
-            feature_norm: Some(1.0),
-            out_of_bounds: Some("scale".into()),
-            ..RawBounds::default()
-        },
-        model: RawModel {
-            loss: Some("logistic".into()),
-            features: Some(112),
-            ridge: Some(0.1),
-            ..RawModel::default()
-        },
-        parameters: RawParameters {
-            set: Some("ball".into()),
-            radius: Some(1.0),
-            ..RawParameters::default()
-        },
-        memory: RawMemory::default(),
-        schedule: RawSchedule {
-            step: Some(0.01),
-            step_exponent: Some(0.9),
-            coupling: Some(0.3),
-            coupling_exponent: Some(0.7),
-            ..RawSchedule::default()
-        },
-        noise: RawNoise {
-            kind: Some("laplace".into()),
-            scale: Some(OneOrEach::One(1.0)),
-            exponent: Some(OneOrEach::One(0.1)),
-            calibrate: None,
-            ..RawNoise::default()
-        },
-        privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
-    }
+    let mut raw = good();
+    raw.name = Some("sound".into());
+    raw.data.partition = Some("iid".into());
+    raw.bounds.out_of_bounds = Some("scale".into());
+    raw.model.ridge = Some(0.1);
+    raw.parameters.radius = Some(1.0);
+    raw.schedule.step = Some(0.01);
+    raw.schedule.step_exponent = Some(0.9);
+    raw.schedule.coupling = Some(0.3);
+    raw.noise.exponent = Some(OneOrEach::One(0.1));
+    raw
 }
 
 /// The paper's three experiments: a ring of five with weight 0.3, ς_i from `first` by `by`.

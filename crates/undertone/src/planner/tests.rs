@@ -2,65 +2,25 @@
 
 use super::estimate::{blocks, estimated_cost};
 use super::*;
-use crate::config::{
-    Config, OneOrEach, Partition, RawBounds, RawConfig, RawData, RawModel, RawNetwork, RawNoise,
-    RawParameters, RawPrivacy, RawSchedule,
-};
+use crate::config::tests::good;
+use crate::config::{Config, OneOrEach, Partition, RawConfig};
 use crate::privacy::{Cap, NoCertificate, Rule, epsilon_from_zcdp, lifetime, planned_cost};
 use proptest::prelude::*;
 
 fn raw() -> RawConfig {
-    RawConfig {
-        rounds: Some(400),
-        network: RawNetwork {
-            learners: Some(5),
-            topology: Some("ring".into()),
-            weight: Some(0.25),
-            ..RawNetwork::default()
-        },
-        data: RawData {
-            source: Some("mushrooms".into()),
-            partition: Some("by-class".into()),
-            warmup: Some(100),
-            ..RawData::default()
-        },
-        bounds: RawBounds {
-            feature_norm: Some(1.0),
-            out_of_bounds: Some("refuse".into()),
-            ..RawBounds::default()
-        },
-        model: RawModel {
-            loss: Some("logistic".into()),
-            features: Some(112),
-            ridge: Some(0.001),
-            ..RawModel::default()
-        },
-        parameters: RawParameters {
-            set: Some("ball".into()),
-            radius: Some(20.0),
-            ..RawParameters::default()
-        },
-        schedule: RawSchedule {
-            step: Some(0.1),
-            step_exponent: Some(0.8),
-            coupling: Some(0.1),
-            coupling_exponent: Some(0.7),
-            ..RawSchedule::default()
-        },
-        noise: RawNoise {
-            kind: Some("laplace".into()),
-            exponent: Some(OneOrEach::One(0.1)),
-            calibrate: Some("lifetime".into()),
-            scale: None,
-            ..RawNoise::default()
-        },
-        privacy: RawPrivacy {
-            epsilon: Some(OneOrEach::One(8.0)),
-            delta: Some(1e-6),
-            ..RawPrivacy::default()
-        },
-        ..RawConfig::default()
-    }
+    let mut raw = good();
+    raw.name = None;
+    raw.rounds = Some(400);
+    raw.data.warmup = Some(100);
+    raw.model.ridge = Some(0.001);
+    raw.parameters.radius = Some(20.0);
+    raw.schedule.step = Some(0.1);
+    raw.schedule.coupling = Some(0.1);
+    raw.noise.exponent = Some(OneOrEach::One(0.1));
+    raw.noise.scale = None;
+    raw.noise.calibrate = Some("lifetime".into());
+    raw.privacy.epsilon = Some(OneOrEach::One(8.0));
+    raw
 }
 
 fn config(change: impl FnOnce(&mut RawConfig)) -> Config {

@@ -1,0 +1,29 @@
+//! What commands that run for long share: progress, Ctrl-C, and names of folders.
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that Ctrl-C sets.
+pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
+    Ok(interrupted)
+}
+
+/// A bar on stderr that counts `unit`s, or an invisible one.
+pub(crate) fn progress_bar(unit: &str, count: u64, visible: bool) -> ProgressBar {
+    let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let template = format!("{{bar:24}} {unit} {{pos}}/{{len}}  {{msg}}  ETA {{eta}}");
+    let style =
+        ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(count), target).with_style(style)
+}
+
+/// A config's name as part of a path.
+pub(crate) fn folder_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}
