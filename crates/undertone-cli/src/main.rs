@@ -30,6 +30,7 @@ enum Command {
     Plan(commands::plan::Arguments),
     Audit(commands::audit::Arguments),
     Compare(commands::compare::Arguments),
+    Reproduce(commands::reproduce::Arguments),
     New(commands::new::Arguments),
     Verify(commands::verify::Arguments),
 }
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Plan(arguments) => commands::plan::run(&arguments),
         Command::Audit(arguments) => commands::audit::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };

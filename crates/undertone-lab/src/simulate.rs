@@ -120,8 +120,32 @@ struct Member {
     ran_dry: bool,
 }
 
-/// Measured rounds are thinned to about this many, unless the caller asks for fewer.
-pub const ROWS_MAX: u64 = 2000;
+/// Which rounds are measured. The last one always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measuring {
+    /// About this many rounds, evenly spaced.
+    Evenly(u64),
+    /// Every round at first, and then about this many for each doubling: for axes by powers of ten.
+    Geometrically(u64),
+}
+
+impl Measuring {
+    fn at(self, t: u64, rounds: u64) -> bool {
+        let stride = match self {
+            Measuring::Evenly(rows) => rounds.div_ceil(rows.max(1)),
+            Measuring::Geometrically(rows) => t.div_ceil(rows.max(1)),
+        };
+        t.is_multiple_of(stride.max(1)) || t + 1 == rounds
+    }
+
+    fn seldom(self) -> Measuring {
+        match self {
+            Measuring::Evenly(rows) => Measuring::Evenly(rows.min(ROWS_OF_LARGE_MAX)),
+            Measuring::Geometrically(_) => Measuring::Evenly(ROWS_OF_LARGE_MAX),
+        }
+    }
+}
+
 /// Receipts beyond this number would take more than some 300 MB; then none are kept.
 const RECEIPTS_MAX: u64 = 2_000_000;
 /// In larger networks only this many learners, evenly spaced, are measured.
@@ -138,14 +162,13 @@ pub fn simulate(
     plan: &Plan,
     streams: Streams,
     entropy: RunEntropy,
-    rows_max: u64,
+    measuring: Measuring,
     mut after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
     let config = &plan.config;
     // Every record of every learner counts in θ*, so a large network is measured less often.
     let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
-    let rows_max = if large { rows_max.min(ROWS_OF_LARGE_MAX) } else { rows_max };
-    let stride = config.rounds.div_ceil(rows_max);
+    let measuring = if large { measuring.seldom() } else { measuring };
     let measured = measured_learners(config.graph.learners());
     // Learners may clip gradients; they are measured by the loss itself.
     let model = Arc::new(plan.model.unclipped());
@@ -187,7 +210,7 @@ pub fn simulate(
         for release in &releases {
             public.include(release);
         }
-        let stop = if t % stride == 0 || t + 1 == config.rounds {
+        let stop = if measuring.at(t, config.rounds) {
             let thetas: Vec<&[f64]> = measured
                 .iter()
                 .map(|&place| members[place].learner.private_parameters().for_owner())

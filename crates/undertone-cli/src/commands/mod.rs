@@ -7,5 +7,6 @@ pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod new;
 pub(crate) mod plan;
+pub(crate) mod reproduce;
 pub(crate) mod simulate;
 pub(crate) mod verify;

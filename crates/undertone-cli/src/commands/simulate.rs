@@ -13,8 +13,11 @@ use std::time::Instant;
 use undertone_lab::config_file::{Overrides, resolved};
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_lab::{
-    Ending, Plan, ROWS_MAX, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+    Ending, Measuring, Plan, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
 };
+
+/// So many rounds are measured, evenly spaced.
+const ROWS_MAX: u64 = 2000;
 
 /// Run all learners of a config in this process and write a report
 #[derive(Args)]
@@ -64,7 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let progress = progress_bar("round", plan.config.rounds, talk);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
-    let outcome = simulate(&plan, streams, entropy, ROWS_MAX, |row| {
+    let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
         progress.set_position(row.round + 1);
         progress.set_message(progress_message(row));
         if interrupted.load(Ordering::Relaxed) {

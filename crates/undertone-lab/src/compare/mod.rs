@@ -11,7 +11,7 @@ pub mod store;
 
 use crate::entropy::RunEntropy;
 use crate::plan::{Plan, PlanError};
-use crate::simulate::{SimulateError, simulate};
+use crate::simulate::{Measuring, SimulateError, simulate};
 use crate::stream::{self, StreamError};
 use serde::{Deserialize, Serialize};
 use settings::{Method, Settings};
@@ -70,7 +70,7 @@ pub enum RunError {
 }
 
 /// So many rounds of a run are measured.
-const ROWS: u64 = 40;
+const ROWS: Measuring = Measuring::Evenly(40);
 
 /// Runs one method at one budget with one seed.
 ///

@@ -8,11 +8,13 @@ mod charts;
 mod comparison;
 mod number;
 mod plot;
+mod reproduction;
 mod tables;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use comparison::{Comparison, comparison_page};
+pub use reproduction::{fig1_page, table1_page};
 
 use crate::simulate::RoundRow;
 use crate::summary::Summary;

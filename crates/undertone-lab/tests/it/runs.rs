@@ -8,7 +8,7 @@ use undertone::config::OneOrEach;
 use undertone_lab::config_file::{LoadedConfig, Overrides, load_file, load_preset, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::{
-    Ending, Outcome, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+    Ending, Measuring, Outcome, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
 };
 
 #[test]
@@ -65,7 +65,7 @@ fn a_run_without_a_seed_is_never_the_same_twice() {
         let plan = Plan::new(loaded.config.clone()).unwrap();
         let streams = stream::load(&plan.config, Path::new("."), 0).unwrap();
         let go = |_: &_| ControlFlow::Continue(());
-        simulate(&plan, streams, RunEntropy::new(None), 1, go).unwrap().public
+        simulate(&plan, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
     };
     assert_ne!(once(), once());
 }
@@ -115,10 +115,11 @@ fn an_interrupted_run_keeps_what_it_has() {
     let loaded = preset("mushrooms", |_| ());
     let plan = Plan::new(loaded.config).unwrap();
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
-    let outcome = simulate(&plan, streams, RunEntropy::new(Some(1)), 2000, |row| {
-        if row.round == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .unwrap();
+    let outcome =
+        simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
+            if row.round == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
     assert_eq!(
         (outcome.ending, outcome.rounds_run, outcome.rows.len()),
         (Ending::Interrupted, 10, 10)
@@ -183,7 +184,8 @@ fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
     let plan = Plan::new(loaded.config.clone()).unwrap();
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
     let go = |_: &_| ControlFlow::Continue(());
-    let outcome = simulate(&plan, streams, RunEntropy::new(seed), 10, go).unwrap();
+    let outcome =
+        simulate(&plan, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(seed));
     run_folder::write(folder, &resolved(loaded, &plan.scales()), &outcome, &summary).unwrap();
     summary
@@ -230,7 +232,8 @@ fn only_the_public_model_is_written_as_a_model() {
     let plan = Plan::new(loaded.config.clone()).unwrap();
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
     let go = |_: &_| ControlFlow::Continue(());
-    let outcome = simulate(&plan, streams, RunEntropy::new(Some(1)), 10, go).unwrap();
+    let outcome =
+        simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
     let folder = scratch.path().join("run");
     run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary).unwrap();

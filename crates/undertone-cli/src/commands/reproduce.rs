@@ -1,0 +1,246 @@
+//! `undertone reproduce`: the paper's experiments beside its own numbers.
+
+use crate::failure::Failure;
+use crate::terminal::{interruption, progress_bar};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use undertone_lab::report::{fig1_page, table1_page};
+use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
+use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
+use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet};
+
+/// Run an experiment of the paper again, beside the numbers it prints
+///
+/// All runs have seeds: NOT PRIVATE, for research.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Figure 1: Algorithm 1, DSGD, DOLA and PDOP on mushrooms
+    Fig1 {
+        #[command(flatten)]
+        common: Common,
+        /// Run this many rounds instead of the paper's
+        #[arg(long, value_name = "N", default_value_t = fig1::ROUNDS, value_parser = clap::value_parser!(u64).range(10..=100_000))]
+        rounds: u64,
+    },
+    /// Table I: budget and iterations as noise is multiplied by 1 to 6
+    Table1 {
+        #[command(flatten)]
+        common: Common,
+        /// Records of a learner in each round, which the paper does not give
+        #[arg(long, value_name = "N", default_value_t = CLOSEST.batch)]
+        batch: u64,
+        /// The ridge, which the paper does not give
+        #[arg(long, value_name = "R", default_value_t = CLOSEST.ridge)]
+        ridge: f64,
+        /// Every coordinate starts evenly between -S and S; the paper does not give S
+        #[arg(long, value_name = "S", default_value_t = CLOSEST.start_spread)]
+        start_spread: f64,
+        /// Look for the batch, ridge and start that come closest to the paper, instead
+        #[arg(long, conflicts_with_all = ["batch", "ridge", "start_spread", "out"])]
+        search: bool,
+    },
+}
+
+#[derive(Args)]
+struct Common {
+    /// How many seeds: 1 to N
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Folder for results and report [default: reproduce/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print the results as JSON to stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.experiment {
+        Experiment::Fig1 { common, rounds } => run_fig1(common, *rounds)?,
+        Experiment::Table1 { common, search: true, .. } => run_search(common)?,
+        Experiment::Table1 { common, batch, ridge, start_spread, .. } => {
+            let unknowns = Unknowns { batch: *batch, ridge: *ridge, start_spread: *start_spread };
+            run_table1(common, unknowns)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs an experiment under a progress bar and Ctrl-C.
+fn watched<T>(
+    progress: &ProgressBar,
+    experiment: impl FnOnce(&Watch<'_>) -> Result<T, ReproduceError>,
+) -> Result<T, Failure> {
+    let interrupted = interruption()?;
+    let done = || progress.inc(1);
+    let stop = || interrupted.load(Ordering::Relaxed);
+    let result = experiment(&Watch { done: &done, interrupted: &stop });
+    progress.finish_and_clear();
+    Ok(result?)
+}
+
+impl Common {
+    fn talks(&self) -> bool {
+        !self.quiet && !self.json
+    }
+
+    fn progress(&self, runs: u64) -> ProgressBar {
+        progress_bar("run", runs, self.talks())
+    }
+
+    /// Writes JSON, CSV and page, and prints either the JSON or what `print` says.
+    fn finish(
+        &self,
+        name: &str,
+        results: &impl Serialize,
+        csv: &[u8],
+        page: &str,
+        print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let json = serde_json::to_string_pretty(&Results { schema_version: 1, name, results })?;
+        for (file, bytes) in [
+            ("results.json", json.as_bytes()),
+            ("results.csv", csv),
+            ("report.html", page.as_bytes()),
+        ] {
+            let path = folder.join(file);
+            fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            writeln!(out, "{json}")?;
+        } else if self.talks() {
+            print(&mut out)?;
+            writeln!(out, "\nReport: {}", folder.join("report.html").display())?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Results<'a, T> {
+    schema_version: u32,
+    name: &'a str,
+    #[serde(flatten)]
+    results: &'a T,
+}
+
+fn run_table1(common: &Common, unknowns: Unknowns) -> Result<(), Failure> {
+    let progress = common.progress(common.seeds * PRINTED.len() as u64);
+    let found = watched(&progress, |watch| table(&PRINTED, unknowns, common.seeds, watch))?;
+    let csv = spreadsheet::table1(&found)?;
+    common.finish("table1", &found, &csv, &table1_page(&found), |out| print_table1(out, &found))
+}
+
+fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
+    writeln!(out, "        paper's    unit    certified up to T   certified    paper's   ours:")?;
+    writeln!(
+        out,
+        "noise    budget formula       pure  (ε, 1e-5)    for ever iterations T   median (quartiles)"
+    )?;
+    let count = |value: f64| {
+        if value.is_finite() { format!("{value:.0}") } else { format!(">{ROUNDS_MAX}") }
+    };
+    for row in &found.rows {
+        let for_ever = row
+            .certified_for_ever
+            .map_or("none".into(), |certified| format!("{:.1}", certified.approximate));
+        let ours = row.iterations.map_or("-".into(), |of| {
+            format!("{} ({} – {})", count(of.median), count(of.low), count(of.high))
+        });
+        writeln!(
+            out,
+            "×{:<6} {:>8.2} {:>7.2} {:>10.0} {:>10.1} {for_ever:>11} {:>12}   {ours}",
+            row.printed.multiple,
+            row.printed.budget,
+            row.unit_formula,
+            row.certified.pure,
+            row.certified.approximate,
+            row.printed.iterations,
+        )?;
+    }
+    let Unknowns { batch, ridge, start_spread } = found.unknowns;
+    writeln!(
+        out,
+        "\nBatch {batch}, ridge {ridge}, start within ±{start_spread}: not given by the paper. Certified \
+         budgets are for one use of a record."
+    )
+}
+
+fn run_search(common: &Common) -> Result<(), Failure> {
+    let runs = (grid().len() * rows().len()) as u64 * common.seeds;
+    let found = watched(&common.progress(runs), |watch| search(common.seeds, watch))?;
+    let mut out = io::stdout().lock();
+    if common.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+    } else if common.talks() {
+        writeln!(out, "distance  batch  ridge  start  our median iterations")?;
+        for Candidate { unknowns, distance, medians } in &found {
+            let medians: Vec<String> =
+                medians.iter().map(|median| format!("{median:.0}")).collect();
+            writeln!(
+                out,
+                "{distance:>8.3} {:>6} {:>6} {:>6}  {}",
+                unknowns.batch,
+                unknowns.ridge,
+                unknowns.start_spread,
+                medians.join(" ")
+            )?;
+        }
+        let theirs: Vec<String> = rows().iter().map(|row| row.iterations.to_string()).collect();
+        writeln!(out, "                     paper  {}", theirs.join(" "))?;
+    }
+    Ok(())
+}
+
+fn run_fig1(common: &Common, rounds: u64) -> Result<(), Failure> {
+    let progress = common.progress(fig1::METHODS.len() as u64 * common.seeds + 30);
+    let found = watched(&progress, |watch| fig1::figure(common.seeds, rounds, watch))?;
+    let csv = spreadsheet::fig1(&found)?;
+    common.finish("fig1", &found, &csv, &fig1_page(&found), |out| print_fig1(out, &found))
+}
+
+fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
+    writeln!(
+        out,
+        "              step   tracking error   excess loss   budget, summed   one record"
+    )?;
+    for curve in &found.curves {
+        let Some(last) = curve.points.last() else { continue };
+        let step = curve.tuned.map_or("paper's".into(), |tuned| tuned.step.to_string());
+        writeln!(
+            out,
+            "{:<10} {step:>9} {:>14.4e} {:>13.4e} {:>16.4e} {:>12.4e}",
+            curve.method,
+            last.tracking_error.median,
+            last.instantaneous_regret.median,
+            last.budget_summed,
+            last.budget_event
+        )?;
+    }
+    let measured = found.slope_measured.map_or("too short".into(), |slope| format!("{slope:.3}"));
+    writeln!(
+        out,
+        "\nThe tracking error of algorithm1 falls as (t+1)^-β: β = {:.2} by the theorem, {measured} measured.",
+        found.slope_of_theorem
+    )
+}

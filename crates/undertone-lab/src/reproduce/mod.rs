@@ -1,0 +1,91 @@
+//! The paper's experiments, run again beside its own numbers.
+//!
+//! [`table1`] counts how long learning takes as noise grows, [`unknowns`] looks for what the paper does
+//! not say, [`fig1`] draws Algorithm 1 against three other methods, whose steps [`tuning`] chooses.
+
+pub mod fig1;
+pub mod quartiles;
+pub mod spreadsheet;
+pub mod table1;
+pub mod tuning;
+pub mod unknowns;
+
+use crate::config_file::{ConfigError, LoadedConfig};
+use crate::entropy::RunEntropy;
+use crate::plan::{Plan, PlanError};
+use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
+use crate::stream::{self, StreamError};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+use thiserror::Error;
+
+/// Why an experiment could not be run.
+#[derive(Debug, Error)]
+pub enum ReproduceError {
+    /// The settings have faults.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The settings cannot be run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The data cannot be used.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How an experiment is watched: both are called from many threads.
+pub struct Watch<'a> {
+    /// Called when a run is done.
+    pub done: &'a (dyn Fn() + Sync),
+    /// Asked in every measured round.
+    pub interrupted: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// The preset that both experiments start from.
+const PRESET: &str = "paper-mushrooms";
+
+/// Runs a config with one seed, until `stop` says so.
+fn run(
+    loaded: &LoadedConfig,
+    seed: u64,
+    measuring: Measuring,
+    watch: &Watch<'_>,
+    mut stop: impl FnMut(&RoundRow) -> bool,
+) -> Result<Outcome, ReproduceError> {
+    if (watch.interrupted)() {
+        return Err(ReproduceError::Interrupted);
+    }
+    let plan = Plan::new(loaded.config.clone())?;
+    let streams = stream::load(&plan.config, &loaded.folder, seed)?;
+    let mut interrupted = false;
+    let outcome = simulate(&plan, streams, RunEntropy::new(Some(seed)), measuring, |row| {
+        interrupted = (watch.interrupted)();
+        if interrupted || stop(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if interrupted {
+        return Err(ReproduceError::Interrupted);
+    }
+    (watch.done)();
+    Ok(outcome)
+}
+
+/// Runs every config with seeds 1 to `seeds` on all cores; the results of each config together.
+fn run_all<T: Send>(
+    configs: &[LoadedConfig],
+    seeds: u64,
+    one: impl Fn(&LoadedConfig, u64) -> Result<T, ReproduceError> + Sync,
+) -> Result<Vec<Vec<T>>, ReproduceError> {
+    let jobs: Vec<(&LoadedConfig, u64)> =
+        configs.iter().flat_map(|config| (1..=seeds).map(move |seed| (config, seed))).collect();
+    let results: Result<Vec<T>, ReproduceError> =
+        jobs.into_par_iter().map(|(config, seed)| one(config, seed)).collect();
+    let mut results = results?.into_iter();
+    let of_one = |_| results.by_ref().take(seeds as usize).collect();
+    Ok(configs.iter().map(of_one).collect())
+}

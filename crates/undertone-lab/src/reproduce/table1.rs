@@ -1,0 +1,207 @@
+//! Table I: how the budget falls and learning slows as noise is multiplied.
+
+use super::quartiles::Quartiles;
+use super::{PRESET, ReproduceError, Watch, run, run_all};
+use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::plan::Plan;
+use crate::simulate::Measuring;
+use serde::Serialize;
+use undertone::config::OneOrEach;
+use undertone::privacy::{Cost, Mechanism, epsilon_from_zcdp, lifetimes, planned_cost};
+
+/// One column of the paper's table.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Printed {
+    /// k: the noise is Lap(0.1 k (t+1)^ς).
+    pub multiple: f64,
+    /// The cumulative budget that is printed.
+    pub budget: f64,
+    /// The number of iterations that is printed.
+    pub iterations: u64,
+}
+
+const fn printed(multiple: f64, budget: f64, iterations: u64) -> Printed {
+    Printed { multiple, budget, iterations }
+}
+
+/// Table I of the paper.
+pub const PRINTED: [Printed; 11] = [
+    printed(1.0, 23.34, 8),
+    printed(1.5, 16.59, 11),
+    printed(2.0, 12.65, 12),
+    printed(2.5, 11.97, 34),
+    printed(3.0, 11.54, 127),
+    printed(3.5, 10.50, 269),
+    printed(4.0, 9.64, 575),
+    printed(4.5, 8.79, 934),
+    printed(5.0, 7.98, 1119),
+    printed(5.5, 7.47, 2292),
+    printed(6.0, 7.03, 4999),
+];
+
+/// Noise at multiple 1: the paper's budgets are ten times a sum of unit terms.
+const BASE_NOISE: f64 = 0.1;
+/// δ of the certified budgets.
+pub const DELTA: f64 = 1e-5;
+/// Close enough: the first round with ‖θ̄_t − θ*_t‖ at most this is counted.
+const CLOSE: f64 = 1.0;
+/// A run that is not close by then is given up.
+pub const ROUNDS_MAX: u64 = 10_000;
+/// Every round is looked at up to here, then fewer: counts are right to one in so many.
+const RESOLUTION: u64 = 100;
+
+/// What the paper does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unknowns {
+    /// N_i: records of a learner in each round.
+    pub batch: u64,
+    /// r_i: the ridge.
+    pub ridge: f64,
+    /// θ_0: every coordinate is drawn evenly from [−spread, spread].
+    pub start_spread: f64,
+}
+
+/// The settings that came closest in [`search`](super::unknowns::search).
+pub const CLOSEST: Unknowns = Unknowns { batch: 1, ridge: 0.25, start_spread: 1.0 };
+
+/// Pure ε, and ε at [`DELTA`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Certified {
+    /// With δ = 0.
+    pub pure: f64,
+    /// With δ = [`DELTA`].
+    pub approximate: f64,
+}
+
+/// One noise level, theirs and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What the paper prints.
+    pub printed: Printed,
+    /// Σ_{t=0}^{T} 10 / (k (t+1)^1.24) at the paper's T: what its budget row is.
+    pub unit_formula: f64,
+    /// Certified for the rounds that the paper ran, per use of a record, for the learner who pays most.
+    pub certified: Certified,
+    /// The same for ever; absent where there is no certificate.
+    pub certified_for_ever: Option<Certified>,
+    /// Our iterations over seeds; infinite beyond [`ROUNDS_MAX`], which JSON writes as null.
+    pub iterations: Option<Quartiles>,
+    /// How many runs were given up.
+    pub never: usize,
+}
+
+/// Table I, theirs and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// The settings of our runs.
+    pub unknowns: Unknowns,
+    /// How many runs for each row.
+    pub seeds: u64,
+    /// One for each noise level.
+    pub rows: Vec<Row>,
+}
+
+/// The paper's budget row: the rate of Theorem 5 with every constant set to 1.
+#[must_use]
+pub fn unit_formula(multiple: f64, iterations: u64) -> f64 {
+    let term = |t: u64| 1.0 / (BASE_NOISE * multiple * ((t + 1) as f64).powf(1.24));
+    (0..=iterations).map(term).sum()
+}
+
+/// The experiment at one noise level.
+///
+/// # Errors
+/// When a setting is out of range.
+pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedConfig, ReproduceError> {
+    Ok(load_preset_with(PRESET, |raw| {
+        raw.rounds = Some(ROUNDS_MAX);
+        raw.data.test_fraction = Some(0.0);
+        raw.data.batch = Some(unknowns.batch);
+        raw.model.ridge = Some(unknowns.ridge);
+        raw.parameters.start_spread = Some(unknowns.start_spread);
+        raw.noise.scale = Some(OneOrEach::One(BASE_NOISE * multiple));
+        raw.privacy.delta = Some(DELTA);
+    })?)
+}
+
+/// Runs some rows of the table with seeds 1 to `seeds`.
+///
+/// # Errors
+/// When a setting is out of range, or when interrupted.
+pub fn table(
+    printed: &[Printed],
+    unknowns: Unknowns,
+    seeds: u64,
+    watch: &Watch<'_>,
+) -> Result<Table, ReproduceError> {
+    let configs: Result<Vec<LoadedConfig>, ReproduceError> =
+        printed.iter().map(|printed| config(printed.multiple, unknowns)).collect();
+    let configs = configs?;
+    let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
+    let mut rows = Vec::new();
+    for ((printed, loaded), passages) in printed.iter().zip(&configs).zip(&passages) {
+        rows.push(row(*printed, &Plan::new(loaded.config.clone())?, passages));
+    }
+    Ok(Table { unknowns, seeds, rows })
+}
+
+/// The first measured round in which the mean over learners is close; infinite if there is none.
+fn first_passage(
+    loaded: &LoadedConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<f64, ReproduceError> {
+    let close = |row: &crate::RoundRow| row.metrics.tracking_distance_of_mean <= CLOSE;
+    let outcome = run(loaded, seed, Measuring::Geometrically(RESOLUTION), watch, close)?;
+    let found = outcome.rows.last().filter(|row| close(row));
+    Ok(found.map_or(f64::INFINITY, |row| row.round as f64))
+}
+
+fn row(printed: Printed, plan: &Plan, passages: &[f64]) -> Row {
+    let costs = |mechanism: &Mechanism| planned_cost(mechanism, printed.iterations);
+    // The plan has no certificate because records repeat: these are for each use of a record.
+    let for_ever: Option<Vec<Cost>> =
+        lifetimes(&plan.mechanisms).into_iter().map(|bound| Some(bound.ok()?.total)).collect();
+    Row {
+        printed,
+        unit_formula: unit_formula(printed.multiple, printed.iterations),
+        certified: largest(&plan.mechanisms.iter().map(costs).collect::<Vec<_>>()),
+        certified_for_ever: for_ever.map(|costs| largest(&costs)),
+        iterations: Quartiles::of(passages),
+        never: passages.iter().filter(|passage| passage.is_infinite()).count(),
+    }
+}
+
+fn largest(costs: &[Cost]) -> Certified {
+    let most = |value: fn(&Cost) -> f64| costs.iter().map(value).fold(0.0, f64::max);
+    let approximate = epsilon_from_zcdp(most(|cost| cost.zcdp), DELTA);
+    Certified { pure: most(|cost| cost.pure), approximate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_formula_is_the_papers_budget_row() {
+        for Printed { multiple, budget, iterations } in PRINTED {
+            let found = unit_formula(multiple, iterations);
+            assert!((found - budget).abs() < 0.05, "{multiple}: {found} is not {budget}");
+        }
+    }
+
+    /// The control: with the paper's own constants the row would be another one.
+    #[test]
+    fn other_constants_do_not_give_the_papers_budget_row() {
+        let far = |change: fn(f64) -> f64| {
+            let wrong = |row: &&Printed| {
+                let found = change(unit_formula(row.multiple, row.iterations));
+                (found - row.budget).abs() >= 0.05
+            };
+            PRINTED.iter().filter(wrong).count()
+        };
+        assert_eq!(far(|sum| sum), 0);
+        assert_eq!(far(|sum| sum * 112f64.sqrt()), PRINTED.len());
+        assert!(far(|sum| 1.01 * sum) > 0);
+    }
+}

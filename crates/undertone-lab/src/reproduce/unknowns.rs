@@ -1,0 +1,74 @@
+//! Which settings come closest to the iterations that the paper prints.
+
+use super::table1::{PRINTED, Printed, ROUNDS_MAX, Row, Unknowns, table};
+use super::{ReproduceError, Watch};
+use serde::Serialize;
+
+/// One setting and how far it is from the paper.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    /// What was tried.
+    pub unknowns: Unknowns,
+    /// The mean over rows of |ln(ours / theirs)|, ours being the median over seeds.
+    pub distance: f64,
+    /// Our medians, row by row; null where more than half of the runs were given up.
+    pub medians: Vec<f64>,
+}
+
+/// Every second row of the table: noise ×1, ×2 … ×6.
+#[must_use]
+pub fn rows() -> Vec<Printed> {
+    PRINTED.into_iter().step_by(2).collect()
+}
+
+/// All settings that are tried.
+#[must_use]
+pub fn grid() -> Vec<Unknowns> {
+    let mut all = Vec::new();
+    for batch in [1, 5] {
+        for ridge in [0.1, 0.15, 0.2, 0.25, 0.3, 0.4] {
+            for start_spread in [0.0, 1.0] {
+                all.push(Unknowns { batch, ridge, start_spread });
+            }
+        }
+    }
+    all
+}
+
+/// Tries every setting with seeds 1 to `seeds`, the closest first.
+///
+/// # Errors
+/// When interrupted.
+pub fn search(seeds: u64, watch: &Watch<'_>) -> Result<Vec<Candidate>, ReproduceError> {
+    let mut found = Vec::new();
+    for unknowns in grid() {
+        let table = table(&rows(), unknowns, seeds, watch)?;
+        let median = |row: &Row| row.iterations.map_or(f64::INFINITY, |of| of.median);
+        let medians: Vec<f64> = table.rows.iter().map(median).collect();
+        found.push(Candidate { unknowns, distance: distance(&medians), medians });
+    }
+    found.sort_by(|left, right| left.distance.total_cmp(&right.distance));
+    Ok(found)
+}
+
+/// Runs that were given up count as if they had been close just then: they are at least as far.
+fn distance(medians: &[f64]) -> f64 {
+    let one = |(ours, row): (&f64, Printed)| {
+        let ours = ours.clamp(1.0, ROUNDS_MAX as f64);
+        (ours / row.iterations as f64).ln().abs()
+    };
+    medians.iter().zip(rows()).map(one).sum::<f64>() / medians.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_own_numbers_are_at_distance_zero() {
+        let own: Vec<f64> = rows().iter().map(|row| row.iterations as f64).collect();
+        assert_eq!(distance(&own).to_bits(), 0f64.to_bits());
+        let double: Vec<f64> = own.iter().map(|value| 2.0 * value).collect();
+        assert!(distance(&double) > 0.5);
+    }
+}
