@@ -18,6 +18,7 @@ use undertone_lab::compare::statistics::{Estimate, central, entries};
 use undertone_lab::compare::store::Store;
 use undertone_lab::compare::{page, run as measure};
 use undertone_lab::config_file::{LoadedConfig, Overrides};
+use undertone_lab::summary::NOT_PRIVATE;
 
 /// Compare methods on the same data, graph and certified budget
 ///
@@ -62,13 +63,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .out
         .clone()
         .unwrap_or_else(|| Path::new("compare").join(folder_name(&base.config.name)));
-    let store = Store::open(&folder, &base.raw)?;
+    let mut store = Store::open(&folder, &base)?;
     let all = all_settings(&base, &methods, &epsilons)?;
-    let jobs: Vec<Job<'_>> = all
-        .iter()
-        .flat_map(|settings| (1..=arguments.seeds).map(move |seed| Job { settings, seed }))
-        .filter(|job| !store.has(job.settings.method, job.settings.epsilon, job.seed))
-        .collect();
+    store.keep_only(&all)?;
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for settings in &all {
+        for seed in 1..=arguments.seeds {
+            if !store.has(settings, seed)? {
+                jobs.push(Job { settings, seed });
+            }
+        }
+    }
     let talk = !arguments.quiet && !arguments.json;
     if talk {
         let done = all.len() as u64 * arguments.seeds - jobs.len() as u64;
@@ -139,6 +144,7 @@ fn finish(
     let entries = entries(&store.runs);
     let value = json!({
         "schema_version": 1,
+        "warning": NOT_PRIVATE,
         "name": config.name,
         "delta": config.delta,
         "central_accuracy": central(&store.runs),
@@ -174,7 +180,11 @@ fn finish(
 
 fn shown(estimate: Option<Estimate>) -> String {
     estimate.map_or("-".into(), |Estimate { mean, low, high }| {
-        format!("{mean:.4} ± {:.4}", 0.5 * (high - low))
+        if high > low {
+            format!("{mean:.4} ± {:.4}", 0.5 * (high - low))
+        } else {
+            format!("{mean:.4}")
+        }
     })
 }
 
@@ -189,7 +199,19 @@ fn methods(names: &[String]) -> Result<Vec<Method>, Failure> {
         let found = Method::ALL.into_iter().find(|method| method.name() == name);
         found.ok_or_else(|| anyhow!("--methods {name}: there are {}", known()).into())
     };
-    names.iter().map(find).collect()
+    let found: Result<Vec<Method>, Failure> = names.iter().map(find).collect();
+    Ok(distinct(found?))
+}
+
+/// Without what was there before: a run that is counted twice would make bands too narrow.
+fn distinct<T: PartialEq>(values: Vec<T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
 }
 
 fn budgets(epsilons: &[f64]) -> Result<Vec<Option<f64>>, Failure> {
@@ -200,7 +222,8 @@ fn budgets(epsilons: &[f64]) -> Result<Vec<Option<f64>>, Failure> {
             Err(anyhow!("--epsilons {epsilon}: must be above 0").into())
         }
     };
-    epsilons.iter().map(check).collect()
+    let found: Result<Vec<Option<f64>>, Failure> = epsilons.iter().map(check).collect();
+    Ok(distinct(found?))
 }
 
 /// The config of every method at every budget; a method that sends nothing has one budget only.

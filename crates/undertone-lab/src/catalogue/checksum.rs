@@ -10,7 +10,7 @@ use super::GetError;
 use super::recipe::Checksum;
 
 /// The SHA-256 hash of a file, in hexadecimal digits.
-pub(super) fn sha256(path: &Path) -> io::Result<String> {
+pub(crate) fn sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

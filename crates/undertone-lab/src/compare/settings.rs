@@ -3,6 +3,7 @@
 use crate::config_file::LoadedConfig;
 use crate::planner::{PlanningError, Request, make};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fmt;
 use thiserror::Error;
 use undertone::config::{Config, Faults, OneOrEach, RawConfig};
@@ -83,6 +84,19 @@ pub struct Settings {
     pub raw: RawConfig,
 }
 
+impl Settings {
+    /// A digest of the config as it is run and of the program's version.
+    ///
+    /// # Errors
+    /// When the config has no form in TOML.
+    pub fn digest(&self) -> Result<String, toml::ser::Error> {
+        let mut hash = Sha256::new();
+        hash.update(env!("CARGO_PKG_VERSION"));
+        hash.update(toml::to_string(&self.raw)?);
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 /// Why a method has no config at a budget.
 #[derive(Debug, Error)]
 pub enum SettingsError {
@@ -118,7 +132,6 @@ fn without_decay(raw: &mut RawConfig) {
     raw.privacy.rule = None;
     raw.schedule.coupling_exponent = Some(0.0);
     raw.schedule.step_exponent = Some(0.0);
-    raw.noise.kind = Some("gaussian".into());
     raw.noise.exponent = Some(OneOrEach::One(0.0));
 }
 
@@ -143,6 +156,8 @@ pub fn settings(
     raw.noise.scale = None;
     raw.noise.calibrate = Some("lifetime".into());
     raw.method = Some(method.name().into());
+    // The same noise for all: at equal zCDP that of Laplace has twice the variance.
+    raw.noise.kind = Some("gaussian".into());
     match method {
         Method::Algorithm1 => raw.schedule.interval = None,
         Method::Shielded => without_decay(raw),
@@ -157,27 +172,30 @@ pub fn settings(
             raw.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
             raw.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
         }
-        Method::Local => {
-            raw.privacy =
-                undertone::config::RawPrivacy { delta: raw.privacy.delta, ..Default::default() };
-            raw.noise.calibrate = None;
-            raw.noise.scale = Some(OneOrEach::One(1.0));
-            raw.schedule.interval = None;
-        }
+        Method::Local => return local(base),
     }
     let faulty = |faults| SettingsError::Faults { method, faults };
     start.config = Config::try_from(&start.raw).map_err(faulty)?;
-    let mut raw = if method == Method::Local {
-        start.raw
-    } else {
-        let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
-        let planned = make(&start, &request);
-        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw
-    };
+    let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
+    let planned = make(&start, &request);
+    let mut raw =
+        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw;
     if epsilon.is_none() {
         raw.privacy.epsilon = None;
         raw.noise.scale = Some(OneOrEach::One(NO_NOISE));
     }
     let config = Config::try_from(&raw).map_err(faulty)?;
     Ok(Settings { method, epsilon, config, raw })
+}
+
+/// Learners on their own step as shielded ones would without privacy: nothing else is left of those.
+fn local(base: &LoadedConfig) -> Result<Settings, SettingsError> {
+    let method = Method::Local;
+    let mut raw = settings(base, Method::Shielded, None)?.raw;
+    raw.method = Some(method.name().into());
+    raw.schedule.interval = None;
+    raw.noise.scale = Some(OneOrEach::One(1.0));
+    let config =
+        Config::try_from(&raw).map_err(|faults| SettingsError::Faults { method, faults })?;
+    Ok(Settings { method, epsilon: None, config, raw })
 }

@@ -4,14 +4,17 @@
 //! torn last line is dropped.
 
 use super::Measurement;
-use super::settings::Method;
+use super::settings::Settings;
+use crate::catalogue::sha256;
+use crate::config_file::LoadedConfig;
+use crate::stream::{DataSource, find_source};
+use crate::summary::NOT_PRIVATE;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use undertone::config::RawConfig;
 
 const NAME: &str = "runs.ndjson";
 const FORMAT: &str = "undertone comparison";
@@ -28,8 +31,14 @@ pub enum StoreError {
         error: io::Error,
     },
     /// The folder belongs to another comparison.
-    #[error("{} holds runs of another config or version: choose another --out", path.display())]
+    #[error("{} holds runs of another config, data or version: choose another --out", path.display())]
     Other {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// Another process writes into the folder.
+    #[error("{} is in use by another comparison", path.display())]
+    InUse {
         /// Which folder.
         path: PathBuf,
     },
@@ -53,6 +62,7 @@ pub enum StoreError {
 struct Header {
     format: String,
     schema_version: u32,
+    warning: String,
     fingerprint: String,
 }
 
@@ -70,24 +80,29 @@ impl Store {
     ///
     /// # Errors
     /// When it belongs to another config, or cannot be read or written.
-    pub fn open(folder: &Path, base: &RawConfig) -> Result<Store, StoreError> {
+    pub fn open(folder: &Path, base: &LoadedConfig) -> Result<Store, StoreError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
             move |error| StoreError::Io { path, error }
         };
-        fs::create_dir_all(folder).map_err(failed(folder))?;
+        make_folder(folder).map_err(failed(folder))?;
         let path = folder.join(NAME);
-        let header =
-            Header { format: FORMAT.into(), schema_version: 1, fingerprint: fingerprint(base)? };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed(&path)(error)),
+        let header = Header {
+            format: FORMAT.into(),
+            schema_version: 2,
+            warning: NOT_PRIVATE.into(),
+            fingerprint: fingerprint(base)?,
         };
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        let runs = read(&path, whole, &header)?;
         let mut file =
             OpenOptions::new().create(true).append(true).open(&path).map_err(failed(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: folder.into() }),
+            Err(TryLockError::Error(error)) => return Err(failed(&path)(error)),
+        }
+        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        let runs = read(&path, whole, &header)?;
         if whole.is_empty() {
             let line = serde_json::to_string(&header)? + "\n";
             file.set_len(0)
@@ -100,13 +115,23 @@ impl Store {
     }
 
     /// Whether a run is there already.
-    #[must_use]
-    pub fn has(&self, method: Method, epsilon: Option<f64>, seed: u64) -> bool {
-        self.runs.iter().any(|run| {
-            run.method == method
-                && run.seed == seed
-                && run.epsilon.map(f64::to_bits) == epsilon.map(f64::to_bits)
-        })
+    ///
+    /// # Errors
+    /// When the settings have no digest.
+    pub fn has(&self, settings: &Settings, seed: u64) -> Result<bool, StoreError> {
+        let digest = settings.digest()?;
+        Ok(self.runs.iter().any(|run| run.seed == seed && run.digest == digest))
+    }
+
+    /// Leaves out runs that belong to none of these settings, such as another version's.
+    ///
+    /// # Errors
+    /// When the settings have no digest.
+    pub fn keep_only(&mut self, all: &[Settings]) -> Result<(), StoreError> {
+        let digests: Result<Vec<String>, _> = all.iter().map(Settings::digest).collect();
+        let digests = digests?;
+        self.runs.retain(|run| digests.contains(&run.digest));
+        Ok(())
     }
 
     /// Adds a run, and sees to it that it is on disk.
@@ -140,10 +165,23 @@ fn read(path: &Path, text: &str, header: &Header) -> Result<Vec<Measurement>, St
     lines.enumerate().map(parse).collect()
 }
 
-/// A digest of the config and of the program's version: runs of different ones are not compared.
-fn fingerprint(base: &RawConfig) -> Result<String, StoreError> {
+/// Losses and accuracies come from private records: the folder is its owner's alone.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A digest of the config, its data file and the program's version: runs of others are not compared.
+fn fingerprint(base: &LoadedConfig) -> Result<String, StoreError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
-    hash.update(toml::to_string(base)?);
+    hash.update(toml::to_string(&base.raw)?);
+    // A known data set has a digest of its own, which is checked whenever it is loaded.
+    if let Ok(DataSource::File(path)) = find_source(&base.config, &base.folder) {
+        hash.update(sha256(&path).map_err(|error| StoreError::Io { path, error })?);
+    }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -22,6 +22,22 @@ pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
     }
 }
 
+/// What releases in rounds 0 to `rounds` reveal of all records of a learner together (user level).
+///
+/// When every record may be another one, the average of a batch or of a history moves by C whatever
+/// its size. No method here has a finite bound of this kind for ever, Algorithm 1 no more than others.
+#[must_use]
+pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
+    let mut sensitivity = 0.0;
+    let mut total = Total::default();
+    for t in 0..rounds {
+        let step = mechanism.step_effect(&mechanism.planned_terms(Round(t)));
+        sensitivity = step.next(sensitivity, step.reach);
+        total.add(mechanism.cost(Round(t + 1), sensitivity));
+    }
+    total.cost()
+}
+
 /// The record that pays most, and what it pays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorstRecord {
@@ -125,7 +141,8 @@ pub enum CalibrationError {
     /// There is no finite lifetime bound at any scale.
     #[error("no lifetime certificate: {0}")]
     NoCertificate(#[from] NoCertificate),
-    /// The noise has no finite pure ε at any scale, or the horizon has no cost at all.
+    /// The noise has no finite pure ε at any scale, the horizon has no cost at all, or machine arithmetic
+    /// alone costs more than the target.
     #[error("the target cannot be met: the cost at unit noise scale is {cost}")]
     Unreachable {
         /// The cost at unit scale.
@@ -138,7 +155,7 @@ pub enum CalibrationError {
 /// # Guarantee
 /// With the returned scale, the cost over the horizon is at most the target: sensitivity does not
 /// depend on the noise, so pure ε scales as 1/scale and zCDP as 1/scale², and the result is checked
-/// and nudged up until it holds.
+/// and raised until it holds.
 ///
 /// # Errors
 /// When no scale can meet the target.
@@ -160,18 +177,37 @@ pub fn calibrate_scale(
         Cap::Pure { epsilon } => cost.pure <= epsilon,
         Cap::Approximate { epsilon, delta } => epsilon_from_zcdp(cost.zcdp, delta) <= epsilon,
     };
-    let (cost, mut scale) = match target {
+    let (cost, guess) = match target {
         Cap::Pure { epsilon } => (unit.pure, unit.pure / epsilon),
         Cap::Approximate { epsilon, delta } => {
             (unit.zcdp, (unit.zcdp / zcdp_from_epsilon(epsilon, delta)).sqrt())
         }
     };
-    if !(cost > 0.0 && cost.is_finite() && scale.is_finite()) {
-        return Err(CalibrationError::Unreachable { cost });
+    let unreachable = CalibrationError::Unreachable { cost };
+    if !(cost > 0.0 && cost.is_finite() && guess.is_finite()) {
+        return Err(unreachable);
     }
-    // Rounding may leave the first guess a few units in the last place short.
-    while !within(at(scale)?) {
-        scale *= 1.0 + 1e-13;
+    // The charge for machine arithmetic does not fall with the scale, so the guess may be off by
+    // rounding or by more, either way.
+    let (mut short, mut enough) = (guess * (1.0 - 1e-12), guess);
+    let mut move_by = 1e-12;
+    while !within(at(enough)?) {
+        (short, enough) = (enough, enough * (1.0 + move_by));
+        move_by = (4.0 * move_by).min(1.0);
+        if enough > RAISE_MAX * guess {
+            return Err(unreachable);
+        }
     }
-    Ok(scale)
+    while within(at(short)?) {
+        (short, enough) = (short * (1.0 - move_by), short);
+        move_by = (4.0 * move_by).min(0.5);
+    }
+    while enough - short > 2e-12 * enough {
+        let middle = 0.5 * (short + enough);
+        *(if within(at(middle)?) { &mut enough } else { &mut short }) = middle;
+    }
+    Ok(enough)
 }
+
+/// A scale is not raised by more than this factor: then machine arithmetic alone is over the target.
+const RAISE_MAX: f64 = 1e6;

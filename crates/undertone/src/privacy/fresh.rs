@@ -5,11 +5,14 @@
 //! the distance lives on as λ_t L times itself. If steps do not grow and shrink at least as fast as the
 //! noise, later records cost no more than earlier ones, release by release, and the first two decide:
 //! the warm-up shares the first step, so a record of round 0 may weigh less than one of round 1.
+//!
+//! That leaves out the charge for machine arithmetic, which grows in units of a noise that shrinks. So
+//! the first two records are followed with the largest such charge of any round ([`machine_ratio`]).
 
 use super::exposures::FOLDING_ROOM;
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Cost, Mechanism, ROUNDING, Rule, Total};
-use crate::noise::NoiseKind;
+use crate::noise::{NoiseKind, Perturbation};
 use crate::{Forgetting, Round};
 
 /// A record of DSGD is followed for this many rounds at most.
@@ -40,13 +43,47 @@ pub(super) fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate>
     if mechanism.rule == Rule::Dsgd && !(noise >= 0.0) {
         return Err(needs("noise that does not shrink"));
     }
-    let first = follow(mechanism, Round::ZERO)?;
-    let second = follow(mechanism, Round(1))?;
-    Ok(if second.total.zcdp > first.total.zcdp { second } else { first })
+    let grows = noise >= 0.0 && noise_ratio >= 1.0;
+    if !grows && noise > 0.0 {
+        return Err(needs("noise that either grows or shrinks"));
+    }
+    let machine = machine_ratio(mechanism, grows);
+    let first = follow(mechanism, Round::ZERO, machine)?;
+    let second = follow(mechanism, Round(1), machine)?;
+    let worst = if second.total.zcdp > first.total.zcdp { second } else { first };
+    // The record with the larger zCDP need not be the one with the larger pure ε.
+    Ok(Lifetime { total: first.total.largest(second.total), ..worst })
 }
 
-/// What a record that arrives in a round pays.
-fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertificate> {
+/// The largest charge for machine arithmetic in any round, in units of that round's noise.
+///
+/// Both charge and noise are monotone in t; a quotient of a sum of powers by a power is convex in
+/// ln t. So where noise grows the ends of the quotient decide, and where it shrinks the largest charge
+/// and the least noise that the sampler admits, as nothing is sent with less.
+fn machine_ratio(mechanism: &Mechanism, grows: bool) -> f64 {
+    let ends = [Round(1), Round::LIMIT];
+    let larger_end = |value: &dyn Fn(Round) -> f64| ends.map(value).into_iter().fold(0.0, f64::max);
+    if grows {
+        return larger_end(&|t| mechanism.machine_sensitivity(t) / mechanism.noise_scale(t));
+    }
+    let least = mechanism.noise_scale(Round::LIMIT).max(least_scale(mechanism));
+    larger_end(&|t| mechanism.machine_sensitivity(t)) / least
+}
+
+/// A noise scale that the sampler refuses, just below those that it admits.
+fn least_scale(mechanism: &Mechanism) -> f64 {
+    let perturbation = mechanism.perturbation(Round::ZERO);
+    let admits = |log: f64| Perturbation { scale: log.exp2(), ..perturbation }.grid().is_ok();
+    let (mut low, mut high) = (-1022.0, perturbation.scale.log2());
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        *(if admits(middle) { &mut high } else { &mut low }) = middle;
+    }
+    low.exp2()
+}
+
+/// What a record that arrives in a round pays, `machine` being charged in units of the noise.
+fn follow(mechanism: &Mechanism, arrival: Round, machine: f64) -> Result<Lifetime, NoCertificate> {
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
     let records = match arrival {
         Round::ZERO => mechanism.warmup + mechanism.batch,
@@ -57,12 +94,13 @@ fn follow(mechanism: &Mechanism, arrival: Round) -> Result<Lifetime, NoCertifica
     let mut step = effect(arrival);
     let start = step.next(0.0, step.reach / records);
     let (mut sensitivity, mut round) = (start, arrival.next());
-    spent.add(mechanism.cost(round, sensitivity));
+    let cost = |round, sensitivity| mechanism.price(round).with_machine(machine).cost(sensitivity);
+    spent.add(cost(round, sensitivity));
     while sensitivity > NEGLIGIBLE * start && round.0 < arrival.0 + FOLLOWED_MAX {
         step = effect(round);
         sensitivity = step.next(sensitivity, 0.0);
         round = round.next();
-        spent.add(mechanism.cost(round, sensitivity));
+        spent.add(cost(round, sensitivity));
     }
     // What is left falls at least like the last factor.
     let factor = step.contraction;

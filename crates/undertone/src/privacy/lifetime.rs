@@ -285,8 +285,10 @@ fn shielded_tail(mechanism: &Mechanism, interval: u64, from: Round) -> Result<Co
     let error = mechanism.memory_error;
     if error.initial > 0.0 {
         let machine = error.initial <= mechanism.constants.gradient_spread * (-40f64).exp2();
-        // (t+1)^e of the round before, in terms of this one's: at most twice as large for e ≥ −1.
-        terms.push(Term { constant: 4.0 * error.initial, decay: -error.exponent, machine });
+        // The gradient is of the round before: t^e = (t+1)^e (1 + 1/t)^−e, and round 0 is free.
+        let before = (1.0 + 1.0 / (first - 1.0).max(1.0)).powf((-error.exponent).max(0.0));
+        let constant = 2.0 * error.initial * before * ROUNDING;
+        terms.push(Term { constant, decay: -error.exponent, machine });
     }
     let Cost { pure, zcdp } = sum_costs(mechanism, first, &terms)?;
     let share = (1.0 + interval / limit) / interval * ROUNDING;

@@ -143,22 +143,7 @@ impl Mechanism {
         let step = self.step(terms.round);
         let coupling = self.schedule.coupling.at(terms.round);
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
-        if matches!(self.rule, Rule::Shielded { .. } | Rule::Local) {
-            // The gradient itself is perturbed, at a public point, in some rounds or in none.
-            let taken = f64::from(u8::from(self.gradient_is_released(terms.round.next())));
-            return StepEffect {
-                contraction: 0.0,
-                idle: 0.0,
-                reach: taken * gradient_spread,
-                approximation: taken * 2.0 * self.memory_error.at(terms.round),
-            };
-        }
         let heard = coupling * terms.weight_heard;
-        // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The absolute
-        // value agrees with it wherever Theorem 5 applies. With neighbours missing, what was heard
-        // replaces w̄.
-        let assumed = heard.min(coupling * self.weight_min);
-        let paper = || (1.0 - assumed).abs().max((1.0 - heard).abs()) + step * smoothness;
         let contraction = match self.rule {
             Rule::Tight => {
                 let fast = (1.0 - heard - step * smoothness).abs();
@@ -168,13 +153,28 @@ impl Mechanism {
             // Own parameters enter through the gradient only: what is mixed was sent.
             Rule::Dsgd => step * smoothness,
             Rule::Dola | Rule::Pdop { .. } => 0.0,
-            Rule::Theorem5i | Rule::Theorem5ii | Rule::Shielded { .. } | Rule::Local => paper(),
+            Rule::Theorem5i | Rule::Theorem5ii => {
+                // DIFFERENCE: the paper writes 1 − w̄γ_t, which is below the truth once w̄γ_t > 1. The
+                // absolute value agrees with it wherever Theorem 5 applies. With neighbours missing,
+                // what was heard replaces w̄.
+                let assumed = heard.min(coupling * self.weight_min);
+                (1.0 - assumed).abs().max((1.0 - heard).abs()) + step * smoothness
+            }
+            // The gradient itself is perturbed, at a public point: nothing is carried over.
+            Rule::Shielded { .. } | Rule::Local => 0.0,
+        };
+        // A gradient that is perturbed itself counts whole, or not at all.
+        let length = match self.rule {
+            Rule::Shielded { .. } | Rule::Local => {
+                f64::from(u8::from(self.gradient_is_released(terms.round.next())))
+            }
+            _ => step,
         };
         StepEffect {
             contraction,
-            idle: if self.rule.is_baseline() { 0.0 } else { (1.0 - heard).abs() },
-            reach: step * gradient_spread,
-            approximation: 2.0 * step * self.memory_error.at(terms.round),
+            idle: if self.rule.is_algorithm1() { (1.0 - heard).abs() } else { 0.0 },
+            reach: length * gradient_spread,
+            approximation: 2.0 * length * self.memory_error.at(terms.round),
         }
     }
 
@@ -347,9 +347,15 @@ impl Price {
         Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }
     }
 
-    /// The same without the charge for machine arithmetic, which all records pay alike.
+    /// What a record pays that others do not: where rounding errors carry over, all pay for them alike.
     pub(super) fn own_cost(&self, sensitivity: f64) -> Cost {
-        Price { machine: 0.0, ..*self }.cost(sensitivity)
+        let machine = if self.carries { 0.0 } else { self.machine };
+        Price { machine, ..*self }.cost(sensitivity)
+    }
+
+    /// The same with another charge for machine arithmetic, in units of the noise.
+    pub(super) fn with_machine(self, ratio: f64) -> Price {
+        Price { machine: ratio * self.scale, ..self }
     }
 }
 

@@ -20,7 +20,7 @@ mod tests;
 
 pub use accountant::{Accountant, Cap, Refusal};
 pub use budget::{
-    CalibrationError, Horizon, WorstRecord, calibrate_scale, planned_cost, record_cost,
+    CalibrationError, Horizon, WorstRecord, calibrate_scale, planned_cost, record_cost, user_cost,
     worst_record,
 };
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};

@@ -227,6 +227,26 @@ proptest! {
     }
 
     #[test]
+    fn no_run_of_a_shielded_learner_passes_its_certificate(
+        error in 0.0f64..0.2, error_decay in 0.6f64..2.0, warmup in 0u64..2000, batch in 1u64..2000,
+        interval in 1u64..20, exponent in 0.0f64..0.3, scale in 0.01f64..10.0,
+    ) {
+        let mut mechanism = reference(Rule::Shielded { interval });
+        mechanism.radius = 10.0;
+        mechanism.memory_error = PowerLaw::decaying(error, error_decay);
+        mechanism.noise.scale = PowerLaw::growing(scale, exponent);
+        mechanism.warmup = warmup;
+        mechanism.batch = batch;
+        if let Ok(bound) = lifetime(&mechanism) {
+            for rounds in [1, 2, 3, 10, 100, 3000] {
+                let run = planned_cost(&mechanism, rounds);
+                prop_assert!(bound.total.zcdp >= run.zcdp, "{rounds}: {bound:?} {run:?}");
+                prop_assert!(bound.total.pure >= run.pure);
+            }
+        }
+    }
+
+    #[test]
     fn calibration_meets_its_target_and_never_passes_it(
         epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, exponent in 0.0f64..0.3,
     ) {

@@ -2,7 +2,8 @@
 
 use undertone::noise::NoiseKind;
 use undertone::privacy::{
-    Accountant, Cap, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
+    Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
+    record_cost, user_cost,
 };
 use undertone::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 
@@ -112,14 +113,45 @@ fn what_has_no_bound_gets_none() {
 #[test]
 fn a_cap_at_the_lifetime_bound_lasts() {
     for rule in [Rule::Dsgd, Rule::Dola, Rule::Pdop { step_ratio: 0.99, noise_ratio: 0.995 }] {
-        for warmup in [0, 50] {
-            let facts = Mechanism { warmup, ..mechanism(rule) };
-            let epsilon = lifetime(&facts).unwrap().total.pure;
-            let mut account = Accountant::new(facts, Some(Cap::Pure { epsilon }));
-            for t in 0..2000 {
+        for warmup in 0..60 {
+            let mut facts = Mechanism { warmup, ..mechanism(rule) };
+            // Steps at which DSGD forgets slowly: then the two currencies have different worst records.
+            facts.schedule.step = PowerLaw::decaying(7.2, 1.0);
+            let Cost { pure, zcdp } = lifetime(&facts).unwrap().total;
+            let mut account = Accountant::new(facts, Some(Cap::Pure { epsilon: pure }));
+            for t in 0..300 {
                 account.pay().unwrap_or_else(|refusal| panic!("{rule:?}, {warmup}: {refusal}"));
                 account.advance(&facts.planned_terms(Round(t)));
             }
+            assert!(account.spent().zcdp <= zcdp, "{rule:?}, {warmup}");
         }
     }
+}
+
+/// Noise that shrinks makes machine arithmetic dear: the last record that can be sent pays most.
+#[test]
+fn the_last_record_under_vanishing_noise_is_within_the_certificate() {
+    let rule = Rule::Pdop { step_ratio: 0.95, noise_ratio: 0.98 };
+    let facts = Mechanism { dimension: 7840, ..mechanism(rule) };
+    let bound = lifetime(&facts).unwrap().total;
+    let last = (1..).take_while(|&t| facts.perturbation(Round(t)).grid().is_ok()).last().unwrap();
+    let planned = planned_cost(&facts, last);
+    assert!(planned.zcdp <= bound.zcdp && planned.pure <= bound.pure, "{planned:?} {bound:?}");
+    let late = record_cost(&facts, Round(last - 1), last);
+    let early = by_hand(&facts, last - 1, last).1;
+    assert!(
+        late.zcdp > 100.0 * early,
+        "without the machine's charge it would cost next to nothing"
+    );
+    // A record pays once: the account must not let one stand for all that came after.
+    assert!(planned.zcdp < 1.01 * by_hand(&facts, 0, 2).1 + 1.01 * late.zcdp, "{planned:?}");
+}
+
+#[test]
+fn all_records_of_a_learner_together_pay_the_sum() {
+    let facts = mechanism(Rule::Dola);
+    let sum: f64 = (0..300).map(|arrival| 4.0 * by_hand(&facts, arrival, 300).0).sum();
+    let found = user_cost(&facts, 300);
+    assert!((found.pure / sum - 1.0).abs() < 1e-6, "{} {sum}", found.pure);
+    assert!(found.zcdp > planned_cost(&facts, 300).zcdp);
 }
