@@ -4,7 +4,8 @@ use crate::plan::Plan;
 use serde::Serialize;
 use undertone::Round;
 use undertone::privacy::{
-    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, worst_record,
+    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
+    worst_record,
 };
 
 /// The version of the JSON that `budget` and `simulate` print.
@@ -40,6 +41,9 @@ pub struct LearnerBudget {
     pub epsilon: f64,
     /// The δ of both ε.
     pub delta: f64,
+    /// ε at `delta` over the rounds for all records of the learner together (user level), null where it
+    /// is beyond all bounds. There is no finite one for ever.
+    pub user_epsilon: Option<f64>,
     /// Bounds for ever, null where there is no certificate.
     pub lifetime: LifetimeBudget,
     /// The recursion used.
@@ -127,6 +131,7 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
             zcdp: total.zcdp,
             epsilon: epsilon_from_zcdp(total.zcdp, delta),
             delta,
+            user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
             lifetime: LifetimeBudget::of(plan, place, delta),
             rule: mechanism.rule,
             noise_scale: mechanism.noise.scale.initial,

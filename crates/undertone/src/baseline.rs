@@ -18,7 +18,8 @@ impl<M: Memory> Learner<M> {
         for (value, pull) in self.theta.iter_mut().zip(&self.update) {
             *value += pull;
         }
-        // A point outside Θ would have gradients beyond their bound.
+        // DIFFERENCE: DOLA and PDOP take gradients at the mixed point itself. A point outside Θ would have
+        // gradients beyond their bound, so it is projected first; for all three, to keep them alike.
         self.project();
         let at_own = self.accountant.mechanism().rule == Rule::Dsgd;
         let point = if at_own { own } else { self.theta.clone() };

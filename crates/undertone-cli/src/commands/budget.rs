@@ -121,6 +121,12 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
             )?;
         }
         writeln!(out, "The worst record arrives in round {}.", first.worst_arrival_round)?;
+        writeln!(
+            out,
+            "All records of learner {} together pay epsilon {} (user level).",
+            first.learner,
+            optional(first.user_epsilon)
+        )?;
     }
     writeln!(
         out,

@@ -15,6 +15,7 @@ use undertone_lab::report::{fig1_page, table1_page};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet};
+use undertone_lab::summary::NOT_PRIVATE;
 
 /// Run an experiment of the paper again, beside the numbers it prints
 ///
@@ -104,6 +105,14 @@ impl Common {
         progress_bar("run", runs, self.talks())
     }
 
+    /// Makes the folder for results: asked before the runs, so that none are made in vain.
+    fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
+        let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(folder)
+    }
+
     /// Writes JSON, CSV and page, and prints either the JSON or what `print` says.
     fn finish(
         &self,
@@ -113,10 +122,13 @@ impl Common {
         page: &str,
         print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let json = serde_json::to_string_pretty(&Results { schema_version: 1, name, results })?;
+        let folder = self.folder(name)?;
+        let json = serde_json::to_string_pretty(&Results {
+            schema_version: 1,
+            warning: NOT_PRIVATE,
+            name,
+            results,
+        })?;
         for (file, bytes) in [
             ("results.json", json.as_bytes()),
             ("results.csv", csv),
@@ -139,12 +151,14 @@ impl Common {
 #[derive(Serialize)]
 struct Results<'a, T> {
     schema_version: u32,
+    warning: &'static str,
     name: &'a str,
     #[serde(flatten)]
     results: &'a T,
 }
 
 fn run_table1(common: &Common, unknowns: Unknowns) -> Result<(), Failure> {
+    common.folder("table1")?;
     let progress = common.progress(common.seeds * PRINTED.len() as u64);
     let found = watched(&progress, |watch| table(&PRINTED, unknowns, common.seeds, watch))?;
     let csv = spreadsheet::table1(&found)?;
@@ -213,7 +227,8 @@ fn run_search(common: &Common) -> Result<(), Failure> {
 }
 
 fn run_fig1(common: &Common, rounds: u64) -> Result<(), Failure> {
-    let progress = common.progress(fig1::METHODS.len() as u64 * common.seeds + 30);
+    common.folder("fig1")?;
+    let progress = common.progress(fig1::METHODS.len() as u64 * common.seeds);
     let found = watched(&progress, |watch| fig1::figure(common.seeds, rounds, watch))?;
     let csv = spreadsheet::fig1(&found)?;
     common.finish("fig1", &found, &csv, &fig1_page(&found), |out| print_fig1(out, &found))

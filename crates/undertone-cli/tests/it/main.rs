@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod doctor;
 mod plan;
+mod reproduce;
 
 use std::fs;
 use std::path::Path;
@@ -60,9 +61,18 @@ impl Shell {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let (out, _) = Shell::new().expect(0, &["--help"]);
-    for word in
-        ["simulate", "budget", "plan", "doctor", "audit", "compare", "new", "verify", "Exit codes"]
-    {
+    for word in [
+        "simulate",
+        "budget",
+        "plan",
+        "doctor",
+        "audit",
+        "compare",
+        "reproduce",
+        "new",
+        "verify",
+        "Exit codes",
+    ] {
         assert!(out.contains(word), "{out}");
     }
 }

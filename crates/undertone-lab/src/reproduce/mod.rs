@@ -10,6 +10,7 @@ pub mod table1;
 pub mod tuning;
 pub mod unknowns;
 
+use crate::compare::settings::Method;
 use crate::config_file::{ConfigError, LoadedConfig};
 use crate::entropy::RunEntropy;
 use crate::plan::{Plan, PlanError};
@@ -34,12 +35,19 @@ pub enum ReproduceError {
     /// A run failed.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
+    /// No step that was tried converges without noise while twice of it does not.
+    #[error("{method}: no step was found at which doubling breaks convergence")]
+    NoStep {
+        /// Which method.
+        method: Method,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
 
 /// How an experiment is watched: both are called from many threads.
+#[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// Called when a run is done.
     pub done: &'a (dyn Fn() + Sync),

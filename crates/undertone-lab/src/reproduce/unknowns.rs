@@ -26,8 +26,8 @@ pub fn rows() -> Vec<Printed> {
 pub fn grid() -> Vec<Unknowns> {
     let mut all = Vec::new();
     for batch in [1, 5] {
-        for ridge in [0.1, 0.15, 0.2, 0.25, 0.3, 0.4] {
-            for start_spread in [0.0, 1.0] {
+        for ridge in [0.2, 0.25, 0.275, 0.3, 0.325, 0.35] {
+            for start_spread in [0.5, 0.7, 1.0] {
                 all.push(Unknowns { batch, ridge, start_spread });
             }
         }
