@@ -8,6 +8,7 @@ mod history;
 pub mod memory;
 pub mod model;
 mod monomials;
+pub mod network;
 mod packed;
 pub mod record;
 mod row;

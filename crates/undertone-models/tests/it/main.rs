@@ -5,4 +5,6 @@
 mod forgetting;
 mod memories;
 mod models;
+mod network;
+mod network_support;
 mod support;

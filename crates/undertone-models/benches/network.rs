@@ -1,0 +1,2 @@
+//! Sums of clipped gradients of the convolutional network for MNIST.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Every instruction set of this processor gives what the reference gives.
