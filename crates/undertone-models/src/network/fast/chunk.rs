@@ -3,7 +3,7 @@
 //! Everything a record needs stays in the processor's cache, so its gradient can be had apart from all
 //! others at the price of one norm and one scaled addition.
 
-use super::arithmetic::Arithmetic;
+use super::lanes::Lanes;
 use super::backward::Slopes;
 use super::packed::Packed;
 use super::plan::{Dense, Kind, Plan, Step};
@@ -35,13 +35,13 @@ pub(super) struct Chunk<'a> {
 impl Chunk<'_> {
     /// Leaves the sum of gradients, or the logits, in the scratch.
     #[inline(always)]
-    pub(super) fn run<A: Arithmetic>(&self, scratch: &mut Scratch) {
+    pub(super) fn run<L: Lanes>(&self, scratch: &mut Scratch) {
         scratch.logits.clear();
         let records = self.inputs.chunks_exact(self.plan.input.len());
         match self.task {
             Task::Logits => {
                 for input in records {
-                    self.forward::<A>(input, scratch);
+                    self.forward::<L>(input, scratch);
                     let logits = scratch.values.last().map_or(&[][..], |last| last);
                     scratch.logits.extend_from_slice(&logits[..self.plan.classes]);
                 }
@@ -49,13 +49,13 @@ impl Chunk<'_> {
             Task::Gradients(labels, clip) => {
                 scratch.sum.fill(0.0);
                 for (input, &label) in records.zip(labels) {
-                    self.forward::<A>(input, scratch);
+                    self.forward::<L>(input, scratch);
                     self.loss_slopes(label as usize, scratch);
-                    self.backward::<A>(scratch);
+                    self.backward::<L>(scratch);
                     let weight = self.weight(input, clip, scratch);
                     // Not added with weight zero: zero times infinity is no number.
                     if weight > 0.0 {
-                        self.add::<A>(weight, scratch);
+                        self.add::<L>(weight, scratch);
                     }
                 }
             }
@@ -63,7 +63,7 @@ impl Chunk<'_> {
     }
 
     #[inline(always)]
-    fn forward<A: Arithmetic>(&self, input: &[f32], scratch: &mut Scratch) {
+    fn forward<L: Lanes>(&self, input: &[f32], scratch: &mut Scratch) {
         if let Some(first) = scratch.values.first_mut() {
             channels_last(self.plan.input, input, first);
         }
@@ -87,14 +87,14 @@ impl Chunk<'_> {
                     };
                     if conv.pooled.is_some() {
                         let out = (output, winners);
-                        conv.forward_pooled::<A>(packed, input, &mut scratch.band, out);
+                        conv.forward_pooled::<L>(packed, input, &mut scratch.band, out);
                     } else {
-                        conv.forward::<A>(packed, input, output);
+                        conv.forward::<L>(packed, input, output);
                     }
                 }
                 Kind::Dense(dense) => {
                     for (class, weights) in packed.forward.chunks_exact(dense.padded).enumerate() {
-                        let product = dot::<A>(&input[..dense.padded], weights);
+                        let product = dot::<L>(&input[..dense.padded], weights);
                         output[class] = packed.biases[class] + product;
                     }
                 }
@@ -129,7 +129,7 @@ impl Chunk<'_> {
     }
 
     #[inline(always)]
-    fn backward<A: Arithmetic>(&self, scratch: &mut Scratch) {
+    fn backward<L: Lanes>(&self, scratch: &mut Scratch) {
         for (number, step) in self.plan.steps.iter().enumerate().rev() {
             let (before, after) = scratch.slopes.split_at_mut(number + 1);
             let (back, slopes) = (&mut before[number][..], &after[0][..]);
@@ -139,17 +139,17 @@ impl Chunk<'_> {
             let len = step.input.len();
             if let Kind::Conv(conv) = &step.kind {
                 let range = conv.weights().start..conv.biases().end;
-                let (list, gradient) = (&mut scratch.list[..], &mut scratch.gradient[range]);
+                let (lists, gradient) = (&mut scratch.lists, &mut scratch.gradient[range]);
                 let from = Slopes { slopes, winners };
                 if conv.padding == 0 {
                     back.fill(0.0);
                     let back = step.sends_back.then_some(back);
-                    conv.backward::<A>(packed, (input, from), list, gradient, back);
+                    conv.backward::<L>(packed, (input, from), lists, gradient, back);
                 } else {
                     let (bordered, outer_back) = &mut scratch.bordered[number];
                     outer_back.fill(0.0);
                     let outer = step.sends_back.then_some(&mut outer_back[..]);
-                    conv.backward::<A>(packed, (bordered, from), list, gradient, outer);
+                    conv.backward::<L>(packed, (bordered, from), lists, gradient, outer);
                     copy_bordered(step.input, conv.padding, |inner, outer, width| {
                         back[inner..inner + width]
                             .copy_from_slice(&outer_back[outer..outer + width]);
@@ -166,7 +166,7 @@ impl Chunk<'_> {
                     back.fill(0.0);
                     let rows = packed.forward.chunks_exact(dense.padded);
                     for (weights, &slope) in rows.zip(slopes) {
-                        add_scaled::<A>(slope, weights, back);
+                        add_scaled::<L>(slope, weights, back);
                     }
                 }
                 Kind::Relu => {
@@ -232,19 +232,19 @@ impl Chunk<'_> {
 
     /// Adds `weight` times the record's gradient to the sum.
     #[inline(always)]
-    fn add<A: Arithmetic>(&self, weight: f32, scratch: &mut Scratch) {
+    fn add<L: Lanes>(&self, weight: f32, scratch: &mut Scratch) {
         let Scratch { sum, gradient, values, slopes, .. } = scratch;
         for (number, step) in self.plan.steps.iter().enumerate() {
             match &step.kind {
                 Kind::Conv(conv) => {
                     let range = conv.weights().start..conv.biases().end;
-                    add_scaled::<A>(weight, &gradient[range.clone()], &mut sum[range]);
+                    add_scaled::<L>(weight, &gradient[range.clone()], &mut sum[range]);
                 }
                 Kind::Dense(dense) => {
                     let (input, slopes) = (&values[number][..dense.padded], &slopes[number + 1]);
                     let rows = sum[dense.weights()].chunks_exact_mut(dense.padded);
                     for (row, &slope) in rows.zip(slopes.iter()) {
-                        add_scaled::<A>(weight * slope, input, row);
+                        add_scaled::<L>(weight * slope, input, row);
                     }
                     let biases = &mut sum[dense.biases()][..dense.outputs];
                     for (bias, &slope) in biases.iter_mut().zip(slopes.iter()) {

@@ -1,6 +1,6 @@
 //! Convolutions forward, and with relu and 2×2 max-pooling in one go.
 
-use super::arithmetic::Arithmetic;
+use super::lanes::{LANES, Lanes};
 use super::packed::PackedStep;
 use super::plan::{BLOCK, Convolution};
 
@@ -8,17 +8,20 @@ use super::plan::{BLOCK, Convolution};
 /// registers, beside the weights and one value of the input.
 const TILE: usize = 6;
 
+/// The values of a block of channels.
+type Pair = [[f32; LANES]; 2];
+
 /// One block's weights, by kernel row and place in the row, and biases.
 #[derive(Clone, Copy)]
 struct BlockOf<'a> {
-    weights: &'a [[f32; BLOCK]],
-    biases: &'a [f32; BLOCK],
+    weights: &'a [Pair],
+    biases: &'a Pair,
 }
 
 impl Convolution {
     /// The convolution without anything after it.
     #[inline(always)]
-    pub(super) fn forward<A: Arithmetic>(
+    pub(super) fn forward<L: Lanes>(
         &self,
         packed: &PackedStep,
         input: &[f32],
@@ -28,9 +31,9 @@ impl Convolution {
             let of = self.block_of(packed, block);
             let (first, count) = self.channels_of(block);
             let mut pixel = 0;
-            self.pixels::<A>(of, input, &self.bases, |sums| {
+            self.pixels::<L>(of, input, &self.bases, |sums| {
                 let start = pixel * self.channels + first;
-                output[start..start + count].copy_from_slice(&sums[..count]);
+                output[start..start + count].copy_from_slice(&sums.as_flattened()[..count]);
                 pixel += 1;
             });
         }
@@ -39,11 +42,11 @@ impl Convolution {
     /// The convolution, relu and 2×2 max-pool; `winners` gets where in the input each maximum began, or −1
     /// where relu cut it off.
     #[inline(always)]
-    pub(super) fn forward_pooled<A: Arithmetic>(
+    pub(super) fn forward_pooled<L: Lanes>(
         &self,
         packed: &PackedStep,
         input: &[f32],
-        band: &mut [[f32; BLOCK]],
+        band: &mut [Pair],
         (output, winners): (&mut [f32], &mut [i32]),
     ) {
         let Some((_, columns)) = self.pooled else { return };
@@ -53,7 +56,7 @@ impl Convolution {
             let (first, count) = self.channels_of(block);
             for (row, bases) in self.bases.chunks_exact(4 * columns).enumerate() {
                 let mut slots = band.iter_mut();
-                self.pixels::<A>(of, input, bases, |sums| {
+                self.pixels::<L>(of, input, bases, |sums| {
                     if let Some(slot) = slots.next() {
                         *slot = *sums;
                     }
@@ -75,8 +78,8 @@ impl Convolution {
     #[inline(always)]
     fn block_of<'a>(&self, packed: &'a PackedStep, block: usize) -> BlockOf<'a> {
         let rows = self.kernel * self.row;
-        let weights = &packed.forward.as_chunks::<BLOCK>().0[block * rows..(block + 1) * rows];
-        BlockOf { weights, biases: &packed.biases.as_chunks::<BLOCK>().0[block] }
+        let weights = &pairs(&packed.forward)[block * rows..(block + 1) * rows];
+        BlockOf { weights, biases: &pairs(&packed.biases)[block] }
     }
 
     /// The first channel of a block and how many it has.
@@ -88,63 +91,76 @@ impl Convolution {
 
     /// Calls `emit` with the sums of each pixel, in order.
     #[inline(always)]
-    fn pixels<A: Arithmetic>(
+    fn pixels<L: Lanes>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
-        bases: &[usize],
-        mut emit: impl FnMut(&[f32; BLOCK]),
+        bases: &[u32],
+        mut emit: impl FnMut(&Pair),
     ) {
         let (tiles, rest) = bases.as_chunks::<TILE>();
         for tile in tiles {
-            self.tile::<A, TILE>(of, input, tile).iter().for_each(&mut emit);
+            self.tile::<L, TILE>(of, input, tile, &mut emit);
         }
         let (fours, rest) = rest.as_chunks::<4>();
         for tile in fours {
-            self.tile::<A, 4>(of, input, tile).iter().for_each(&mut emit);
+            self.tile::<L, 4>(of, input, tile, &mut emit);
         }
         for tile in rest.as_chunks::<1>().0 {
-            self.tile::<A, 1>(of, input, tile).iter().for_each(&mut emit);
+            self.tile::<L, 1>(of, input, tile, &mut emit);
         }
     }
 
-    /// The sums of T pixels.
+    /// The sums of T pixels, handed to `emit`.
     #[inline(always)]
-    fn tile<A: Arithmetic, const T: usize>(
+    fn tile<L: Lanes, const T: usize>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
-        bases: &[usize; T],
-    ) -> [[f32; BLOCK]; T] {
-        let mut sums = [*of.biases; T];
+        bases: &[u32; T],
+        emit: &mut impl FnMut(&Pair),
+    ) {
+        let mut sums = [[L::load(&of.biases[0]), L::load(&of.biases[1])]; T];
         for (kernel_row, weights) in of.weights.chunks_exact(self.row).enumerate() {
             let start = kernel_row * self.row_stride;
-            let rows: [&[f32]; T] =
-                std::array::from_fn(|t| &input[bases[t] + start..][..weights.len()]);
+            let mut rows = [&input[..0]; T];
+            for t in 0..T {
+                rows[t] = &input[bases[t] as usize + start..][..weights.len()];
+            }
             for (place, weights) in weights.iter().enumerate() {
+                let (first, second) = (L::load(&weights[0]), L::load(&weights[1]));
                 for t in 0..T {
-                    let value = rows[t][place];
-                    for lane in 0..BLOCK {
-                        sums[t][lane] = A::multiply_add(value, weights[lane], sums[t][lane]);
-                    }
+                    let value = L::splat(rows[t][place]);
+                    sums[t][0] = value.multiply_add(first, sums[t][0]);
+                    sums[t][1] = value.multiply_add(second, sums[t][1]);
                 }
             }
         }
-        sums
+        for t in 0..T {
+            let mut values = [[0.0; LANES]; 2];
+            sums[t][0].store(&mut values[0]);
+            sums[t][1].store(&mut values[1]);
+            emit(&values);
+        }
     }
+}
+
+#[inline(always)]
+fn pairs(values: &[f32]) -> &[Pair] {
+    values.as_chunks::<LANES>().0.as_chunks::<2>().0
 }
 
 /// The largest of four pixels and above 0, by channel, and where it began.
 #[inline(always)]
 fn pool(
-    (upper, lower): (&[[f32; BLOCK]; 2], &[[f32; BLOCK]; 2]),
-    (upper_bases, lower_bases): (&[usize; 2], &[usize; 2]),
+    (upper, lower): (&[Pair; 2], &[Pair; 2]),
+    (upper_bases, lower_bases): (&[u32; 2], &[u32; 2]),
 ) -> ([f32; BLOCK], [i32; BLOCK]) {
-    let place = |base: usize| i32::try_from(base).unwrap_or(-1);
-    let others = [(&upper[1], place(upper_bases[1])), (&lower[0], place(lower_bases[0]))];
-    let last = (&lower[1], place(lower_bases[1]));
-    let (mut maxima, mut places) = (upper[0], [place(upper_bases[0]); BLOCK]);
-    for (values, base) in others.into_iter().chain([last]) {
+    let others = [(&upper[1], upper_bases[1]), (&lower[0], lower_bases[0]), (&lower[1], lower_bases[1])];
+    let (mut maxima, mut places) = ([0.0; BLOCK], [upper_bases[0].cast_signed(); BLOCK]);
+    maxima.copy_from_slice(upper[0].as_flattened());
+    for (values, base) in others {
+        let (values, base) = (values.as_flattened(), base.cast_signed());
         for lane in 0..BLOCK {
             let larger = values[lane] > maxima[lane];
             maxima[lane] = if larger { values[lane] } else { maxima[lane] };

@@ -1,14 +1,15 @@
 //! The fast tier: batches in f32.
 //!
 //! Records are taken sixteen at a time ([`chunk`]) and one after another within, on kernels for the
-//! processor's instruction set ([`arithmetic`]): convolutions forward in [`convolve`], backward in
+//! processor's instruction set ([`lanes`]): convolutions forward in [`convolve`], backward in
 //! [`backward`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
 
 mod aligned;
-mod arithmetic;
 mod backward;
 mod chunk;
 mod convolve;
+mod instruction_set;
+mod lanes;
 mod packed;
 mod plan;
 mod scratch;
@@ -20,7 +21,7 @@ mod vectors;
 
 use super::checked::same_length;
 use super::{Batch, Clip, ClippedSum, Network, NetworkError};
-use arithmetic::InstructionSet;
+use instruction_set::InstructionSet;
 use chunk::Task;
 use packed::{Packed, unpack};
 use plan::Plan;

@@ -3,7 +3,7 @@
 //! Values lie row after row, column after column, with the channels of a pixel together, because then all
 //! a kernel row touches is contiguous.
 
-use super::arithmetic::LANES;
+use super::lanes::LANES;
 use crate::network::layer::{Layer, Operation};
 use crate::network::{Network, Shape};
 use std::ops::Range;
@@ -52,8 +52,8 @@ pub(super) struct Convolution {
     pub(super) row: usize,
     /// Between the first values of two rows of the input.
     pub(super) row_stride: usize,
-    /// Where the input of each pixel begins. Pooled: 2 rows of pixels after another, all in windows.
-    pub(super) bases: Vec<usize>,
+    /// Where the input of each pixel begins, below 2²⁸. Pooled: 2 rows of pixels after another, all in windows.
+    pub(super) bases: Vec<u32>,
     /// Rows and columns after relu and 2×2 max-pooling, when these are fused.
     pub(super) pooled: Option<(usize, usize)>,
     /// Where its weights begin in a packed sum: (channel, kernel row, row padded to vectors).
@@ -127,7 +127,10 @@ impl Convolution {
             Some((rows, columns)) => (2 * rows, 2 * columns),
             None => (layer.output.height, layer.output.width),
         };
-        let base = |row: usize, column: usize| stride * (row * row_stride + column * channels);
+        let base = |row: usize, column: usize| {
+            let base = stride * (row * row_stride + column * channels);
+            u32::try_from(base).expect("a padded input has at most 2²⁸ values")
+        };
         let bases = (0..rows).flat_map(|row| (0..columns).map(move |column| base(row, column)));
         Convolution {
             layer: *layer,

@@ -1,8 +1,9 @@
 //! What one thread needs beside the parameters: a record's values and slopes, and a chunk's sum.
 
 use super::aligned::Aligned;
-use super::arithmetic::LANES;
-use super::plan::{BLOCK, Kind, Plan};
+use super::backward::Lists;
+use super::lanes::LANES;
+use super::plan::{Kind, Plan};
 
 /// The buffers of one thread.
 pub(super) struct Scratch {
@@ -15,9 +16,9 @@ pub(super) struct Scratch {
     /// For each step: the padded input of a convolution with padding, and the slopes in it.
     pub(super) bordered: Vec<(Aligned, Aligned)>,
     /// Two rows of pixels before pooling.
-    pub(super) band: Vec<[f32; BLOCK]>,
-    /// Where a channel's slopes act, and what they are.
-    pub(super) list: Vec<(u32, f32)>,
+    pub(super) band: Vec<[[f32; LANES]; 2]>,
+    /// Where the slopes of a convolution act.
+    pub(super) lists: Lists,
     /// One record's gradient, of convolutions only: that of dense layers is a product of two vectors.
     pub(super) gradient: Aligned,
     /// The sum over a chunk, packed.
@@ -52,14 +53,13 @@ impl Scratch {
         };
         let pooled = convolutions().filter_map(|conv| conv.pooled);
         let band = pooled.map(|(_, columns)| 4 * columns).max().unwrap_or(0);
-        let list = convolutions().map(|conv| conv.positions()).max().unwrap_or(0);
         Scratch {
             values: shapes().map(room).collect(),
             slopes: shapes().map(room).collect(),
             winners: winners.collect(),
             bordered: bordered.collect(),
-            band: vec![[0.0; BLOCK]; band],
-            list: vec![(0, 0.0); list],
+            band: vec![[[0.0; LANES]; 2]; band],
+            lists: Lists::new(convolutions()),
             gradient: Aligned::zeros(plan.packed),
             sum: Aligned::zeros(plan.packed),
             logits: Vec::new(),

@@ -1,6 +1,6 @@
 //! Chunks over threads, added up in the order of the records.
 
-use super::arithmetic::InstructionSet;
+use super::instruction_set::InstructionSet;
 use super::chunk::{CHUNK, Chunk, Task};
 use super::packed::Packed;
 use super::plan::Plan;

@@ -1,42 +1,35 @@
 //! Sums over vectors.
 
-use super::arithmetic::{Arithmetic, LANES};
+use super::lanes::{LANES, Lanes};
 use crate::network::ClipNorm;
 
 /// The inner product of vectors padded to whole lanes with zeros.
 #[inline(always)]
-pub(super) fn dot<A: Arithmetic>(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [[0.0_f32; LANES]; 4];
-    let (left_fours, left) = left.as_chunks::<{ 4 * LANES }>();
-    let (right_fours, right) = right.as_chunks::<{ 4 * LANES }>();
+pub(super) fn dot<L: Lanes>(left: &[f32], right: &[f32]) -> f32 {
+    let mut sums = [L::splat(0.0); 4];
+    let (left_fours, left) = left.as_chunks::<LANES>().0.as_chunks::<4>();
+    let (right_fours, right) = right.as_chunks::<LANES>().0.as_chunks::<4>();
     for (left, right) in left_fours.iter().zip(right_fours) {
         for part in 0..4 {
-            for lane in 0..LANES {
-                let place = part * LANES + lane;
-                sums[part][lane] = A::multiply_add(left[place], right[place], sums[part][lane]);
-            }
+            sums[part] = L::load(&left[part]).multiply_add(L::load(&right[part]), sums[part]);
         }
     }
-    let [mut total, second, third, fourth] = sums;
-    for (left, right) in left.as_chunks::<LANES>().0.iter().zip(right.as_chunks::<LANES>().0) {
-        for lane in 0..LANES {
-            total[lane] = A::multiply_add(left[lane], right[lane], total[lane]);
-        }
+    for (left, right) in left.iter().zip(right) {
+        sums[0] = L::load(left).multiply_add(L::load(right), sums[0]);
     }
-    for lane in 0..LANES {
-        total[lane] += second[lane] + (third[lane] + fourth[lane]);
+    let mut parts = [[0.0; LANES]; 4];
+    for part in 0..4 {
+        sums[part].store(&mut parts[part]);
     }
-    total.iter().sum()
+    parts.as_flattened().iter().sum()
 }
 
 /// Adds `factor` times a vector to another, both padded to whole lanes.
 #[inline(always)]
-pub(super) fn add_scaled<A: Arithmetic>(factor: f32, from: &[f32], to: &mut [f32]) {
-    let vectors = from.as_chunks::<LANES>().0.iter();
-    for (from, to) in vectors.zip(to.as_chunks_mut::<LANES>().0) {
-        for lane in 0..LANES {
-            to[lane] = A::multiply_add(factor, from[lane], to[lane]);
-        }
+pub(super) fn add_scaled<L: Lanes>(factor: f32, from: &[f32], to: &mut [f32]) {
+    let (factor, from) = (L::splat(factor), from.as_chunks::<LANES>().0);
+    for (from, to) in from.iter().zip(to.as_chunks_mut::<LANES>().0) {
+        factor.multiply_add(L::load(from), L::load(to)).store(to);
     }
 }
 

@@ -1,36 +1,10 @@
-//! The instruction sets the kernels are compiled for.
+//! The instruction sets the kernels are compiled for, and the choice between them.
 
 use super::chunk::Chunk;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::Avx2;
+use super::lanes::Portable;
 use super::scratch::Scratch;
-
-/// Values in a vector the kernels work on; the compiler splits it where registers are shorter.
-pub(super) const LANES: usize = 8;
-
-/// How a product is added: in one rounding or in two.
-pub(super) trait Arithmetic {
-    /// a·b + c.
-    fn multiply_add(a: f32, b: f32, c: f32) -> f32;
-}
-
-/// For processors that multiply and add in one instruction.
-pub(super) struct Fused;
-
-impl Arithmetic for Fused {
-    #[inline(always)]
-    fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-}
-
-/// For all others, where a fused operation would be a slow library call.
-pub(super) struct Separate;
-
-impl Arithmetic for Separate {
-    #[inline(always)]
-    fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
-        a * b + c
-    }
-}
 
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +53,7 @@ impl InstructionSet {
     pub(super) fn run(self, chunk: &Chunk<'_>, scratch: &mut Scratch) {
         assert!(self.is_available(), "{self:?} is not available on this processor");
         match self {
-            InstructionSet::Baseline
-                if cfg!(any(target_feature = "fma", target_arch = "aarch64")) =>
-            {
-                chunk.run::<Fused>(scratch);
-            }
-            InstructionSet::Baseline => chunk.run::<Separate>(scratch),
+            InstructionSet::Baseline => chunk.run::<Portable>(scratch),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the assertion above has found AVX2 and FMA on this processor.
             InstructionSet::Avx2 => unsafe { run_avx2(chunk, scratch) },
@@ -95,5 +64,5 @@ impl InstructionSet {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn run_avx2(chunk: &Chunk<'_>, scratch: &mut Scratch) {
-    chunk.run::<Fused>(scratch);
+    chunk.run::<Avx2>(scratch);
 }
