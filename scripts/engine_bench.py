@@ -1,16 +1,21 @@
-"""Gradients of the MNIST network by PyTorch and Opacus; prints records per second as JSON lines.
+"""Records per second of the MNIST network's gradients: ours, PyTorch's and Opacus', taking turns.
 
-Used by engine_bench.sh, which puts them beside our own. Tensors are contiguous: Opacus gives wrong gradients for
-channels-last ones. The best layout for PyTorch without clipping is measured too.
+Run by engine_bench.sh: engine_bench.py OURS BATCH THREADS TURNS. A turn takes each for a second and keeps the median
+step; printed are the medians over turns, and of the ratios within a turn. PyTorch does not clip; it is given both
+layouts and the faster one counts. Opacus gets contiguous tensors: with channels-last ones its gradients are wrong.
 """
 
-import json
+import os
+import statistics
+import subprocess
 import sys
 import time
 
+import opacus
 import torch
-from opacus import GradSampleModule
 from torch import nn
+
+SECONDS = 1.0
 
 
 def network():
@@ -35,7 +40,7 @@ def plain(batch, layout):
 
 
 def clipped(batch):
-    model = GradSampleModule(network(), loss_reduction="sum")
+    model = opacus.GradSampleModule(network(), loss_reduction="sum")
     images, labels = torch.rand(batch, 1, 28, 28), torch.randint(0, 10, (batch,))
 
     def step():
@@ -50,32 +55,37 @@ def clipped(batch):
     return step
 
 
-def rate(step, batch, seconds):
+def rate(step, batch):
     step()
-    step()
-    times = []
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds or len(times) < 5:
+    times, start = [], time.perf_counter()
+    while time.perf_counter() - start < SECONDS or len(times) < 3:
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)
-    return batch / sorted(times)[len(times) // 2]
+    return batch / statistics.median(times)
 
 
 def main():
-    batch, threads, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    ours, (batch, threads, turns) = sys.argv[1], map(int, sys.argv[2:5])
     torch.set_num_threads(threads)
-    unclipped = max(
-        rate(plain(batch, layout), batch, seconds)
-        for layout in (torch.contiguous_format, torch.channels_last)
-    )
-    contiguous = rate(plain(batch, torch.contiguous_format), batch, seconds)
-    print(json.dumps({
-        "torch": torch.__version__,
-        "unclipped": contiguous,
-        "unclipped_best_layout": max(unclipped, contiguous),
-        "opacus": rate(clipped(batch), batch, seconds),
-    }))
+    steps = {
+        "PyTorch, not clipped": plain(batch, torch.contiguous_format),
+        "PyTorch, not clipped, channels last": plain(batch, torch.channels_last),
+        "Opacus, clipped": clipped(batch),
+    }
+    turns_of_all = []
+    for _ in range(turns):
+        command = [ours, "--rate", str(batch), str(threads), str(SECONDS)]
+        rates = {"ours, clipped": float(subprocess.run(command, capture_output=True, check=True).stdout)}
+        rates |= {name: rate(step, batch) for name, step in steps.items()}
+        turns_of_all.append(rates)
+    print(f"torch {torch.__version__}, opacus {opacus.__version__}, batch {batch}, threads {threads},"
+          f" {turns} turns, load {os.getloadavg()[0]:.1f}")
+    for name in turns_of_all[0]:
+        middle = statistics.median(turn[name] for turn in turns_of_all)
+        ratios = [turn["ours, clipped"] / turn[name] for turn in turns_of_all]
+        print(f"{name:36} {middle:8.0f} records/s   ours is {statistics.median(ratios):5.2f} times that"
+              f" ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
 main()

@@ -37,7 +37,8 @@ fn report() {
         {
             let work = Work::new(spec, batch);
             for threads in [1, 2] {
-                let (clipped, plain) = (work.rate(threads, 3.0, true), work.rate(threads, 3.0, false));
+                let (clipped, plain) =
+                    (work.rate(threads, 3.0, true), work.rate(threads, 3.0, false));
                 println!(
                     "{name} batch {batch} threads {threads}: clipped {clipped:.0}, as they are {plain:.0}"
                 );
@@ -107,7 +108,7 @@ fn mnist_as_they_are(bencher: Bencher<'_, '_>, batch: usize) {
 #[divan::bench]
 fn mnist_logits(bencher: Bencher<'_, '_>) {
     let work = Work::new(NetworkSpec::mnist_cnn(), 256);
-    bencher.counter(divan::counter::ItemsCount::new(256_usize)).bench_local(|| {
-        work.fast.logits(&work.theta, &work.inputs, NonZeroUsize::MIN).unwrap()
-    });
+    bencher
+        .counter(divan::counter::ItemsCount::new(256_usize))
+        .bench_local(|| work.fast.logits(&work.theta, &work.inputs, NonZeroUsize::MIN).unwrap());
 }

@@ -10,29 +10,17 @@ use super::plan::Convolution;
 /// Where a convolution's slopes come from.
 #[derive(Clone, Copy)]
 pub(super) struct Slopes<'a> {
-    /// By position and channel.
+    /// By position and channel, with room for a group of channels at the end.
     pub(super) slopes: &'a [f32],
     /// The same for where they act, when pooled.
     pub(super) winners: &'a [i32],
 }
 
-/// For each output channel, where its slopes act and what they are.
-pub(super) struct Lists {
-    entries: Vec<(u32, f32)>,
-    counts: Vec<usize>,
-}
+/// Output channels whose slopes are listed together: their lists stay in the first-level cache.
+pub(super) const GROUP: usize = 8;
 
-impl Lists {
-    /// Room for any convolution of these.
-    pub(super) fn new<'a>(convolutions: impl Iterator<Item = &'a Convolution> + Clone) -> Lists {
-        let entries = convolutions.clone().map(|conv| conv.channels * conv.positions() + 1);
-        let channels = convolutions.map(|conv| conv.channels);
-        Lists {
-            entries: vec![(0, 0.0); entries.max().unwrap_or(0)],
-            counts: vec![0; channels.max().unwrap_or(0)],
-        }
-    }
-}
+/// Where in the input a slope acts, and the slope.
+pub(super) type Entry = (u32, f32);
 
 impl Convolution {
     /// Writes the gradient of the weights and biases, and adds the slopes in the input to `back` if given.
@@ -41,61 +29,62 @@ impl Convolution {
         &self,
         packed: &PackedStep,
         (input, from): (&[f32], Slopes<'_>),
-        lists: &mut Lists,
+        entries: &mut [Entry],
         gradient: &mut [f32],
         mut back: Option<&mut [f32]>,
     ) {
         let (weights, biases) = gradient.split_at_mut(self.weights().len());
-        self.collect(from, lists);
-        let lists = lists.entries.chunks_exact(self.positions()).zip(&lists.counts);
-        let channels = weights.chunks_exact_mut(self.channel_len()).zip(biases);
-        let packed = packed.backward.chunks_exact(self.channel_len());
-        for (((weights, bias), packed), (list, &count)) in channels.zip(packed).zip(lists) {
-            let list = &list[..count];
-            *bias = list.iter().map(|&(_, slope)| slope).sum();
-            self.weight_gradient::<L>(input, list, weights);
-            if let Some(back) = back.as_deref_mut() {
-                self.input_slopes::<L>(packed, list, back);
+        let weights = weights.chunks_mut(GROUP * self.channel_len());
+        let packed = packed.backward.chunks(GROUP * self.channel_len());
+        let groups = weights.zip(biases.chunks_mut(GROUP)).zip(packed);
+        for (group, ((weights, biases), packed)) in groups.enumerate() {
+            let counts = self.collect(group * GROUP, from, entries);
+            let channels = weights.chunks_exact_mut(self.channel_len()).zip(biases);
+            let packed = packed.chunks_exact(self.channel_len());
+            let lists = entries.chunks_exact(self.positions()).zip(counts);
+            for (((weights, bias), packed), (list, count)) in channels.zip(packed).zip(lists) {
+                let list = &list[..count];
+                *bias = sum_of_slopes(list);
+                self.weight_gradient::<L>(input, list, weights);
+                if let Some(back) = back.as_deref_mut() {
+                    self.input_slopes::<L>(packed, list, back);
+                }
             }
         }
     }
 
-    /// Lists each channel's slopes that act somewhere.
+    /// Lists the slopes that act somewhere, for a group of channels; says how many each has.
+    ///
+    /// Beyond the last channel the values of the next pixel are taken for channels; nobody reads those lists.
     #[inline(always)]
-    fn collect(&self, from: Slopes<'_>, lists: &mut Lists) {
-        let (channels, room) = (self.channels, self.positions());
-        let (counts, entries) = (&mut lists.counts[..channels], &mut lists.entries[..]);
-        counts.fill(0);
+    fn collect(&self, first: usize, from: Slopes<'_>, entries: &mut [Entry]) -> [usize; GROUP] {
+        let (mut counts, room) = ([0; GROUP], self.positions());
+        let entries = &mut entries[..GROUP * room];
         // Entries are always written and kept if alive: a branch would be foretold badly.
-        let mut put = |channel: usize, count: &mut usize, place: u32, slope: f32, alive: bool| {
-            entries[channel * room + *count] = (place, slope);
-            *count += usize::from(alive);
-        };
-        let slopes = from.slopes.chunks_exact(channels);
-        if self.pooled.is_some() {
-            for (winners, slopes) in from.winners.chunks_exact(channels).zip(slopes) {
-                let pixel = counts.iter_mut().zip(winners).zip(slopes).enumerate();
-                for (channel, ((count, &winner), &slope)) in pixel {
-                    put(channel, count, winner.cast_unsigned(), slope, winner >= 0);
+        for position in 0..room {
+            let at = position * self.channels + first;
+            let slopes = &from.slopes[at..at + GROUP];
+            if self.pooled.is_some() {
+                let winners = &from.winners[at..at + GROUP];
+                for lane in 0..GROUP {
+                    entries[lane * room + counts[lane]] =
+                        (winners[lane].cast_unsigned(), slopes[lane]);
+                    counts[lane] += usize::from(winners[lane] >= 0);
                 }
-            }
-        } else {
-            for (&base, slopes) in self.bases.iter().zip(slopes) {
-                for (channel, (count, &slope)) in counts.iter_mut().zip(slopes).enumerate() {
-                    put(channel, count, base, slope, slope.to_bits() << 1 != 0);
+            } else {
+                let base = self.bases[position];
+                for lane in 0..GROUP {
+                    entries[lane * room + counts[lane]] = (base, slopes[lane]);
+                    counts[lane] += usize::from(slopes[lane].to_bits() << 1 != 0);
                 }
             }
         }
+        counts
     }
 
     /// The gradient of one channel's weights: Σ slope · (input under the kernel).
     #[inline(always)]
-    fn weight_gradient<L: Lanes>(
-        &self,
-        input: &[f32],
-        list: &[(u32, f32)],
-        weights: &mut [f32],
-    ) {
+    fn weight_gradient<L: Lanes>(&self, input: &[f32], list: &[Entry], weights: &mut [f32]) {
         let padded = self.padded_row();
         // Short rows are taken several at a time, so that enough sums are under way at once.
         let rows_at_once = match (padded / LANES, self.kernel) {
@@ -122,7 +111,7 @@ impl Convolution {
 
     /// Adds slope · weights to the slopes of the input under the kernel.
     #[inline(always)]
-    fn input_slopes<L: Lanes>(&self, packed: &[f32], list: &[(u32, f32)], back: &mut [f32]) {
+    fn input_slopes<L: Lanes>(&self, packed: &[f32], list: &[Entry], back: &mut [f32]) {
         for (kernel_row, weights) in packed.chunks_exact(self.padded_row()).enumerate() {
             let mut back = &mut back[kernel_row * self.row_stride..];
             let (tens, mut rest) = weights.as_chunks::<{ 10 * LANES }>();
@@ -143,11 +132,25 @@ impl Convolution {
     }
 }
 
+/// The sum of a list's slopes, in four parts so that additions need not wait for each other.
+#[inline(always)]
+fn sum_of_slopes(list: &[Entry]) -> f32 {
+    let (fours, rest) = list.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for four in fours {
+        for part in 0..4 {
+            sums[part] += four[part].1;
+        }
+    }
+    let rest: f32 = rest.iter().map(|&(_, slope)| slope).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
 /// Σ slope · input for R rows of V vectors.
 #[inline(always)]
 fn gather<L: Lanes, const R: usize, const V: usize>(
     input: &[f32],
-    list: &[(u32, f32)],
+    list: &[Entry],
     stride: usize,
     out: &mut [f32],
 ) {
@@ -168,7 +171,7 @@ fn gather<L: Lanes, const R: usize, const V: usize>(
 
 /// Σ slope · input for one row of any length.
 #[inline(always)]
-fn gather_row<L: Lanes>(mut input: &[f32], list: &[(u32, f32)], mut out: &mut [f32]) {
+fn gather_row<L: Lanes>(mut input: &[f32], list: &[Entry], mut out: &mut [f32]) {
     while !out.is_empty() {
         let vectors = match out.len() / LANES {
             10.. => 10,
@@ -194,7 +197,7 @@ fn gather_row<L: Lanes>(mut input: &[f32], list: &[(u32, f32)], mut out: &mut [f
 #[inline(always)]
 fn scatter_some<L: Lanes, const V: usize>(
     weights: &mut &[f32],
-    list: &[(u32, f32)],
+    list: &[Entry],
     back: &mut [f32],
 ) -> usize {
     let (now, later) = weights.split_at(V * LANES);
@@ -205,7 +208,7 @@ fn scatter_some<L: Lanes, const V: usize>(
 
 /// Adds slope · weights at each place, for V vectors.
 #[inline(always)]
-fn scatter<L: Lanes, const V: usize>(weights: &[f32], list: &[(u32, f32)], back: &mut [f32]) {
+fn scatter<L: Lanes, const V: usize>(weights: &[f32], list: &[Entry], back: &mut [f32]) {
     let weights = &weights.as_chunks::<LANES>().0[..V];
     let mut held = [L::splat(0.0); V];
     for v in 0..V {

@@ -3,8 +3,8 @@
 //! Everything a record needs stays in the processor's cache, so its gradient can be had apart from all
 //! others at the price of one norm and one scaled addition.
 
-use super::lanes::Lanes;
 use super::backward::Slopes;
+use super::lanes::Lanes;
 use super::packed::Packed;
 use super::plan::{Dense, Kind, Plan, Step};
 use super::scratch::Scratch;
@@ -139,17 +139,19 @@ impl Chunk<'_> {
             let len = step.input.len();
             if let Kind::Conv(conv) = &step.kind {
                 let range = conv.weights().start..conv.biases().end;
-                let (lists, gradient) = (&mut scratch.lists, &mut scratch.gradient[range]);
+                let (entries, gradient) = (&mut scratch.entries[..], &mut scratch.gradient[range]);
                 let from = Slopes { slopes, winners };
                 if conv.padding == 0 {
-                    back.fill(0.0);
-                    let back = step.sends_back.then_some(back);
-                    conv.backward::<L>(packed, (input, from), lists, gradient, back);
+                    let mut back = step.sends_back.then_some(back);
+                    if let Some(back) = back.as_deref_mut() {
+                        back.fill(0.0);
+                    }
+                    conv.backward::<L>(packed, (input, from), entries, gradient, back);
                 } else {
                     let (bordered, outer_back) = &mut scratch.bordered[number];
                     outer_back.fill(0.0);
                     let outer = step.sends_back.then_some(&mut outer_back[..]);
-                    conv.backward::<L>(packed, (bordered, from), lists, gradient, outer);
+                    conv.backward::<L>(packed, (bordered, from), entries, gradient, outer);
                     copy_bordered(step.input, conv.padding, |inner, outer, width| {
                         back[inner..inner + width]
                             .copy_from_slice(&outer_back[outer..outer + width]);
@@ -191,7 +193,8 @@ impl Chunk<'_> {
     fn weight(&self, input: &[f32], clip: Option<Clip>, scratch: &mut Scratch) -> f32 {
         let Some(clip) = clip else { return 1.0 };
         // A value that is not finite may be lost behind a relu; the record does not count all the same.
-        let finite = input.iter().fold(0.0, |sum, x| sum + x * 0.0) == 0.0_f32;
+        // Without a branch for each value the compiler can take many at once.
+        let finite = input.iter().fold(true, |finite, value| finite & value.is_finite());
         let weight = if finite { clip.weight(self.norm(clip.norm(), scratch)) } else { 0.0 };
         scratch.dropped += usize::from(weight <= 0.0);
         scratch.clipped += usize::from(weight > 0.0 && weight < 1.0);

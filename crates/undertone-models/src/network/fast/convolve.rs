@@ -8,6 +8,9 @@ use super::plan::{BLOCK, Convolution};
 /// registers, beside the weights and one value of the input.
 const TILE: usize = 6;
 
+/// A row whose length is not known in advance.
+const ANY: usize = 0;
+
 /// The values of a block of channels.
 type Pair = [[f32; LANES]; 2];
 
@@ -21,19 +24,14 @@ struct BlockOf<'a> {
 impl Convolution {
     /// The convolution without anything after it.
     #[inline(always)]
-    pub(super) fn forward<L: Lanes>(
-        &self,
-        packed: &PackedStep,
-        input: &[f32],
-        output: &mut [f32],
-    ) {
+    pub(super) fn forward<L: Lanes>(&self, packed: &PackedStep, input: &[f32], output: &mut [f32]) {
         for block in 0..self.blocks() {
             let of = self.block_of(packed, block);
             let (first, count) = self.channels_of(block);
             let mut pixel = 0;
             self.pixels::<L>(of, input, &self.bases, |sums| {
                 let start = pixel * self.channels + first;
-                output[start..start + count].copy_from_slice(&sums.as_flattened()[..count]);
+                put(sums.as_flattened(), &mut output[start..start + count]);
                 pixel += 1;
             });
         }
@@ -68,8 +66,8 @@ impl Convolution {
                 for (column, (values, bases)) in pairs.zip(bases).enumerate() {
                     let (maxima, places) = pool(values, bases);
                     let start = (row * columns + column) * self.channels + first;
-                    output[start..start + count].copy_from_slice(&maxima[..count]);
-                    winners[start..start + count].copy_from_slice(&places[..count]);
+                    put(&maxima, &mut output[start..start + count]);
+                    put(&places, &mut winners[start..start + count]);
                 }
             }
         }
@@ -98,22 +96,40 @@ impl Convolution {
         bases: &[u32],
         mut emit: impl FnMut(&Pair),
     ) {
+        // Short rows of a usual size are unrolled: their loop would cost as much as what it does.
+        match self.row {
+            5 => self.tiles::<L, 5>(of, input, bases, &mut emit),
+            9 => self.tiles::<L, 9>(of, input, bases, &mut emit),
+            15 => self.tiles::<L, 15>(of, input, bases, &mut emit),
+            _ => self.tiles::<L, ANY>(of, input, bases, &mut emit),
+        }
+    }
+
+    /// The same for rows of a length that is known in advance, or [`ANY`].
+    #[inline(always)]
+    fn tiles<L: Lanes, const ROW: usize>(
+        &self,
+        of: BlockOf<'_>,
+        input: &[f32],
+        bases: &[u32],
+        emit: &mut impl FnMut(&Pair),
+    ) {
         let (tiles, rest) = bases.as_chunks::<TILE>();
         for tile in tiles {
-            self.tile::<L, TILE>(of, input, tile, &mut emit);
+            self.tile::<L, ROW, TILE>(of, input, tile, emit);
         }
         let (fours, rest) = rest.as_chunks::<4>();
         for tile in fours {
-            self.tile::<L, 4>(of, input, tile, &mut emit);
+            self.tile::<L, ROW, 4>(of, input, tile, emit);
         }
         for tile in rest.as_chunks::<1>().0 {
-            self.tile::<L, 1>(of, input, tile, &mut emit);
+            self.tile::<L, ROW, 1>(of, input, tile, emit);
         }
     }
 
     /// The sums of T pixels, handed to `emit`.
     #[inline(always)]
-    fn tile<L: Lanes, const T: usize>(
+    fn tile<L: Lanes, const ROW: usize, const T: usize>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
@@ -121,11 +137,13 @@ impl Convolution {
         emit: &mut impl FnMut(&Pair),
     ) {
         let mut sums = [[L::load(&of.biases[0]), L::load(&of.biases[1])]; T];
-        for (kernel_row, weights) in of.weights.chunks_exact(self.row).enumerate() {
+        let row = if ROW == ANY { self.row } else { ROW };
+        for (kernel_row, weights) in of.weights.chunks_exact(row).enumerate() {
             let start = kernel_row * self.row_stride;
+            let weights = &weights[..row];
             let mut rows = [&input[..0]; T];
             for t in 0..T {
-                rows[t] = &input[bases[t] as usize + start..][..weights.len()];
+                rows[t] = &input[bases[t] as usize + start..][..row];
             }
             for (place, weights) in weights.iter().enumerate() {
                 let (first, second) = (L::load(&weights[0]), L::load(&weights[1]));
@@ -145,6 +163,15 @@ impl Convolution {
     }
 }
 
+/// Copies as much of a block as there is room for; a whole block without a call.
+#[inline(always)]
+fn put<T: Copy>(from: &[T], to: &mut [T]) {
+    match (from.first_chunk::<BLOCK>(), to.first_chunk_mut::<BLOCK>()) {
+        (Some(from), Some(to)) => *to = *from,
+        _ => to.copy_from_slice(&from[..to.len()]),
+    }
+}
+
 #[inline(always)]
 fn pairs(values: &[f32]) -> &[Pair] {
     values.as_chunks::<LANES>().0.as_chunks::<2>().0
@@ -156,7 +183,8 @@ fn pool(
     (upper, lower): (&[Pair; 2], &[Pair; 2]),
     (upper_bases, lower_bases): (&[u32; 2], &[u32; 2]),
 ) -> ([f32; BLOCK], [i32; BLOCK]) {
-    let others = [(&upper[1], upper_bases[1]), (&lower[0], lower_bases[0]), (&lower[1], lower_bases[1])];
+    let others =
+        [(&upper[1], upper_bases[1]), (&lower[0], lower_bases[0]), (&lower[1], lower_bases[1])];
     let (mut maxima, mut places) = ([0.0; BLOCK], [upper_bases[0].cast_signed(); BLOCK]);
     maxima.copy_from_slice(upper[0].as_flattened());
     for (values, base) in others {

@@ -21,8 +21,8 @@ mod vectors;
 
 use super::checked::same_length;
 use super::{Batch, Clip, ClippedSum, Network, NetworkError};
-use instruction_set::InstructionSet;
 use chunk::Task;
+use instruction_set::InstructionSet;
 use packed::{Packed, unpack};
 use plan::Plan;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! What one thread needs beside the parameters: a record's values and slopes, and a chunk's sum.
 
 use super::aligned::Aligned;
-use super::backward::Lists;
+use super::backward::{Entry, GROUP};
 use super::lanes::LANES;
 use super::plan::{Kind, Plan};
 
@@ -18,7 +18,7 @@ pub(super) struct Scratch {
     /// Two rows of pixels before pooling.
     pub(super) band: Vec<[[f32; LANES]; 2]>,
     /// Where the slopes of a convolution act.
-    pub(super) lists: Lists,
+    pub(super) entries: Vec<Entry>,
     /// One record's gradient, of convolutions only: that of dense layers is a product of two vectors.
     pub(super) gradient: Aligned,
     /// The sum over a chunk, packed.
@@ -41,7 +41,7 @@ impl Scratch {
             _ => (Aligned::zeros(0), Aligned::zeros(0)),
         });
         let winners = plan.steps.iter().map(|step| match &step.kind {
-            Kind::Conv(conv) if conv.pooled.is_some() => vec![0; step.output.len()],
+            Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.len() + GROUP],
             Kind::MaxPool { .. } => vec![0; step.output.len()],
             _ => Vec::new(),
         });
@@ -53,13 +53,14 @@ impl Scratch {
         };
         let pooled = convolutions().filter_map(|conv| conv.pooled);
         let band = pooled.map(|(_, columns)| 4 * columns).max().unwrap_or(0);
+        let positions = convolutions().map(|conv| conv.positions());
         Scratch {
             values: shapes().map(room).collect(),
             slopes: shapes().map(room).collect(),
             winners: winners.collect(),
             bordered: bordered.collect(),
             band: vec![[[0.0; LANES]; 2]; band],
-            lists: Lists::new(convolutions()),
+            entries: vec![(0, 0.0); GROUP * positions.max().unwrap_or(0)],
             gradient: Aligned::zeros(plan.packed),
             sum: Aligned::zeros(plan.packed),
             logits: Vec::new(),

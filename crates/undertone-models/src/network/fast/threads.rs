@@ -1,7 +1,7 @@
 //! Chunks over threads, added up in the order of the records.
 
-use super::instruction_set::InstructionSet;
 use super::chunk::{CHUNK, Chunk, Task};
+use super::instruction_set::InstructionSet;
 use super::packed::Packed;
 use super::plan::Plan;
 use super::scratch::Scratch;

@@ -21,7 +21,12 @@ pub(super) fn dot<L: Lanes>(left: &[f32], right: &[f32]) -> f32 {
     for part in 0..4 {
         sums[part].store(&mut parts[part]);
     }
-    parts.as_flattened().iter().sum()
+    let mut total = [0.0; LANES];
+    for lane in 0..LANES {
+        total[lane] = (parts[0][lane] + parts[1][lane]) + (parts[2][lane] + parts[3][lane]);
+    }
+    let halves: [f32; 4] = std::array::from_fn(|lane| total[lane] + total[lane + 4]);
+    (halves[0] + halves[1]) + (halves[2] + halves[3])
 }
 
 /// Adds `factor` times a vector to another, both padded to whole lanes.
