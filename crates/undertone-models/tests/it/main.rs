@@ -6,5 +6,7 @@ mod forgetting;
 mod memories;
 mod models;
 mod network;
+mod network_limits;
 mod network_support;
+mod network_torch;
 mod support;

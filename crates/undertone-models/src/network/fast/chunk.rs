@@ -121,10 +121,13 @@ impl Chunk<'_> {
         let (logits, slopes) = (&logits[..self.plan.classes], &mut slopes[..self.plan.classes]);
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         map(logits, slopes, |logit| (logit - largest).exp());
-        let total: f32 = slopes.iter().sum();
+        let own = slopes.get_mut(label).map_or(0.0, std::mem::take);
+        let others: f32 = slopes.iter().sum();
+        let total = own + others;
         slopes.iter_mut().for_each(|slope| *slope /= total);
         if let Some(slope) = slopes.get_mut(label) {
-            *slope -= 1.0;
+            // p − 1, without the digits that p ≈ 1 would lose.
+            *slope = -others / total;
         }
     }
 

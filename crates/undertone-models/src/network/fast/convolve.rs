@@ -154,10 +154,10 @@ impl Convolution {
                 }
             }
         }
-        for t in 0..T {
+        for [first, second] in sums {
             let mut values = [[0.0; LANES]; 2];
-            sums[t][0].store(&mut values[0]);
-            sums[t][1].store(&mut values[1]);
+            first.store(&mut values[0]);
+            second.store(&mut values[1]);
             emit(&values);
         }
     }
