@@ -1,7 +1,8 @@
 //! Losses, models and gradient memories for Undertone.
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
-//! stream, at a cost per round that need not grow with it.
+//! stream, at a cost per round that need not grow with it. A [`network`] is a small neural network, with
+//! gradients that are clipped record by record.
 
 mod compensated;
 mod history;

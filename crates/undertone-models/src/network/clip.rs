@@ -37,8 +37,12 @@ impl Clip {
     /// 16·bound, each is rounded by 2⁻²⁴ of itself twice over (once where products and sums are fused), so
     /// a sum errs by at most 136 · 2⁻²³ · bound = 1.7 · 10⁻⁵ · bound. Only the sixteen records that hold the
     /// differing one can be rounded differently. From there on sums are f64, in the order of the records;
-    /// for up to 2²⁴ records these err by less than 10⁻⁶ · bound.
+    /// after groups of 64, partial sums have norms of at most 64·bound, 128·bound, …, each rounded by 2⁻⁵³ of
+    /// itself, which for n records is n²/128 · 2⁻⁵³ · bound: below 10⁻⁶ · bound for n up to [`Clip::RECORDS_MAX`].
     pub const ROUNDING: f64 = 2e-5;
+
+    /// The most records in one clipped sum: beyond, [`Clip::ROUNDING`] would not cover all rounding.
+    pub const RECORDS_MAX: usize = 1 << 20;
 
     /// A bound in a norm.
     ///

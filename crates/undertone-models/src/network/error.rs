@@ -93,6 +93,14 @@ pub enum NetworkError {
         /// How many classes there are.
         classes: usize,
     },
+    /// A batch is too large for the bound on rounding to hold.
+    #[error("{records} records in one clipped sum: at most {limit}; add up several sums")]
+    BatchTooLarge {
+        /// Its records.
+        records: usize,
+        /// The largest number.
+        limit: usize,
+    },
     /// A clipping bound that is not a number it can be.
     #[error("clip bound {bound}: must be from {least} to {most}")]
     ClipBound {

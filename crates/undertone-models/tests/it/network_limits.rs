@@ -304,6 +304,21 @@ fn an_empty_batch_gives_zeros() {
 }
 
 #[test]
+fn a_clipped_sum_refuses_more_records_than_its_rounding_is_proven_for() {
+    let network = Network::new(NetworkSpec::mlp(1, &[], 2)).unwrap();
+    let theta = vec![0.5; network.parameters()];
+    let fast = FastNetwork::new(network.clone());
+    let clip = Clip::new(ClipNorm::L2, 1.0).unwrap();
+    let records = Clip::RECORDS_MAX + 1;
+    let (inputs, labels) = (vec![0.0; records], vec![0; records]);
+    let batch = Batch::new(&network, &inputs, &labels).unwrap();
+    let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN);
+    let expected = NetworkError::BatchTooLarge { records, limit: Clip::RECORDS_MAX };
+    assert_eq!(found.unwrap_err(), expected);
+    assert!(fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).is_ok(), "the control");
+}
+
+#[test]
 fn nothing_private_is_shown() {
     let network = mixed();
     let (inputs, labels) = images(&network, 2, &mut Dice(1));

@@ -133,10 +133,11 @@ impl FastNetwork {
     ///
     /// # Guarantee
     /// Each record adds a vector whose norm is at most the bound. Replacing one record moves the sum by at
-    /// most 2·bound·(1 + [`Clip::ROUNDING`]) in the clipping norm, for batches of up to 2²⁴ records.
+    /// most 2·bound·(1 + [`Clip::ROUNDING`]) in the clipping norm.
     ///
     /// # Errors
-    /// When θ has the wrong length, or the batch is not of this network.
+    /// When θ has the wrong length, the batch is not of this network, or it has more than
+    /// [`Clip::RECORDS_MAX`] records.
     pub fn clipped_gradient_sum(
         &self,
         theta: &[f64],
@@ -144,6 +145,10 @@ impl FastNetwork {
         clip: Clip,
         threads: NonZeroUsize,
     ) -> Result<ClippedSum, NetworkError> {
+        let (records, limit) = (batch.len(), Clip::RECORDS_MAX);
+        if records > limit {
+            return Err(NetworkError::BatchTooLarge { records, limit });
+        }
         let outcome = self.gradients(theta, batch, Some(clip), threads)?;
         let sum = self.unpacked(&outcome, 1.0);
         Ok(ClippedSum { sum, clipped: outcome.clipped, dropped: outcome.dropped })
