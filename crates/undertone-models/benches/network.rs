@@ -1,8 +1,8 @@
 //! Sums of clipped gradients of the convolutional network for MNIST.
 //!
 //! `cargo bench -p undertone-models --bench network` first prints records per second for batches of 64 and
-//! 256, then micro-benchmarks. `-- --rate BATCH THREADS SECONDS` prints one rate and stops:
-//! `scripts/engine_bench.sh` puts it beside PyTorch and Opacus.
+//! 256, then micro-benchmarks. `-- --rate BATCH THREADS SECONDS` prints one rate and how many records that
+//! took, and stops: `scripts/engine_bench.sh` puts it beside PyTorch and Opacus.
 
 #![expect(clippy::print_stdout, reason = "a bench reports on standard output")]
 #![allow(clippy::unwrap_used, reason = "a bench may stop at once")]
@@ -19,7 +19,8 @@ fn main() {
         let number = |k: usize| arguments[place + k].parse::<f64>().unwrap();
         let (batch, threads) = (number(1) as usize, number(2) as usize);
         let work = Work::new(NetworkSpec::mnist_cnn(), batch);
-        println!("{:.0}", work.rate(threads, number(3), true));
+        let (rate, steps) = work.measure(threads, number(3), true);
+        println!("{rate:.0} {}", steps * batch);
         return;
     }
     // Only `cargo bench` says so; in test mode the micro-benchmarks alone run, once each.
@@ -81,6 +82,11 @@ impl Work {
 
     /// Records per second, by the median step.
     fn rate(&self, threads: usize, seconds: f64, clipped: bool) -> f64 {
+        self.measure(threads, seconds, clipped).0
+    }
+
+    /// The same, and the number of steps.
+    fn measure(&self, threads: usize, seconds: f64, clipped: bool) -> (f64, usize) {
         self.step(threads, clipped);
         let (start, mut times) = (Instant::now(), Vec::new());
         while start.elapsed().as_secs_f64() < seconds || times.len() < 5 {
@@ -89,7 +95,7 @@ impl Work {
             times.push(begin.elapsed().as_secs_f64());
         }
         times.sort_by(f64::total_cmp);
-        self.labels.len() as f64 / times[times.len() / 2]
+        (self.labels.len() as f64 / times[times.len() / 2], times.len() + 1)
     }
 }
 

@@ -154,11 +154,17 @@ fn gather<L: Lanes, const R: usize, const V: usize>(
     stride: usize,
     out: &mut [f32],
 ) {
+    // Rows of equal length: one check of a place holds for all of them.
+    let len = input.len() - (R - 1) * stride;
+    let mut rows = [input; R];
+    for r in 0..R {
+        rows[r] = &input[r * stride..][..len];
+    }
     let mut sums = [[L::splat(0.0); V]; R];
     for &(place, slope) in list {
-        let (window, slope) = (&input[place as usize..], L::splat(slope));
+        let (place, slope) = (place as usize, L::splat(slope));
         for r in 0..R {
-            let values = &window[r * stride..][..V * LANES].as_chunks::<LANES>().0[..V];
+            let values = &rows[r][place..place + V * LANES].as_chunks::<LANES>().0[..V];
             for v in 0..V {
                 sums[r][v] = slope.multiply_add(L::load(&values[v]), sums[r][v]);
             }

@@ -38,8 +38,11 @@ impl Job<'_> {
         let threads = threads.get().min(groups);
         let mut total = self.nothing();
         if threads <= 1 {
-            let mut scratch = Scratch::new(self.plan);
-            (0..groups).for_each(|group| total.merge(&self.group(group, &mut scratch)));
+            let (mut scratch, mut outcome) = (Scratch::new(self.plan), self.nothing());
+            for group in 0..groups {
+                self.group(group, &mut scratch, &mut outcome);
+                total.merge(&outcome);
+            }
             return total;
         }
         std::thread::scope(|scope| {
@@ -51,7 +54,9 @@ impl Job<'_> {
                     scope.spawn(move || {
                         let mut scratch = Scratch::new(job.plan);
                         for group in (first..groups).step_by(threads) {
-                            if send.send(job.group(group, &mut scratch)).is_err() {
+                            let mut outcome = job.nothing();
+                            job.group(group, &mut scratch, &mut outcome);
+                            if send.send(outcome).is_err() {
                                 break;
                             }
                         }
@@ -78,8 +83,10 @@ impl Job<'_> {
         Outcome { sum: vec![0.0; len], logits: Vec::new(), clipped: 0, dropped: 0 }
     }
 
-    fn group(&self, group: usize, scratch: &mut Scratch) -> Outcome {
-        let mut outcome = self.nothing();
+    /// Writes what comes of one group into `outcome`.
+    fn group(&self, group: usize, scratch: &mut Scratch, outcome: &mut Outcome) {
+        outcome.sum.fill(0.0);
+        outcome.logits.clear();
         (scratch.clipped, scratch.dropped) = (0, 0);
         let end = self.records().min((group + 1) * GROUP);
         for start in (group * GROUP..end).step_by(CHUNK) {
@@ -97,7 +104,6 @@ impl Job<'_> {
             outcome.logits.extend_from_slice(&scratch.logits);
         }
         (outcome.clipped, outcome.dropped) = (scratch.clipped, scratch.dropped);
-        outcome
     }
 }
 
