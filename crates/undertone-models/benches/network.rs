@@ -23,8 +23,9 @@ fn main() {
         println!("{rate:.0} {}", steps * batch);
         return;
     }
-    // Only `cargo bench` says so; in test mode the micro-benchmarks alone run, once each.
-    if arguments.iter().any(|argument| argument == "--bench") {
+    // In test mode the micro-benchmarks alone run, once each.
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    if has("--bench") && !has("--test") {
         report();
     }
     divan::main();
