@@ -1,13 +1,15 @@
 //! Losses, models and gradient memories for Undertone.
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
-//! stream, at a cost per round that need not grow with it.
+//! stream, at a cost per round that need not grow with it. A [`network`] is a small neural network, with
+//! gradients that are clipped record by record.
 
 mod compensated;
 mod history;
 pub mod memory;
 pub mod model;
 mod monomials;
+pub mod network;
 mod packed;
 pub mod record;
 mod row;

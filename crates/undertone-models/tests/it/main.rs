@@ -5,4 +5,8 @@
 mod forgetting;
 mod memories;
 mod models;
+mod network;
+mod network_limits;
+mod network_support;
+mod network_torch;
 mod support;
