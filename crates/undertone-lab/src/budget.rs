@@ -4,8 +4,7 @@ use crate::plan::Plan;
 use serde::Serialize;
 use undertone::Round;
 use undertone::privacy::{
-    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
-    worst_record,
+    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
 };
 
 /// The version of the JSON that `budget` and `simulate` print.

@@ -249,8 +249,12 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     raw.data.repeat = Some(config.data.repeat);
     raw.data.centre = Some(config.data.centre);
     raw.data.normalise = Some(config.data.normalise);
-    raw.model.ridge = Some(config.model.ridge);
-    raw.model.lasso = Some(config.model.lasso);
+    // Neither has a meaning for a network.
+    if config.network.is_none() {
+        raw.model.ridge = Some(config.model.ridge);
+        raw.model.lasso = Some(config.model.lasso);
+        raw.parameters.start_spread = Some(config.start_spread);
+    }
     spell_out_source(loaded, &mut raw);
     match config.memory {
         MemoryKind::Anchored { tolerance } => {
@@ -260,6 +264,7 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
             raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
         }
         MemoryKind::Exact
+        | MemoryKind::Arrival
         | MemoryKind::Moments
         | MemoryKind::Recursive
         | MemoryKind::Polynomial { .. }
@@ -269,7 +274,6 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
     if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
         raw.network.seed.get_or_insert(0);
     }
-    raw.parameters.start_spread = Some(config.start_spread);
     raw.memory.kind.get_or_insert_with(|| "exact".into());
     raw.network.weights.get_or_insert_with(|| "uniform".into());
     match config.rule {

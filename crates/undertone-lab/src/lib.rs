@@ -13,6 +13,7 @@ pub mod data;
 mod entropy;
 pub mod ledger_file;
 mod metrics;
+mod network_metrics;
 mod optimum;
 mod plan;
 pub mod planner;

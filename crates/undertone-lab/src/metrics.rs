@@ -1,5 +1,6 @@
 //! What is measured in every round of a simulation.
 
+use crate::network_metrics::NetworkEvaluator;
 use crate::optimum::Optimum;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -9,6 +10,8 @@ use undertone_models::memory::Exact;
 use undertone_models::{Model, Record};
 
 /// The measurements of one round, averaged over learners unless said otherwise.
+///
+/// Errors and regrets are not numbers for a network: there is no telling its optimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Mean over learners of ‖θ_i − θ*‖².
@@ -29,12 +32,50 @@ pub struct Metrics {
     pub test_accuracy_public: Option<f64>,
     /// Test accuracy of θ*, which no one could have privately.
     pub test_accuracy_optimum: Option<f64>,
+    /// Mean accuracy of the learners' own θ_i on records seen so far, for networks: on a sample of them.
+    pub training_accuracy: Option<f64>,
     /// Mean squared error (or loss) on the test data of the public model, for regression.
     pub test_loss_public: Option<f64>,
 }
 
-/// Measures a simulation. Holds copies of all histories, which only a simulation can have.
-pub(crate) struct Evaluator {
+/// Measures a simulation, whatever the model.
+pub(crate) enum Evaluator {
+    /// Against the optimum.
+    Linear(LinearEvaluator),
+    /// By accuracy alone.
+    Network(NetworkEvaluator),
+}
+
+impl Evaluator {
+    /// Adds what a learner observed.
+    ///
+    /// # Errors
+    /// When a record is outside the model's bounds; the learner has refused it before.
+    pub(crate) fn remember(
+        &mut self,
+        learner: usize,
+        theta: &[f64],
+        batch: &[Record],
+    ) -> Result<(), RecordError> {
+        match self {
+            Evaluator::Linear(evaluator) => evaluator.remember(learner, theta, batch),
+            Evaluator::Network(evaluator) => evaluator.remember(theta, batch),
+        }
+    }
+
+    /// Measures the learners' parameters and the public model.
+    ///
+    /// `rounds` is how many rounds this measurement stands for in the dynamic regret.
+    pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], rounds: u64) -> Metrics {
+        match self {
+            Evaluator::Linear(evaluator) => evaluator.measure(thetas, public, rounds),
+            Evaluator::Network(evaluator) => evaluator.measure(thetas, public),
+        }
+    }
+}
+
+/// Measures linear models. Holds copies of all histories, which only a simulation can have.
+pub(crate) struct LinearEvaluator {
     histories: Vec<Exact>,
     test: Option<Exact>,
     optimum: Optimum,
@@ -42,7 +83,7 @@ pub(crate) struct Evaluator {
     dynamic_regret: f64,
 }
 
-impl Evaluator {
+impl LinearEvaluator {
     /// An evaluator with empty histories: one for each learner, or one pool of all records, which is
     /// the same while all learners hold equally many.
     ///
@@ -54,7 +95,7 @@ impl Evaluator {
         histories: usize,
         test: &[Record],
         regression: bool,
-    ) -> Result<Evaluator, RecordError> {
+    ) -> Result<LinearEvaluator, RecordError> {
         let histories = (0..histories).map(|_| Exact::new(Arc::clone(model))).collect();
         let test = if test.is_empty() {
             None
@@ -64,14 +105,14 @@ impl Evaluator {
             Some(held_out)
         };
         let optimum = Optimum::new(Arc::clone(model), domain);
-        Ok(Evaluator { histories, test, optimum, regression, dynamic_regret: 0.0 })
+        Ok(LinearEvaluator { histories, test, optimum, regression, dynamic_regret: 0.0 })
     }
 
     /// Adds what a learner observed.
     ///
     /// # Errors
     /// When a record is outside the model's bounds; the learner has refused it before.
-    pub(crate) fn remember(
+    fn remember(
         &mut self,
         learner: usize,
         theta: &[f64],
@@ -84,7 +125,7 @@ impl Evaluator {
     /// Measures the learners' parameters and the public model.
     ///
     /// `rounds` is how many rounds this measurement stands for in the dynamic regret.
-    pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], rounds: u64) -> Metrics {
+    fn measure(&mut self, thetas: &[&[f64]], public: &[f64], rounds: u64) -> Metrics {
         self.optimum.update(&mut self.histories);
         let best = self.optimum.theta();
         let histories = &self.histories;
@@ -117,12 +158,13 @@ impl Evaluator {
             test_accuracy_private: classify.map(|test| average(&|theta| test.accuracy(theta))),
             test_accuracy_public: classify.map(|test| test.accuracy(public)),
             test_accuracy_optimum: classify.map(|test| test.accuracy(best)),
+            training_accuracy: None,
             test_loss_public: self.test.as_ref().map(|test| test.average_loss(public)),
         }
     }
 }
 
-fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {
+pub(crate) fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
     let share = 1.0 / thetas.len() as f64;
     let mut mean = vec![0.0; thetas[0].len()];
@@ -134,6 +176,6 @@ fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {
     mean
 }
 
-fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
+pub(crate) fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).map(|(a, b)| (a - b) * (a - b)).sum()
 }

@@ -1,6 +1,5 @@
 //! From a checked config to the public facts of every learner: mechanisms, scales, certificates.
 
-use std::sync::Arc;
 use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
 use undertone::noise::NoiseError;
@@ -8,7 +7,7 @@ use undertone::planner::{PlannerError, calibrate};
 use undertone::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
 use undertone::{LearnerId, PowerLaw, Round};
 use undertone_models::memory::error_bound;
-use undertone_models::{MemoryError, Model, ModelError};
+use undertone_models::{AnyModel, MemoryError, ModelError};
 
 /// A config with everything that follows from it before any record is seen.
 #[derive(Clone, Debug)]
@@ -16,7 +15,7 @@ pub struct Plan {
     /// The config.
     pub config: Config,
     /// The loss with its bounds.
-    pub model: Arc<Model>,
+    pub model: AnyModel,
     /// One mechanism for each learner, noise scales included.
     pub mechanisms: Vec<Mechanism>,
     /// One lifetime certificate for each learner, or why there is none.
@@ -80,8 +79,8 @@ pub fn memory_error(config: &Config) -> Result<PowerLaw, PlanError> {
     model_and_memory(config).map(|(_, error)| error)
 }
 
-fn model_and_memory(config: &Config) -> Result<(Arc<Model>, PowerLaw), PlanError> {
-    let model = Arc::new(Model::new(config.model, config.bounds)?);
+fn model_and_memory(config: &Config) -> Result<(AnyModel, PowerLaw), PlanError> {
+    let model = AnyModel::new(config.model, config.network.as_ref(), config.bounds)?;
     let error = error_bound(config.memory, &model)?;
     Ok((model, error))
 }

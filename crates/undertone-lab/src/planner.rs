@@ -9,7 +9,7 @@ use undertone::config::{Config, Faults, OneOrEach, RawConfig};
 use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict, tune};
 use undertone::privacy::{Cap, Horizon, Rule};
 use undertone_models::memory::error_bound;
-use undertone_models::{MemoryError, Model, ModelError};
+use undertone_models::{AnyModel, MemoryError, ModelError};
 
 /// As in a config: no more records are collected first.
 const WARMUP_MAX: u64 = 1_000_000_000;
@@ -98,6 +98,9 @@ pub enum PlanningError {
     /// The config found cannot be run.
     #[error("no plan: {0}")]
     Plan(#[from] PlanError),
+    /// Nothing is known of a network that a forecast could follow from.
+    #[error("--tune cannot forecast how a network learns; give the schedule in the config")]
+    Network,
     /// The config cannot be written as TOML.
     #[error("cannot write the config as TOML: {0}")]
     Toml(#[from] toml::ser::Error),
@@ -109,7 +112,10 @@ pub enum PlanningError {
 /// When no finite calibration exists, with the reason, or the config does not fit together.
 pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, PlanningError> {
     let start = &loaded.config;
-    let model = Model::new(start.model, start.bounds)?;
+    let model = AnyModel::new(start.model, start.network.as_ref(), start.bounds)?;
+    if request.tune && model.linear().is_none() {
+        return Err(PlanningError::Network);
+    }
     let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
     let goal = Goal {
         horizon: request.horizon,

@@ -8,10 +8,12 @@ use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::PublicModel;
 use undertone::config::RawConfig;
+use undertone::network::{NetworkSpec, Operation};
 
 /// Why the files could not be written.
 #[derive(Debug, Error)]
@@ -64,6 +66,7 @@ pub fn write(
     config: &RawConfig,
     outcome: &Outcome,
     summary: &Summary,
+    network: Option<&NetworkSpec>,
 ) -> Result<(), RunFolderError> {
     if path.exists() {
         return Err(RunFolderError::Exists { path: path.into() });
@@ -76,7 +79,7 @@ pub fn write(
     save("config.toml", config_text(config, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
     save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
-    save("model.safetensors", &model_bytes(&outcome.public, summary)?)?;
+    save("model.safetensors", &model_bytes(&outcome.public, summary, network)?)?;
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
     }
@@ -136,6 +139,7 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, RunFolder
         "test_accuracy_public",
         "test_accuracy_optimum",
         "test_loss_public",
+        "training_accuracy",
     ]
     .map(String::from)
     .to_vec();
@@ -156,22 +160,25 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, RunFolder
 
 fn cells(row: &RoundRow) -> Vec<String> {
     let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    // A network has no optimum to be compared with.
+    let known = |value: f64| optional(Some(value).filter(|value| !value.is_nan()));
     let metrics = &row.metrics;
     let mut cells = vec![
         row.round.to_string(),
         row.records.to_string(),
         optional(row.prequential_loss),
         optional(row.prequential_accuracy),
-        metrics.tracking_error.to_string(),
-        metrics.tracking_distance_of_mean.to_string(),
-        metrics.instantaneous_regret.to_string(),
-        metrics.dynamic_regret.to_string(),
-        metrics.consensus_error.to_string(),
-        metrics.optimal_loss.to_string(),
+        known(metrics.tracking_error),
+        known(metrics.tracking_distance_of_mean),
+        known(metrics.instantaneous_regret),
+        known(metrics.dynamic_regret),
+        known(metrics.consensus_error),
+        known(metrics.optimal_loss),
         optional(metrics.test_accuracy_private),
         optional(metrics.test_accuracy_public),
         optional(metrics.test_accuracy_optimum),
         optional(metrics.test_loss_public),
+        optional(metrics.training_accuracy),
     ];
     for list in [&row.epsilon, &row.pure_epsilon, &row.noise_scale] {
         cells.extend(
@@ -183,9 +190,21 @@ fn cells(row: &RoundRow) -> Vec<String> {
 }
 
 /// The public model only: an average of releases, which costs nothing more to publish.
-fn model_bytes(model: &PublicModel, summary: &Summary) -> Result<Vec<u8>, RunFolderError> {
+///
+/// A network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
+fn model_bytes(
+    model: &PublicModel,
+    summary: &Summary,
+    network: Option<&NetworkSpec>,
+) -> Result<Vec<u8>, RunFolderError> {
     let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let tensor = TensorView::new(Dtype::F64, vec![model.values().len()], &bytes)?;
+    let tensors = tensors(model.values().len(), network)
+        .into_iter()
+        .map(|Tensor { name, shape, range }| {
+            let part = &bytes[range.start * 8..range.end * 8];
+            Ok((name, TensorView::new(Dtype::F64, shape, part)?))
+        })
+        .collect::<Result<Vec<_>, RunFolderError>>()?;
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
@@ -195,5 +214,33 @@ fn model_bytes(model: &PublicModel, summary: &Summary) -> Result<Vec<u8>, RunFol
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }
-    Ok(safetensors::serialize([("theta", tensor)], Some(metadata))?)
+    Ok(safetensors::serialize(tensors, Some(metadata))?)
+}
+
+/// A part of the flat parameters.
+struct Tensor {
+    name: String,
+    shape: Vec<usize>,
+    range: Range<usize>,
+}
+
+fn tensors(parameters: usize, network: Option<&NetworkSpec>) -> Vec<Tensor> {
+    let whole = || Tensor { name: "theta".into(), shape: vec![parameters], range: 0..parameters };
+    let Some((layers, _)) = network.and_then(|spec| spec.layout().ok()) else {
+        return vec![whole()];
+    };
+    let mut found = Vec::new();
+    for (place, layer) in layers.iter().enumerate().filter(|(_, layer)| layer.biases > 0) {
+        let shape = match layer.operation {
+            Operation::Conv { kernel, .. } => {
+                vec![layer.biases, layer.input.channels, kernel, kernel]
+            }
+            _ => vec![layer.biases, layer.fan_in()],
+        };
+        let (name, range) = (format!("{place}.weight"), layer.weight_range());
+        found.push(Tensor { name, shape, range });
+        let (name, range) = (format!("{place}.bias"), layer.bias_range());
+        found.push(Tensor { name, shape: vec![layer.biases], range });
+    }
+    found
 }

@@ -1,10 +1,12 @@
 //! All learners in one process: the plain loop over `observe`, `release`, `absorb`.
 
 use crate::entropy::{RunEntropy, Shuffle};
-use crate::metrics::{Evaluator, Metrics};
+use crate::metrics::{Evaluator, LinearEvaluator, Metrics};
+use crate::network_metrics::NetworkEvaluator;
 use crate::plan::Plan;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
@@ -13,7 +15,7 @@ use undertone::{
     Learner, LearnerId, LearnerSetup, Memory, PublicModel, RecordError, Release, ReleaseError,
     Round, Score,
 };
-use undertone_models::{AnyMemory, MemoryError, Record};
+use undertone_models::{AnyMemory, AnyModel, MemoryError, Record};
 
 /// One line of `rounds.csv`.
 #[derive(Clone, Debug)]
@@ -138,10 +140,10 @@ impl Measuring {
         t.is_multiple_of(stride.max(1)) || t + 1 == rounds
     }
 
-    fn seldom(self) -> Measuring {
+    fn at_most(self, most: u64) -> Measuring {
         match self {
-            Measuring::Evenly(rows) => Measuring::Evenly(rows.min(ROWS_OF_LARGE_MAX)),
-            Measuring::Geometrically(_) => Measuring::Evenly(ROWS_OF_LARGE_MAX),
+            Measuring::Evenly(rows) => Measuring::Evenly(rows.min(most)),
+            Measuring::Geometrically(_) => Measuring::Evenly(most),
         }
     }
 }
@@ -150,6 +152,8 @@ impl Measuring {
 const RECEIPTS_MAX: u64 = 2_000_000;
 /// In larger networks only this many learners, evenly spaced, are measured.
 pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
+/// Networks are measured in about this many rounds: it takes as long as learning in many.
+const ROWS_OF_NETWORK_MAX: u64 = 40;
 /// And only about this many rounds.
 const ROWS_OF_LARGE_MAX: u64 = 200;
 
@@ -168,18 +172,15 @@ pub fn simulate(
     let config = &plan.config;
     // Every record of every learner counts in θ*, so a large network is measured less often.
     let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
-    let measuring = if large { measuring.seldom() } else { measuring };
+    let network = plan.model.linear().is_none();
+    let measuring = match () {
+        () if network => measuring.at_most(ROWS_OF_NETWORK_MAX),
+        () if large => measuring.at_most(ROWS_OF_LARGE_MAX),
+        () => measuring,
+    };
     let measured = measured_learners(config.graph.learners());
-    // Learners may clip gradients; they are measured by the loss itself.
-    let model = Arc::new(plan.model.unclipped());
-    let mut evaluator = Evaluator::new(
-        &model,
-        config.domain,
-        if large { 1 } else { measured.len() },
-        &streams.test,
-        is_regression(config),
-    )
-    .map_err(SimulateError::TestRecord)?;
+    let mut evaluator = evaluator(plan, if large { 1 } else { measured.len() }, &streams.test)
+        .map_err(SimulateError::TestRecord)?;
     let mut members = gather(plan, streams.learners, streams.order)?;
     let mut public = PublicModel::new(plan.model.parameters());
     let mut total = Score::default();
@@ -235,6 +236,25 @@ pub fn simulate(
     Ok(Outcome { rows, public, learners, ledger, rounds_run, ending })
 }
 
+/// Learners may clip gradients; they are measured by the loss itself.
+fn evaluator(plan: &Plan, histories: usize, test: &[Record]) -> Result<Evaluator, RecordError> {
+    let config = &plan.config;
+    match &plan.model {
+        AnyModel::Linear(model) => {
+            let model = Arc::new(model.unclipped());
+            let regression = is_regression(config);
+            LinearEvaluator::new(&model, config.domain, histories, test, regression)
+                .map(Evaluator::Linear)
+        }
+        AnyModel::Network(model) => {
+            let each = config.data.batch.saturating_mul(config.rounds);
+            let each = each.saturating_add(config.data.warmup);
+            let records = each.saturating_mul(config.graph.learners() as u64);
+            NetworkEvaluator::new(model, records, test).map(Evaluator::Network)
+        }
+    }
+}
+
 /// Which learners are measured: all, or evenly spaced ones.
 fn measured_learners(learners: usize) -> Vec<usize> {
     let count = learners.min(MEASURED_LEARNERS_MAX);
@@ -248,6 +268,14 @@ fn gather(
 ) -> Result<Vec<Member>, SimulateError> {
     let config = &plan.config;
     let mut members = Vec::with_capacity(streams.len());
+    // At zero a network would learn nothing, and learners who start apart could not be averaged.
+    let network_start = match &plan.model {
+        AnyModel::Network(model) => {
+            let start = model.network().initial_parameters(|| Ok::<_, Infallible>(order.unit()));
+            start.ok()
+        }
+        AnyModel::Linear(_) => None,
+    };
     for (id, stream) in config.graph.ids().zip(streams) {
         let setup = LearnerSetup {
             id,
@@ -259,7 +287,9 @@ fn gather(
         };
         let memory = AnyMemory::new(config.memory, plan.model.clone())?;
         let mut learner = Learner::new(setup, memory);
-        if config.start_spread > 0.0 {
+        if let Some(start) = &network_start {
+            learner = learner.starting_at(start);
+        } else if config.start_spread > 0.0 {
             let start: Vec<f64> = (0..plan.model.parameters())
                 .map(|_| config.start_spread * (2.0 * order.unit() - 1.0))
                 .collect();

@@ -316,7 +316,7 @@ fn keep_to_bounds(config: &Config, records: Vec<Record>) -> Result<Bounded, Stre
 pub fn is_regression(config: &Config) -> bool {
     match config.model.loss {
         Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
-        Loss::Logistic | Loss::Softmax { .. } => false,
+        Loss::Logistic | Loss::Softmax { .. } | Loss::Network { .. } => false,
     }
 }
 
@@ -365,7 +365,7 @@ fn check_shape(config: &Config, dataset: &Dataset) -> Result<(), StreamError> {
     }
     let expected = match config.model.loss {
         Loss::Logistic => 2,
-        Loss::Softmax { classes } => classes as usize,
+        Loss::Softmax { classes } | Loss::Network { classes, .. } => classes as usize,
         Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => return Ok(()),
     };
     let found = dataset.classes.as_ref().map_or(0, Vec::len);

@@ -4,18 +4,22 @@
 //! stream, at a cost per round that need not grow with it. A [`network`] is a small neural network, with
 //! gradients that are clipped record by record.
 
+mod any_model;
 mod compensated;
 mod history;
 pub mod memory;
 pub mod model;
 mod monomials;
 pub mod network;
+mod network_model;
 mod packed;
 pub mod record;
 mod row;
 mod scalar_loss;
 mod softmax;
 
+pub use any_model::AnyModel;
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
+pub use network_model::NetworkModel;
 pub use record::{Features, Record};

@@ -3,6 +3,7 @@
 //! Read next: `memory`, which averages over the history of a stream.
 
 use crate::monomials::{monomial_count, visit_monomials};
+use crate::network::NetworkError;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, sigmoid};
 use crate::softmax::Softmax;
@@ -51,7 +52,8 @@ impl Head {
             Loss::Power { degree } => ScalarLoss::Power { degree: degree.cast_signed() },
             Loss::Huber { threshold } => ScalarLoss::Huber { threshold },
             Loss::Logistic => ScalarLoss::Logistic,
-            Loss::Softmax { classes } => {
+            // A network is no model of this kind: `Model::new` refuses it.
+            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
                 return Head::Softmax(Softmax { classes: classes as usize });
             }
         })
@@ -71,6 +73,12 @@ pub enum ModelError {
         /// What it may be.
         range: &'static str,
     },
+    /// A network was asked for where none can be, or has faults.
+    #[error("a network needs its layers, and cnn or mlp as the loss")]
+    Network,
+    /// The layers of a network do not fit together, or its clipping bound is out of range.
+    #[error(transparent)]
+    Layers(#[from] NetworkError),
     /// The model would have more parameters than can be indexed.
     #[error(
         "degree {degree} over {features} features gives more than {limit} parameters; lower the degree"
@@ -122,6 +130,7 @@ impl Model {
             Loss::Huber { threshold } => {
                 within("loss.threshold", threshold, threshold > 0.0, "finite and above 0")?;
             }
+            Loss::Network { .. } => return Err(ModelError::Network),
             Loss::Softmax { classes } => {
                 within("loss.classes", classes.into(), classes >= 2, "at least 2")?;
             }
@@ -183,7 +192,9 @@ impl Model {
         }
         let (holds, bound) = match self.spec.loss {
             Loss::Logistic => (is_class(label, 1), 1.0),
-            Loss::Softmax { classes } => (is_class(label, classes - 1), f64::from(classes - 1)),
+            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
+                (is_class(label, classes - 1), f64::from(classes - 1))
+            }
             Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
                 (label.abs() <= self.bounds.label, self.bounds.label)
             }
@@ -196,26 +207,7 @@ impl Model {
     /// # Errors
     /// Says which bound the features break, never their values.
     pub fn check_features(&self, features: &Features, position: usize) -> Result<(), RecordError> {
-        let (found, expected) = (features.dimension(), self.spec.features);
-        if found != expected {
-            return Err(RecordError::Dimension { position, found, expected });
-        }
-        if let Features::Sparse { dimension, indices, values } = features {
-            let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
-            let inside = indices.last().is_none_or(|last| last < dimension);
-            if !(increasing && inside && indices.len() == values.len()) {
-                return Err(RecordError::Indices { position });
-            }
-        }
-        if !features.is_finite() {
-            return Err(RecordError::NotFinite { position });
-        }
-        let bound = self.bounds.feature_norm;
-        if features.norm() <= bound {
-            Ok(())
-        } else {
-            Err(RecordError::FeatureNorm { position, bound })
-        }
+        check_features(features, self.spec.features, self.bounds.feature_norm, position)
     }
 
     /// The features the parameters multiply: all monomials up to the model's degree, constant first, then by
@@ -405,7 +397,35 @@ impl Model {
     }
 }
 
+/// Whether features have the expected dimension and at most the norm of the bound.
+pub(crate) fn check_features(
+    features: &Features,
+    expected: usize,
+    bound: f64,
+    position: usize,
+) -> Result<(), RecordError> {
+    let found = features.dimension();
+    if found != expected {
+        return Err(RecordError::Dimension { position, found, expected });
+    }
+    if let Features::Sparse { dimension, indices, values } = features {
+        let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
+        let inside = indices.last().is_none_or(|last| last < dimension);
+        if !(increasing && inside && indices.len() == values.len()) {
+            return Err(RecordError::Indices { position });
+        }
+    }
+    if !features.is_finite() {
+        return Err(RecordError::NotFinite { position });
+    }
+    if features.norm() <= bound {
+        Ok(())
+    } else {
+        Err(RecordError::FeatureNorm { position, bound })
+    }
+}
+
 /// Whether a label is a whole number from 0 to `last`.
-fn is_class(label: f64, last: u32) -> bool {
+pub(crate) fn is_class(label: f64, last: u32) -> bool {
     label >= 0.0 && label <= f64::from(last) && label.fract() == 0.0
 }

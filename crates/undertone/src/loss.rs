@@ -38,6 +38,25 @@ pub enum Loss {
         /// How many classes.
         classes: u32,
     },
+    /// The cross-entropy of a neural network's logits ([`crate::network`]).
+    Network {
+        /// How many classes.
+        classes: u32,
+        /// How many parameters.
+        parameters: usize,
+    },
+}
+
+impl Loss {
+    /// How many classes a record may have; `None` for regression.
+    #[must_use]
+    pub fn classes(self) -> Option<u32> {
+        match self {
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => None,
+            Loss::Logistic => Some(2),
+            Loss::Softmax { classes } | Loss::Network { classes, .. } => Some(classes),
+        }
+    }
 }
 
 /// A loss with its features and penalties: all that decides the number of parameters and L, μ, C.
@@ -53,8 +72,8 @@ pub struct ModelSpec {
     pub ridge: f64,
     /// The weight of ‖θ‖₁, applied as a proximal step.
     pub lasso: f64,
-    /// The slope of a record's loss in its score (the norm of the slopes, for softmax) is cut to this;
-    /// infinite leaves it as it is.
+    /// The slope of a record's loss in its score (the norm of the slopes, for softmax; that of the whole
+    /// gradient, for a network) is cut to this; infinite leaves it as it is.
     pub clip: f64,
 }
 
@@ -91,6 +110,7 @@ impl ModelSpec {
     pub fn parameters(&self) -> usize {
         match self.loss {
             Loss::Softmax { classes } => self.expanded_features().saturating_mul(classes as usize),
+            Loss::Network { parameters, .. } => parameters,
             Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic => {
                 self.expanded_features()
             }
@@ -123,6 +143,9 @@ impl ModelSpec {
     /// within the bounds. A ridge r adds r to L and to μ and nothing to C.
     #[must_use]
     pub fn constants(&self, bounds: &DataBounds) -> LossConstants {
+        if let Loss::Network { .. } = self.loss {
+            return self.network_constants();
+        }
         let norm = self.expanded_feature_norm(bounds);
         let residual = norm * bounds.radius + bounds.label;
         let (curvature, slope) = match self.loss {
@@ -135,7 +158,7 @@ impl ModelSpec {
             // The logistic function has slope at most 1/4 and values in (0, 1).
             Loss::Logistic => (0.25, 1.0),
             // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
-            Loss::Softmax { .. } => (0.5, std::f64::consts::SQRT_2),
+            Loss::Softmax { .. } | Loss::Network { .. } => (0.5, std::f64::consts::SQRT_2),
         };
         let smoothness = curvature * norm * norm + self.ridge;
         // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
@@ -151,6 +174,24 @@ impl ModelSpec {
         }
     }
 }
+
+impl ModelSpec {
+    /// Nothing is known of a network but what clipping makes true: no L, no convexity, and C twice the bound.
+    fn network_constants(&self) -> LossConstants {
+        let gradient_norm = self.clip * (1.0 + NETWORK_ROUNDING);
+        LossConstants {
+            smoothness: f64::INFINITY,
+            strong_convexity: f64::NEG_INFINITY,
+            gradient_spread: 2.0 * gradient_norm,
+            gradient_norm,
+        }
+    }
+}
+
+/// What f32 arithmetic may add to the effect of one record on a sum of clipped gradients, as a share of it.
+///
+/// The crate that computes them proves that it adds no more.
+pub const NETWORK_ROUNDING: f64 = 2e-5;
 
 #[cfg(test)]
 mod tests {
@@ -178,6 +219,19 @@ mod tests {
         assert!((with.strong_convexity - 0.5).abs() < 1e-12);
         assert!((with.gradient_spread - without.gradient_spread).abs() < 1e-12);
         assert!((with.gradient_spread - 2.0 * 2.0 * 7.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_network_has_the_spread_that_clipping_gives_and_nothing_else() {
+        let bounds = DataBounds { feature_norm: 28.0, label: 0.0, radius: 3.0 };
+        let network = Loss::Network { classes: 10, parameters: 18_378 };
+        let clipped = ModelSpec { ridge: 0.0, clip: 0.5, ..spec(network, 1) };
+        assert_eq!(clipped.parameters(), 18_378);
+        let constants = clipped.constants(&bounds);
+        assert!(constants.smoothness.is_infinite());
+        assert!((constants.gradient_spread - 1.0).abs() < 1e-4 && constants.gradient_spread > 1.0);
+        let loose = ModelSpec { clip: f64::INFINITY, ..clipped }.constants(&bounds);
+        assert!(loose.gradient_spread.is_infinite());
     }
 
     #[test]

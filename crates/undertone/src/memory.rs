@@ -50,6 +50,8 @@ pub enum MemoryKind {
         /// The degree of the fitted loss: 2, 4 or 6.
         degree: u32,
     },
+    /// The average of gradients taken once, when records arrive, for networks. Constant cost.
+    Arrival,
     /// A quadratic model of the history at an anchor, renewed when its error passes the tolerance.
     Anchored {
         /// The error the gradient may have, round by round.
@@ -76,6 +78,7 @@ impl MemoryKind {
     pub fn forgetting(self) -> Forgetting {
         match self {
             MemoryKind::Exact
+            | MemoryKind::Arrival
             | MemoryKind::Moments
             | MemoryKind::Recursive
             | MemoryKind::Polynomial { .. }

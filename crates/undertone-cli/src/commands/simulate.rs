@@ -79,7 +79,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     progress.finish_and_clear();
     facts.seconds = started.elapsed().as_secs_f64();
     let summary = Summary::new(&plan, &outcome, &facts);
-    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary)?;
+    run_folder::write(
+        &folder,
+        &resolved(&loaded, &plan.scales()),
+        &outcome,
+        &summary,
+        loaded.config.network.as_ref(),
+    )?;
     if arguments.json {
         let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
@@ -145,15 +151,20 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
         "{} after {} rounds in {:.1} s",
         summary.ending, summary.rounds_run, summary.seconds
     )?;
-    if let (Some(public), Some(own), Some(best)) =
-        (last.test_accuracy_public, last.test_accuracy_private, last.test_accuracy_optimum)
-    {
-        writeln!(
-            out,
-            "  test accuracy    public model {public:.4}, learners' own {own:.4}, no privacy at all {best:.4}"
-        )?;
+    if let (Some(public), Some(own)) = (last.test_accuracy_public, last.test_accuracy_private) {
+        let best = last
+            .test_accuracy_optimum
+            .map_or(String::new(), |best| format!(", no privacy at all {best:.4}"));
+        writeln!(out, "  test accuracy    public model {public:.4}, learners' own {own:.4}{best}")?;
     }
-    writeln!(out, "  tracking error   {:.3} → {:.3}", first.tracking_error, last.tracking_error)?;
+    match (first.training_accuracy, last.training_accuracy) {
+        (Some(first), Some(last)) => writeln!(out, "  training accuracy {first:.4} → {last:.4}")?,
+        _ => writeln!(
+            out,
+            "  tracking error   {:.3} → {:.3}",
+            first.tracking_error, last.tracking_error
+        )?,
+    }
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
     let lifetime = summary
         .lifetime_epsilon_max()

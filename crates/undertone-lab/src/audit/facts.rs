@@ -43,13 +43,16 @@ pub struct Facts {
 
 impl Facts {
     /// The facts about one learner of a plan.
+    ///
+    /// # Panics
+    /// If the model is a network, which the audit does not [support](super::unsupported).
     #[must_use]
     pub fn new(plan: &Plan, id: LearnerId, own: Vec<(LearnerId, Vec<Record>)>, seed: u64) -> Facts {
         let (config, place) = (&plan.config, id.0 as usize);
         let mechanism = plan.mechanisms[place];
         let planned_rounds = config.rounds.min(account_rounds(&mechanism, PLANNED_MAX));
         Facts {
-            model: Arc::clone(&plan.model),
+            model: Arc::clone(plan.model.linear().expect("an audited model is linear")),
             memory: config.memory,
             mechanism,
             domain: config.domain,
@@ -86,7 +89,9 @@ impl Facts {
     pub(super) fn labels(&self) -> [f64; 2] {
         match self.model.spec().loss {
             Loss::Logistic => [0.0, 1.0],
-            Loss::Softmax { classes } => [0.0, f64::from(classes - 1)],
+            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
+                [0.0, f64::from(classes - 1)]
+            }
             Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
                 let bound = self.model.bounds().label;
                 [-bound, bound]

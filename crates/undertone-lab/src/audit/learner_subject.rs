@@ -4,7 +4,6 @@ use super::facts::driven;
 use super::subject::{Claims, Subject, Trial};
 use crate::entropy::Shuffle;
 use crate::plan::Plan;
-use std::sync::Arc;
 use undertone::noise::Entropy;
 use undertone::privacy::{Mechanism, Rule};
 use undertone::{
@@ -94,7 +93,7 @@ impl<E: Entropy> LearnerSubject<E> {
         let learner = match &trial.planted {
             Some(secret) => planted(setup, secret, shielded),
             None => {
-                let memory = AnyMemory::new(config.memory, Arc::clone(&plan.model))
+                let memory = AnyMemory::new(config.memory, plan.model.clone())
                     .expect("the plan was built with this memory");
                 let learner = Learner::new(setup, AuditMemory::Real(Box::new(memory)));
                 match trial.start.clone().or_else(|| spread_start(plan, id)) {

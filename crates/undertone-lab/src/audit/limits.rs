@@ -132,7 +132,8 @@ fn record_cost(facts: &Facts, width: f64) -> f64 {
         | MemoryKind::Decaying { rounds: Some(_), .. } => {
             4.0 * width + facts.dimension() as f64 / 16.0
         }
-        MemoryKind::Moments
+        MemoryKind::Arrival
+        | MemoryKind::Moments
         | MemoryKind::Recursive
         | MemoryKind::Polynomial { .. }
         | MemoryKind::Decaying { rounds: None, .. } => 0.0,
@@ -144,6 +145,7 @@ pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
         MemoryKind::Exact
+        | MemoryKind::Arrival
         | MemoryKind::Window { .. }
         | MemoryKind::Decaying { rounds: Some(_), .. } => 0.0,
         MemoryKind::Recursive => 8.0 * dimension,
@@ -188,6 +190,7 @@ pub(super) fn in_parallel(facts: &Facts) -> bool {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
         MemoryKind::Exact
+        | MemoryKind::Arrival
         | MemoryKind::Recursive
         | MemoryKind::Window { .. }
         | MemoryKind::Decaying { rounds: Some(_), .. } => 0.0,

@@ -102,6 +102,9 @@ pub struct Options {
 /// included, which the twins of a replay do not share.
 #[must_use]
 pub fn unsupported(plan: &Plan) -> Option<&'static str> {
+    if plan.model.linear().is_none() {
+        return Some("the audit knows linear models only, no networks");
+    }
     let rule = plan.config.rule;
     let supported = rule.is_algorithm1() || matches!(rule, Rule::Shielded { .. });
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")

@@ -25,10 +25,16 @@ pub(super) fn charts(summary: &Summary, rows: &[RoundRow]) -> Vec<Chart> {
     charts.push(prequential_loss(rows));
     charts.push(budget(summary, rows));
     charts.push(noise(rows));
+    // A network has no optimum to be compared with.
+    charts.retain(|chart| !chart.series.iter().all(|line| line.points.iter().all(is_no_number)));
     for chart in &mut charts {
         tell_of_gaps(chart);
     }
     charts
+}
+
+fn is_no_number(point: &(f64, f64)) -> bool {
+    point.1.is_nan()
 }
 
 fn test(rows: &[RoundRow]) -> Chart {
@@ -51,24 +57,33 @@ fn test(rows: &[RoundRow]) -> Chart {
     }
     let own = column(rows, |row| row.metrics.test_accuracy_private);
     let best = column(rows, |row| row.metrics.test_accuracy_optimum);
+    let seen = column(rows, |row| row.metrics.training_accuracy);
+    let gap = if best.is_empty() {
+        ""
+    } else {
+        " The gap between the public model, made of noisy releases only, and the optimum, which learns \
+         from all records without noise, is the price of privacy and of learning as records arrive."
+    };
     Chart {
         id: "test-accuracy",
         title: "Test accuracy",
-        caption:
-            "Share of unseen test records classified rightly; higher is better. The gap between \
-                  the public model, made of noisy releases only, and the optimum, which learns from \
-                  all records without noise, is the price of privacy and of learning as records \
-                  arrive."
-                .into(),
+        caption: format!("Share of unseen test records classified rightly; higher is better.{gap}"),
         y_label: "test records right",
         scale: Scale::Linear,
         unit: Unit::Percent,
-        series: vec![
-            series("public model", Look::Line(1), &public, percent),
-            series("learners’ own models (mean)", Look::Line(2), &own, percent),
-            series("optimum, no privacy", Look::Line(3), &best, percent),
-        ],
-        across: Across::Rounds, bands: Vec::new(),
+        series: [
+            ("public model", public),
+            ("learners’ own models (mean)", own),
+            ("optimum, no privacy", best),
+            ("training records seen so far, learners’ own (mean)", seen),
+        ]
+        .into_iter()
+        .zip(1..)
+        .filter(|((_, points), _)| !points.is_empty())
+        .map(|((label, points), style)| series(label, Look::Line(style), &points, percent))
+        .collect(),
+        across: Across::Rounds,
+        bands: Vec::new(),
     }
 }
 

@@ -139,9 +139,10 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
     let share = |value: Option<f64>| value.map_or(MISSING.into(), percent);
     let test = if let (Some(public), true) = (last.test_accuracy_public, measured) {
         let beside = format!(
-            "public model; learners’ own {}, without privacy {}",
+            "public model; learners’ own {}{}",
             share(last.test_accuracy_private),
-            share(last.test_accuracy_optimum)
+            last.test_accuracy_optimum
+                .map_or(String::new(), |best| format!(", without privacy {}", percent(best)))
         );
         card("Test accuracy", &percent(public), &beside)
     } else {
@@ -172,7 +173,10 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
     };
     [
         test,
-        card("Tracking error", &tracking, "first → last measured round, ‖θᵢ − θ*‖²"),
+        match last.training_accuracy.filter(|_| measured) {
+            Some(seen) => card("Training accuracy", &percent(seen), "learners’ own, records seen"),
+            None => card("Tracking error", &tracking, "first → last measured round, ‖θᵢ − θ*‖²"),
+        },
         card("ε spent", &epsilon(summary.epsilon_max()), &spent),
         for_ever,
         card(

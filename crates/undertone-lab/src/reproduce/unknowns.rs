@@ -26,7 +26,7 @@ pub fn rows() -> Vec<Printed> {
 pub fn grid() -> Vec<Unknowns> {
     let mut all = Vec::new();
     for batch in [1, 5] {
-        for ridge in [0.2, 0.25, 0.275, 0.3, 0.325, 0.35] {
+        for ridge in [0.25, 0.3, 0.35] {
             for start_spread in [0.5, 0.7, 1.0] {
                 all.push(Unknowns { batch, ridge, start_spread });
             }

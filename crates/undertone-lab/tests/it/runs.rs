@@ -187,7 +187,7 @@ fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
     let outcome =
         simulate(&plan, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(seed));
-    run_folder::write(folder, &resolved(loaded, &plan.scales()), &outcome, &summary).unwrap();
+    run_folder::write(folder, &resolved(loaded, &plan.scales()), &outcome, &summary, None).unwrap();
     summary
 }
 
@@ -236,7 +236,8 @@ fn only_the_public_model_is_written_as_a_model() {
         simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
     let folder = scratch.path().join("run");
-    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary).unwrap();
+    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary, None)
+        .unwrap();
     let bytes = fs::read(folder.join("model.safetensors")).unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     assert_eq!(file.names(), ["theta"]);

@@ -112,7 +112,7 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
         weight_min: 0.6,
         warmup: 0,
         batch: 1,
-        memory_error: error_bound(case.memory, &model).unwrap(),
+        memory_error: error_bound(case.memory, &Arc::clone(&model).into()).unwrap(),
         forgetting: case.memory.forgetting(),
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
         noise_max: PowerLaw::growing(0.1, 0.1),

@@ -37,6 +37,7 @@ mod decayed_moments;
 mod exact;
 mod link_fit;
 mod moments;
+mod network;
 mod polynomial;
 mod recent;
 mod recursive;
@@ -45,12 +46,13 @@ pub use anchored::Anchored;
 pub use decayed_moments::DecayedMoments;
 pub use exact::Exact;
 pub use moments::Moments;
+pub use network::{NetworkArrival, NetworkHistory};
 pub use polynomial::Polynomial;
 pub use recent::Recent;
 pub use recursive::Recursive;
 
 use crate::row::Row;
-use crate::{Model, Record};
+use crate::{AnyModel, Model, NetworkModel, Record};
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
@@ -72,6 +74,10 @@ pub enum AnyMemory {
     Recent(Recent),
     /// Sufficient statistics with exponential weights.
     DecayedMoments(DecayedMoments),
+    /// Records of a network, all or the newest.
+    NetworkHistory(NetworkHistory),
+    /// The average of a network's gradients, each taken once.
+    NetworkArrival(NetworkArrival),
 }
 
 impl AnyMemory {
@@ -79,8 +85,15 @@ impl AnyMemory {
     ///
     /// # Errors
     /// If the kind does not hold for the model, and which one does.
-    pub fn new(kind: MemoryKind, model: Arc<Model>) -> Result<AnyMemory, MemoryError> {
+    pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, MemoryError> {
+        let model = match model.into() {
+            AnyModel::Linear(model) => model,
+            AnyModel::Network(model) => return network_memory(kind, model),
+        };
         Ok(match kind {
+            MemoryKind::Arrival => {
+                return Err(refuse("arrival", model.spec().loss, "exact"));
+            }
             MemoryKind::Exact => AnyMemory::Exact(Exact::new(model)),
             MemoryKind::Moments => AnyMemory::Moments(Moments::new(model)?),
             MemoryKind::Recursive => AnyMemory::Recursive(Recursive::new(model)?),
@@ -109,6 +122,8 @@ impl AnyMemory {
             AnyMemory::Anchored(memory) => memory,
             AnyMemory::Recent(memory) => memory,
             AnyMemory::DecayedMoments(memory) => memory,
+            AnyMemory::NetworkHistory(memory) => memory,
+            AnyMemory::NetworkArrival(memory) => memory,
         }
     }
 
@@ -121,7 +136,20 @@ impl AnyMemory {
             AnyMemory::Anchored(memory) => memory,
             AnyMemory::Recent(memory) => memory,
             AnyMemory::DecayedMoments(memory) => memory,
+            AnyMemory::NetworkHistory(memory) => memory,
+            AnyMemory::NetworkArrival(memory) => memory,
         }
+    }
+}
+
+fn network_memory(kind: MemoryKind, model: Arc<NetworkModel>) -> Result<AnyMemory, MemoryError> {
+    let history =
+        |window| AnyMemory::NetworkHistory(NetworkHistory::new(Arc::clone(&model), window));
+    match kind {
+        MemoryKind::Exact => Ok(history(None)),
+        MemoryKind::Window { rounds } => Ok(history(Some(rounds))),
+        MemoryKind::Arrival => Ok(AnyMemory::NetworkArrival(NetworkArrival::new(model))),
+        _ => Err(MemoryError::Network),
     }
 }
 
@@ -156,8 +184,15 @@ impl Memory for AnyMemory {
 ///
 /// # Errors
 /// Those of [`AnyMemory::new`].
-pub fn error_bound(kind: MemoryKind, model: &Model) -> Result<PowerLaw, MemoryError> {
+pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, MemoryError> {
+    let model = match model {
+        AnyModel::Linear(model) => model,
+        AnyModel::Network(model) => {
+            return network_memory(kind, Arc::clone(model)).map(|_| PowerLaw::ZERO);
+        }
+    };
     match kind {
+        MemoryKind::Arrival => Err(refuse("arrival", model.spec().loss, "exact")),
         MemoryKind::Exact => Ok(PowerLaw::ZERO),
         MemoryKind::Moments => moments::admit(model).map(|()| PowerLaw::ZERO),
         MemoryKind::Recursive => recursive::node_count(model)
@@ -192,6 +227,9 @@ fn admit_second_moments(memory: &'static str, model: &Model) -> Result<(), Memor
 /// Why a memory cannot serve a model.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum MemoryError {
+    /// Only some memories can hold a network's records.
+    #[error("a network needs memory exact, arrival or window")]
+    Network,
     /// The memory's mathematics does not hold for the loss.
     #[error("memory {memory} does not hold for the {loss} loss; use {instead}")]
     Loss {
@@ -266,6 +304,7 @@ fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryErro
         Loss::Huber { .. } => "Huber",
         Loss::Logistic => "logistic",
         Loss::Softmax { .. } => "softmax",
+        Loss::Network { .. } => "network",
     };
     MemoryError::Loss { memory, loss, instead }
 }

@@ -53,7 +53,9 @@ pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
         loss @ (Loss::Power { .. } | Loss::Logistic) => {
             Err(refuse("moments", loss, "anchored or exact"))
         }
-        loss @ (Loss::Huber { .. } | Loss::Softmax { .. }) => Err(refuse("moments", loss, "exact")),
+        loss @ (Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. }) => {
+            Err(refuse("moments", loss, "exact"))
+        }
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> 
         Loss::Logistic => {}
         loss @ Loss::Squared => return Err(refuse("polynomial", loss, "moments")),
         loss @ Loss::Power { .. } => return Err(refuse("polynomial", loss, "anchored or exact")),
-        loss @ (Loss::Huber { .. } | Loss::Softmax { .. }) => {
+        loss @ (Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. }) => {
             return Err(refuse("polynomial", loss, "exact"));
         }
     }

@@ -1,7 +1,6 @@
 //! A network whose shapes fit.
 
-use super::layer::{Layer, check};
-use super::{NetworkError, NetworkSpec, Shape};
+use super::{Layer, NetworkError, NetworkSpec, Shape};
 
 /// A network whose shapes were checked; it holds no parameters.
 ///
@@ -23,15 +22,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// The largest number of parameters, and of values of one layer.
-    pub const SIZE_MAX: usize = 1 << 28;
-
     /// Checks a spec.
     ///
     /// # Errors
     /// Names the first layer that does not fit the one before it, and what is wrong with it.
     pub fn new(spec: NetworkSpec) -> Result<Network, NetworkError> {
-        let (layers, parameters) = check(&spec, Network::SIZE_MAX)?;
+        let (layers, parameters) = spec.layout()?;
         Ok(Network { spec, layers, parameters })
     }
 
@@ -62,7 +58,7 @@ impl Network {
     /// The number of one record's features.
     #[must_use]
     pub fn features(&self) -> usize {
-        self.spec.input.len()
+        self.spec.input.count()
     }
 
     /// Parameters to start from: weights and biases uniform within ±1/√(inputs of the layer).

@@ -4,8 +4,8 @@
 //! derivatives come from the same lines as first ones (see [`scalar`](super::scalar)).
 
 use super::checked::same_length;
-use super::layer::{Layer, Operation};
 use super::scalar::Scalar;
+use super::{Layer, Operation};
 use super::{Network, NetworkError, Shape};
 
 impl Network {
@@ -134,7 +134,7 @@ fn forward<S: Scalar>(network: &Network, theta: &[S], input: &[S]) -> Vec<Vec<S>
 
 fn apply<S: Scalar>(layer: &Layer, theta: &[S], input: &[S]) -> Vec<S> {
     let zero = S::constant(0.0);
-    let mut output = vec![zero; layer.output.len()];
+    let mut output = vec![zero; layer.output.count()];
     match layer.operation {
         Operation::Conv { .. } | Operation::Dense => {
             let (weights, biases) = (&theta[layer.weight_range()], &theta[layer.bias_range()]);
@@ -175,7 +175,7 @@ fn backward<S: Scalar>(
     gradient: &mut [S],
 ) -> Vec<S> {
     let (zero, one) = (S::constant(0.0), S::constant(1.0));
-    let mut back = vec![zero; layer.input.len()];
+    let mut back = vec![zero; layer.input.count()];
     match layer.operation {
         Operation::Conv { .. } | Operation::Dense => {
             let weights = &theta[layer.weight_range()];
@@ -221,8 +221,8 @@ fn backward<S: Scalar>(
 fn visit_products(layer: &Layer, mut visit: impl FnMut(usize, usize, usize)) {
     let Layer { input, output, .. } = *layer;
     let Operation::Conv { kernel, stride, padding } = layer.operation else {
-        let inputs = input.len();
-        for to in 0..output.len() {
+        let inputs = input.count();
+        for to in 0..output.count() {
             (0..inputs).for_each(|from| visit(to, from, to * inputs + from));
         }
         return;
@@ -266,7 +266,7 @@ fn winners<S: Scalar>(
     stride: usize,
     input: &[S],
 ) -> Vec<(usize, usize)> {
-    let mut winners: Vec<(usize, usize)> = Vec::with_capacity(layer.output.len());
+    let mut winners: Vec<(usize, usize)> = Vec::with_capacity(layer.output.count());
     visit_windows(layer, size, stride, |to, from| match winners.last_mut() {
         Some((last, best)) if *last == to => {
             if input[from].value() > input[*best].value() {

@@ -230,7 +230,7 @@ fn sparse_and_dense_streams_give_the_same_gradient() {
 fn error_bounds_are_known_without_data() {
     for (kind, model) in admitted() {
         let memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-        assert_eq!(error_bound(kind, &model), Ok(memory.error_bound()));
+        assert_eq!(error_bound(kind, &Arc::clone(&model).into()), Ok(memory.error_bound()));
     }
 }
 
@@ -239,7 +239,10 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
     let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 1.0 };
     let build = |kind, spec| {
         let model = Arc::new(Model::new(spec, bounds).unwrap());
-        let (left, right) = (error_bound(kind, &model), AnyMemory::new(kind, Arc::clone(&model)));
+        let (left, right) = (
+            error_bound(kind, &Arc::clone(&model).into()),
+            AnyMemory::new(kind, Arc::clone(&model)),
+        );
         // As text, since NaN is not equal to itself.
         assert_eq!(format!("{:?}", left.err()), format!("{:?}", right.err()));
         AnyMemory::new(kind, model).map(|_memory| ())

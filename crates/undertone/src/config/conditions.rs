@@ -64,7 +64,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
         coupling_exponent(&numbers),
         step_exponent(&numbers),
     ];
-    if config.model.lasso > 0.0 {
+    if config.model.lasso > 0.0 || !numbers.smoothness.is_finite() {
         list.push(smoothness(config, &numbers));
     }
     if !(config.model.ridge > 0.0) {
@@ -75,7 +75,7 @@ pub fn conditions(config: &Config) -> Vec<Condition> {
     let other_gradient = match config.memory {
         MemoryKind::Polynomial { .. } => true,
         MemoryKind::Anchored { tolerance } => !(tolerance.exponent < 0.0),
-        MemoryKind::Window { .. } | MemoryKind::Decaying { .. } => true,
+        MemoryKind::Arrival | MemoryKind::Window { .. } | MemoryKind::Decaying { .. } => true,
         MemoryKind::Exact | MemoryKind::Moments | MemoryKind::Recursive => false,
     };
     if other_gradient {
@@ -334,6 +334,7 @@ fn exact_gradient(config: &Config) -> Condition {
             ("memory polynomial, which approximates", Some(approximate))
         }
         MemoryKind::Anchored { .. } => ("memory anchored, which approximates", Some(approximate)),
+        MemoryKind::Arrival => ("memory arrival, whose gradients grow old", Some(approximate)),
         MemoryKind::Window { .. } => ("memory window, which forgets", Some(forgetful)),
         MemoryKind::Decaying { .. } => ("memory decaying, which forgets", Some(forgetful)),
     };

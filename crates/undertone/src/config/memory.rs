@@ -34,11 +34,11 @@ pub(super) fn memory(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) ->
             let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
             MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
         }
+        Some("arrival") => MemoryKind::Arrival,
         Some("window") => MemoryKind::Window { rounds: window(raw, faults) },
         Some("decaying") => decaying(raw, model, faults),
         Some(other) => {
-            let needed =
-                "must be one of exact, moments, recursive, polynomial, anchored, window, decaying";
+            let needed = "must be one of exact, moments, recursive, polynomial, anchored, arrival, window, decaying";
             faults.push("memory.kind", format!("\"{other}\""), needed);
             MemoryKind::Exact
         }
@@ -64,7 +64,11 @@ fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKi
             faults.unused("memory.cutoff", raw.cutoff.as_ref(), only);
             MemoryKind::Decaying { factor, rounds: None }
         }
-        Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic | Loss::Softmax { .. } => {
+        Loss::Power { .. }
+        | Loss::Huber { .. }
+        | Loss::Logistic
+        | Loss::Softmax { .. }
+        | Loss::Network { .. } => {
             let cutoff = Some(raw.cutoff.unwrap_or(MEMORY_CUTOFF));
             let cutoff = faults.number("memory.cutoff", cutoff, &PROBABILITY);
             let rounds = cutoff_rounds(factor, cutoff);

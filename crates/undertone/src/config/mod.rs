@@ -6,6 +6,7 @@ mod faults;
 mod memory;
 mod model;
 mod network;
+mod neural;
 mod numbers;
 mod raw;
 mod sections;
@@ -23,6 +24,7 @@ pub use raw::{
 };
 
 use crate::graph::{Graph, Spectrum};
+use crate::network::NetworkSpec;
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Mechanism, NoiseLaw, Rule};
 use crate::{DataBounds, Domain, LearnerId, MemoryKind, ModelSpec, PowerLaw, Schedule};
@@ -48,6 +50,8 @@ pub struct Config {
     pub out_of_bounds: OutOfBounds,
     /// The loss and its penalties.
     pub model: ModelSpec,
+    /// The layers, where the model is a neural network.
+    pub network: Option<NetworkSpec>,
     /// Θ.
     pub domain: Domain,
     /// Learners start at random points with coordinates up to this size; 0 starts them at zero.

@@ -1,7 +1,9 @@
 //! Checking `[model]` and `[parameters]`.
 
 use super::faults::{FINITE, Faults, NON_NEGATIVE, POSITIVE};
+use super::neural::features;
 use super::{RawModel, RawParameters};
+use crate::network::NetworkSpec;
 use crate::{Domain, Loss, ModelSpec};
 
 /// The largest model: a vector of 2 GiB.
@@ -16,9 +18,14 @@ enum Kind {
     Huber,
     Logistic,
     Softmax,
+    Network,
 }
 
-pub(super) fn model(raw: &RawModel, faults: &mut Faults) -> ModelSpec {
+pub(super) fn model(
+    raw: &RawModel,
+    network: Option<&NetworkSpec>,
+    faults: &mut Faults,
+) -> ModelSpec {
     let kind = faults.word(
         "model.loss",
         raw.loss.as_deref(),
@@ -30,12 +37,19 @@ pub(super) fn model(raw: &RawModel, faults: &mut Faults) -> ModelSpec {
             ("huber", Kind::Huber),
             ("logistic", Kind::Logistic),
             ("softmax", Kind::Softmax),
+            ("cnn", Kind::Network),
+            ("mlp", Kind::Network),
         ],
     );
-    let features = raw.features.unwrap_or_else(|| {
-        faults.missing("model.features", "the number of features of a record");
-        1
-    });
+    let features = match (kind, raw.features) {
+        // A network without layers has noted its faults.
+        (Kind::Network, _) => network.map_or(1, features),
+        (_, Some(features)) => features,
+        (_, None) => {
+            faults.missing("model.features", "the number of features of a record");
+            1
+        }
+    };
     if features == 0 || features > PARAMETERS_MAX {
         faults.push("model.features", features, format!("must be 1 to {PARAMETERS_MAX}"));
     }
@@ -67,6 +81,11 @@ pub(super) fn model(raw: &RawModel, faults: &mut Faults) -> ModelSpec {
             }
             (Loss::Softmax { classes: classes.max(2) }, 1)
         }
+        Kind::Network => {
+            let layout = network.and_then(|spec| spec.layout().ok());
+            let parameters = layout.map_or(1, |(_, parameters)| parameters);
+            (Loss::Network { classes: raw.classes.unwrap_or(2), parameters }, 1)
+        }
     };
     refuse_meaningless_keys(raw, kind, faults);
     let lasso = match kind {
@@ -86,8 +105,9 @@ pub(super) fn model(raw: &RawModel, faults: &mut Faults) -> ModelSpec {
 }
 
 fn refuse_meaningless_keys(raw: &RawModel, kind: Kind, faults: &mut Faults) {
-    if kind != Kind::Softmax {
-        faults.unused("model.classes", raw.classes.as_ref(), "loss = \"softmax\"");
+    if !matches!(kind, Kind::Softmax | Kind::Network) {
+        let only = "loss = \"softmax\", \"cnn\" or \"mlp\"";
+        faults.unused("model.classes", raw.classes.as_ref(), only);
     }
     if kind != Kind::Huber {
         faults.unused("model.threshold", raw.threshold.as_ref(), "loss = \"huber\"");

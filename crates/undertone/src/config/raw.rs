@@ -2,6 +2,7 @@
 //!
 //! Every key is optional here, so that all that is missing or wrong can be reported at once.
 
+use crate::network::{LayerSpec, Shape};
 use serde::{Deserialize, Serialize};
 
 /// The whole file.
@@ -92,6 +93,9 @@ pub struct RawModel {
     pub loss: Option<String>,
     pub features: Option<usize>,
     pub classes: Option<u32>,
+    pub input: Option<Shape>,
+    pub layers: Option<Vec<LayerSpec>>,
+    pub hidden: Option<Vec<usize>>,
     pub degree: Option<u32>,
     pub threshold: Option<f64>,
     pub ridge: Option<f64>,

@@ -6,6 +6,7 @@ use super::faults::{
 use super::memory::memory;
 use super::model::{model, parameters};
 use super::network::network;
+use super::neural::{check_network, neural};
 use super::{
     Config, DataPlan, NoiseScale, OutOfBounds, Partition, RawBounds, RawConfig, RawData, RawMemory,
     RawNoise, RawPrivacy, RawSchedule, RecordOrder,
@@ -25,7 +26,8 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
     // Without a graph there is a fault already; the rest is checked as for a small network.
     let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
     let learners = graph.as_ref().map_or(stated, Graph::learners);
-    let model = model(&raw.model, faults);
+    let neural_network = neural(&raw.model, faults);
+    let model = model(&raw.model, neural_network.as_ref(), faults);
     let domain = parameters(&raw.parameters, faults);
     let data = data(&raw.data, faults);
     let bounds = bounds(&raw.bounds, &model, &domain, faults);
@@ -64,6 +66,7 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         bounds,
         out_of_bounds,
         model,
+        network: neural_network,
         domain,
         start_spread: faults.number(
             "parameters.start_spread",
@@ -80,20 +83,18 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         rule,
     };
     let constants = config.model.constants(&config.bounds);
-    if !(constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
+    let network = matches!(config.model.loss, Loss::Network { .. });
+    if !(network || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
         let needed = "the loss is too steep for such features, labels and parameters";
         faults.push("bounds.feature_norm", config.bounds.feature_norm, needed);
     }
+    check_network(raw, &config, faults);
     check_sampler(&config, faults);
     Some(config)
 }
 
 fn bounds(raw: &RawBounds, model: &ModelSpec, domain: &Domain, faults: &mut Faults) -> DataBounds {
-    let regression = match model.loss {
-        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
-        Loss::Logistic | Loss::Softmax { .. } => false,
-    };
-    let label = if regression {
+    let label = if model.loss.classes().is_none() {
         faults.number("bounds.label", raw.label, &POSITIVE)
     } else {
         faults.unused("bounds.label", raw.label.as_ref(), "a regression loss");

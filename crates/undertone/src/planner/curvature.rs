@@ -47,10 +47,7 @@ impl Landscape {
             modes: modes(config.model.parameters(), &constants, loss_start, radius * radius),
             gradient_max: constants.gradient_norm,
             smoothness: constants.smoothness,
-            saturates: match config.model.loss {
-                Loss::Logistic | Loss::Softmax { .. } => true,
-                Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => false,
-            },
+            saturates: config.model.loss.classes().is_some(),
             loss_left: LOSS_LEFT * loss_start,
             heterogeneity: heterogeneity(config),
             energy_max: 4.0 * radius * radius,
@@ -113,7 +110,7 @@ fn loss_at_zero(config: &Config) -> f64 {
             inner * (label - 0.5 * inner)
         }
         Loss::Logistic => std::f64::consts::LN_2,
-        Loss::Softmax { classes } => f64::from(classes).ln(),
+        Loss::Softmax { classes } | Loss::Network { classes, .. } => f64::from(classes).ln(),
     }
 }
 
@@ -124,10 +121,7 @@ fn heterogeneity(config: &Config) -> f64 {
         Partition::ByClass => 1.0,
         // The variance of a Dirichlet share, relative to that of a learner with one class.
         Partition::Dirichlet { alpha } => {
-            let classes = match config.model.loss {
-                Loss::Softmax { classes } => f64::from(classes),
-                Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic => 2.0,
-            };
+            let classes = f64::from(config.model.loss.classes().unwrap_or(2));
             (1.0 / (classes * alpha + 1.0)).sqrt()
         }
         Partition::OwnClass { share } => {

@@ -220,8 +220,14 @@ impl Mechanism {
     pub(super) fn gradient_rounding(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let lanes = self.dimension as f64 / 4.0 + 4.0;
-        let LossConstants { smoothness, gradient_norm, .. } = self.constants;
-        (-51f64).exp2() * (lanes * smoothness * self.radius + 40.0 * gradient_norm)
+        let curvature = lanes * self.known_smoothness() * self.radius;
+        (-51f64).exp2() * (curvature + 40.0 * self.constants.gradient_norm)
+    }
+
+    /// L, or 0 for a network: it has no ridge, and the rounding of its gradients is within C.
+    fn known_smoothness(&self) -> f64 {
+        let smoothness = self.constants.smoothness;
+        if smoothness.is_finite() { smoothness } else { 0.0 }
     }
 
     /// √n · 2⁻⁵⁰.
@@ -258,7 +264,7 @@ impl Mechanism {
         let bound = match self.rule {
             // The gradient with its ridge term, which is at most L B.
             Rule::Shielded { .. } => {
-                self.constants.gradient_norm + self.constants.smoothness * self.radius
+                self.constants.gradient_norm + self.known_smoothness() * self.radius
             }
             _ => self.radius,
         };
@@ -319,7 +325,9 @@ pub(super) struct StepEffect {
 impl StepEffect {
     /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
     pub(super) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
-        let next = self.contraction * sensitivity + drive + self.approximation;
+        // Without a known L the contraction is infinite; but what was the same stays the same.
+        let carried = if sensitivity > 0.0 { self.contraction * sensitivity } else { 0.0 };
+        let next = carried + drive + self.approximation;
         // Nothing at all is exact.
         if next > 0.0 { next.next_up() } else { next }
     }

@@ -37,7 +37,7 @@ impl Chunk<'_> {
     #[inline(always)]
     pub(super) fn run<L: Lanes>(&self, scratch: &mut Scratch) {
         scratch.logits.clear();
-        let records = self.inputs.chunks_exact(self.plan.input.len());
+        let records = self.inputs.chunks_exact(self.plan.input.count());
         match self.task {
             Task::Logits => {
                 for input in records {
@@ -70,7 +70,7 @@ impl Chunk<'_> {
         for (number, step) in self.plan.steps.iter().enumerate() {
             let (before, after) = scratch.values.split_at_mut(number + 1);
             let (input, output) = (&before[number][..], &mut after[0][..]);
-            let len = step.input.len();
+            let len = step.input.count();
             let packed = &self.packed.steps[number];
             let winners = &mut scratch.winners[number][..];
             match &step.kind {
@@ -139,7 +139,7 @@ impl Chunk<'_> {
             let (input, output) = (&scratch.values[number][..], &scratch.values[number + 1][..]);
             let packed = &self.packed.steps[number];
             let winners = &scratch.winners[number][..];
-            let len = step.input.len();
+            let len = step.input.count();
             if let Kind::Conv(conv) = &step.kind {
                 let range = conv.weights().start..conv.biases().end;
                 let (entries, gradient) = (&mut scratch.entries[..], &mut scratch.gradient[range]);

@@ -4,7 +4,7 @@
 //! a kernel row touches is contiguous.
 
 use super::lanes::LANES;
-use crate::network::layer::{Layer, Operation};
+use crate::network::{Layer, Operation};
 use crate::network::{Network, Shape};
 use std::ops::Range;
 
@@ -180,8 +180,8 @@ impl Convolution {
 
 impl Dense {
     fn new(layer: &Layer, offset: usize) -> Dense {
-        let inputs = layer.input.len();
-        let (padded, outputs) = (inputs.next_multiple_of(LANES), layer.output.len());
+        let inputs = layer.input.count();
+        let (padded, outputs) = (inputs.next_multiple_of(LANES), layer.output.count());
         Dense { layer: *layer, inputs, padded, outputs, offset }
     }
 

@@ -33,16 +33,16 @@ impl Scratch {
     pub(super) fn new(plan: &Plan) -> Scratch {
         // Kernel rows are read in whole vectors, and the last may reach over the end by less than one.
         let room = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + LANES);
-        let shapes = || plan.steps.iter().map(|step| step.input.len()).chain([plan.classes]);
+        let shapes = || plan.steps.iter().map(|step| step.input.count()).chain([plan.classes]);
         let bordered = plan.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.padding > 0 => {
-                (room(conv.padded.len()), room(conv.padded.len()))
+                (room(conv.padded.count()), room(conv.padded.count()))
             }
             _ => (Aligned::zeros(0), Aligned::zeros(0)),
         });
         let winners = plan.steps.iter().map(|step| match &step.kind {
-            Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.len() + GROUP],
-            Kind::MaxPool { .. } => vec![0; step.output.len()],
+            Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + GROUP],
+            Kind::MaxPool { .. } => vec![0; step.output.count()],
             _ => Vec::new(),
         });
         let convolutions = || {

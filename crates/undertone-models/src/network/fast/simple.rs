@@ -60,7 +60,7 @@ impl Window {
     #[inline(always)]
     pub(super) fn mean(&self, input: &[f32], output: &mut [f32]) {
         let (channels, share) = (self.input.channels, self.share());
-        output[..self.output.len()].fill(0.0);
+        output[..self.output.count()].fill(0.0);
         self.visit(|pixel, from, _| {
             let values = &input[from..from + channels];
             for (to, &value) in output[pixel * channels..].iter_mut().zip(values) {

@@ -75,7 +75,7 @@ impl Job<'_> {
     }
 
     fn records(&self) -> usize {
-        self.inputs.len() / self.plan.input.len()
+        self.inputs.len() / self.plan.input.count()
     }
 
     fn nothing(&self) -> Outcome {
@@ -91,7 +91,7 @@ impl Job<'_> {
         let end = self.records().min((group + 1) * GROUP);
         for start in (group * GROUP..end).step_by(CHUNK) {
             let records = start..end.min(start + CHUNK);
-            let features = self.plan.input.len();
+            let features = self.plan.input.count();
             let inputs = &self.inputs[records.start * features..records.end * features];
             let task = match self.task {
                 Task::Logits => Task::Logits,

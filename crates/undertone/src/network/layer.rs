@@ -1,51 +1,95 @@
 //! Layers whose shapes were checked.
 
-use super::{LayerSpec, NetworkError, NetworkSpec, Shape};
+use super::{LayerSpec, NetworkSpec, NetworkSpecError, Shape};
 use std::ops::Range;
 
 /// A layer that fits the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layer {
-    pub(crate) operation: Operation,
-    pub(crate) input: Shape,
-    pub(crate) output: Shape,
+pub struct Layer {
+    /// What it does.
+    pub operation: Operation,
+    /// What it gets.
+    pub input: Shape,
+    /// What it gives.
+    pub output: Shape,
     /// Where the weights begin in the flat parameters.
-    pub(crate) offset: usize,
-    pub(crate) weights: usize,
-    pub(crate) biases: usize,
+    pub offset: usize,
+    /// How many weights.
+    pub weights: usize,
+    /// How many biases, which follow the weights.
+    pub biases: usize,
 }
 
 /// What a layer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Conv { kernel: usize, stride: usize, padding: usize },
+pub enum Operation {
+    /// A two-dimensional convolution with bias.
+    Conv {
+        /// Rows and columns of the kernel.
+        kernel: usize,
+        /// How far it moves between two outputs.
+        stride: usize,
+        /// Zeros around the input.
+        padding: usize,
+    },
+    /// max(0, x).
     Relu,
+    /// The hyperbolic tangent.
     Tanh,
+    /// 1/(1 + e⁻ˣ).
     Sigmoid,
-    MaxPool { size: usize, stride: usize },
-    AveragePool { size: usize, stride: usize },
+    /// The largest value of each window.
+    MaxPool {
+        /// Rows and columns of a window.
+        size: usize,
+        /// How far it moves.
+        stride: usize,
+    },
+    /// The mean of each window.
+    AveragePool {
+        /// Rows and columns of a window.
+        size: usize,
+        /// How far it moves.
+        stride: usize,
+    },
+    /// A matrix and a bias.
     Dense,
 }
 
 impl Layer {
     /// The place of the weights in the flat parameters.
-    pub(crate) fn weight_range(&self) -> Range<usize> {
+    #[must_use]
+    pub fn weight_range(&self) -> Range<usize> {
         self.offset..self.offset + self.weights
     }
 
     /// The place of the biases in the flat parameters.
-    pub(crate) fn bias_range(&self) -> Range<usize> {
+    #[must_use]
+    pub fn bias_range(&self) -> Range<usize> {
         self.offset + self.weights..self.offset + self.weights + self.biases
     }
 
     /// How many inputs each output with parameters looks at; 0 without parameters.
-    pub(crate) fn fan_in(&self) -> usize {
+    #[must_use]
+    pub fn fan_in(&self) -> usize {
         self.weights.checked_div(self.biases).unwrap_or(0)
     }
 }
 
-/// Checks a spec and gives its layers and the number of parameters.
-pub(super) fn check(spec: &NetworkSpec, limit: usize) -> Result<(Vec<Layer>, usize), NetworkError> {
+impl NetworkSpec {
+    /// The largest number of parameters, and of values of one layer.
+    pub const SIZE_MAX: usize = 1 << 28;
+
+    /// Checks that the layers fit together, and gives them and the number of parameters.
+    ///
+    /// # Errors
+    /// Names the first layer that does not fit the one before it, and what is wrong with it.
+    pub fn layout(&self) -> Result<(Vec<Layer>, usize), NetworkSpecError> {
+        check(self, NetworkSpec::SIZE_MAX)
+    }
+}
+
+fn check(spec: &NetworkSpec, limit: usize) -> Result<(Vec<Layer>, usize), NetworkSpecError> {
     let (shape, classes) = (spec.input, spec.classes);
     let sides = [
         ("input.channels", shape.channels),
@@ -54,16 +98,16 @@ pub(super) fn check(spec: &NetworkSpec, limit: usize) -> Result<(Vec<Layer>, usi
     ];
     for (setting, value) in sides {
         if value == 0 {
-            return Err(NetworkError::Setting { setting, value, range: "at least 1" });
+            return Err(NetworkSpecError::Setting { setting, value, range: "at least 1" });
         }
     }
     if shape.checked_len().is_none_or(|len| len > limit) {
         let (setting, value, range) = ("input", usize::MAX, "small enough to index");
-        return Err(NetworkError::Setting { setting, value, range });
+        return Err(NetworkSpecError::Setting { setting, value, range });
     }
     if !(2..=1 << 16).contains(&classes) {
         let (setting, range) = ("classes", "2 to 65536");
-        return Err(NetworkError::Setting { setting, value: classes, range });
+        return Err(NetworkSpecError::Setting { setting, value: classes, range });
     }
     let mut layers: Vec<Layer> = Vec::with_capacity(spec.layers.len());
     let (mut input, mut offset) = (shape, 0);
@@ -74,10 +118,10 @@ pub(super) fn check(spec: &NetworkSpec, limit: usize) -> Result<(Vec<Layer>, usi
         input = checked.output;
         layers.push(checked);
     }
-    let Some(&layer) = spec.layers.last() else { return Err(NetworkError::NoLayers) };
-    if input.len() != classes {
-        let (position, output, found) = (spec.layers.len(), input, input.len());
-        return Err(NetworkError::Logits { position, layer, output, found, classes });
+    let Some(&layer) = spec.layers.last() else { return Err(NetworkSpecError::NoLayers) };
+    if input.count() != classes {
+        let (position, output, found) = (spec.layers.len(), input, input.count());
+        return Err(NetworkSpecError::Logits { position, layer, output, found, classes });
     }
     Ok((layers, offset))
 }
@@ -91,7 +135,7 @@ struct Place {
 }
 
 impl Place {
-    fn check(self, input: Shape, offset: usize) -> Result<Layer, NetworkError> {
+    fn check(self, input: Shape, offset: usize) -> Result<Layer, NetworkSpecError> {
         let (operation, output, weights) = match self.layer {
             LayerSpec::Conv { channels, kernel, stride, padding } => {
                 self.at_least_one("channels", channels)?;
@@ -116,13 +160,13 @@ impl Place {
             }
             LayerSpec::Dense { outputs } => {
                 self.at_least_one("outputs", outputs)?;
-                (Operation::Dense, Shape::vector(outputs), input.len().checked_mul(outputs))
+                (Operation::Dense, Shape::vector(outputs), input.count().checked_mul(outputs))
             }
         };
         let learns = matches!(operation, Operation::Conv { .. } | Operation::Dense);
         let biases = if learns { output.channels } else { 0 };
         let Place { position, layer, limit } = self;
-        let too_large = NetworkError::TooLarge { position, layer, limit };
+        let too_large = NetworkSpecError::TooLarge { position, layer, limit };
         let weights = weights.ok_or(too_large)?;
         let total = weights.checked_add(biases).and_then(|own| own.checked_add(offset));
         let fits = |count: Option<usize>| count.is_some_and(|count| count <= limit);
@@ -132,13 +176,13 @@ impl Place {
         Ok(Layer { operation, input, output, offset, weights, biases })
     }
 
-    fn at_least_one(self, setting: &'static str, value: usize) -> Result<(), NetworkError> {
+    fn at_least_one(self, setting: &'static str, value: usize) -> Result<(), NetworkSpecError> {
         let Place { position, layer, .. } = self;
         if value > 0 {
             return Ok(());
         }
         let range = "at least 1";
-        Err(NetworkError::LayerSetting { position, layer, setting, value, range })
+        Err(NetworkSpecError::LayerSetting { position, layer, setting, value, range })
     }
 
     /// The shape that windows of (size, stride, padding) give.
@@ -147,16 +191,16 @@ impl Place {
         input: Shape,
         channels: usize,
         (window, stride, padding): (usize, usize, usize),
-    ) -> Result<Shape, NetworkError> {
+    ) -> Result<Shape, NetworkSpecError> {
         let Place { position, layer, limit } = self;
         let conv = matches!(layer, LayerSpec::Conv { .. });
         self.at_least_one(if conv { "kernel" } else { "size" }, window)?;
         self.at_least_one("stride", stride)?;
         if padding >= window {
             let (setting, value, range) = ("padding", padding, "below the kernel's size");
-            return Err(NetworkError::LayerSetting { position, layer, setting, value, range });
+            return Err(NetworkSpecError::LayerSetting { position, layer, setting, value, range });
         }
-        let too_large = NetworkError::TooLarge { position, layer, limit };
+        let too_large = NetworkSpecError::TooLarge { position, layer, limit };
         let pad = |side: usize| padding.checked_mul(2)?.checked_add(side);
         let height = pad(input.height).ok_or(too_large)?;
         let width = pad(input.width).ok_or(too_large)?;
@@ -166,7 +210,7 @@ impl Place {
         }
         let count = |side: usize| match side.checked_sub(window) {
             Some(moves) => Ok(moves / stride + 1),
-            None => Err(NetworkError::Window { position, layer, window, input }),
+            None => Err(NetworkSpecError::Window { position, layer, window, input }),
         };
         Ok(Shape { channels, height: count(height)?, width: count(width)? })
     }

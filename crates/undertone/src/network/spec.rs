@@ -7,11 +7,11 @@ use std::fmt;
 /// A network as written in a config: an input shape, layers, and the number of classes.
 ///
 /// The last layer gives one logit for each class; the loss is the cross-entropy of their softmax.
-/// Nothing is checked here: see [`Network::new`](super::Network::new).
+/// Nothing is checked here: see [`NetworkSpec::layout`].
 ///
 /// # Example
 /// ```
-/// use undertone_models::network::{Network, NetworkSpec};
+/// use undertone::network::NetworkSpec;
 ///
 /// let spec: NetworkSpec = toml::from_str(
 ///     r#"
@@ -25,7 +25,7 @@ use std::fmt;
 ///     ]
 ///     "#,
 /// )?;
-/// assert_eq!(Network::new(spec)?.parameters(), 16 * 25 + 16 + 10 * (16 * 12 * 12) + 10);
+/// assert_eq!(spec.layout()?.1, 16 * 25 + 16 + 10 * (16 * 12 * 12) + 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]

@@ -9,7 +9,7 @@ impl NetworkSpec {
     /// The paper trains "a CNN" on MNIST and does not describe it further; this one is ours.
     #[must_use]
     pub fn mnist_cnn() -> NetworkSpec {
-        two_blocks(Shape { channels: 1, height: 28, width: 28 })
+        NetworkSpec::cnn(Shape { channels: 1, height: 28, width: 28 }, 10)
     }
 
     /// The same layers for CIFAR-10: 32 × 32 colour values, 10 classes, 22 058 parameters.
@@ -17,7 +17,17 @@ impl NetworkSpec {
     /// The paper uses one architecture for both data sets, so this does too.
     #[must_use]
     pub fn cifar10_cnn() -> NetworkSpec {
-        two_blocks(Shape { channels: 3, height: 32, width: 32 })
+        NetworkSpec::cnn(Shape { channels: 3, height: 32, width: 32 }, 10)
+    }
+
+    /// The same layers for images of any shape and any number of classes.
+    #[must_use]
+    pub fn cnn(input: Shape, classes: usize) -> NetworkSpec {
+        let conv = |channels| LayerSpec::Conv { channels, kernel: 5, stride: 1, padding: 0 };
+        let pool = LayerSpec::MaxPool { size: 2, stride: None };
+        let (relu, dense) = (LayerSpec::Relu {}, LayerSpec::Dense { outputs: classes });
+        let layers = vec![conv(16), relu, pool, conv(32), relu, pool, dense];
+        NetworkSpec { input, classes, layers }
     }
 
     /// Dense layers with tanh between them, on vectors of `features` numbers.
@@ -30,22 +40,4 @@ impl NetworkSpec {
         layers.push(LayerSpec::Dense { outputs: classes });
         NetworkSpec { input: Shape::vector(features), classes, layers }
     }
-
-    /// A ready-made network by its name in a config: `mnist-cnn` or `cifar10-cnn`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<NetworkSpec> {
-        match name {
-            "mnist-cnn" => Some(NetworkSpec::mnist_cnn()),
-            "cifar10-cnn" => Some(NetworkSpec::cifar10_cnn()),
-            _ => None,
-        }
-    }
-}
-
-fn two_blocks(input: Shape) -> NetworkSpec {
-    let conv = |channels| LayerSpec::Conv { channels, kernel: 5, stride: 1, padding: 0 };
-    let pool = LayerSpec::MaxPool { size: 2, stride: None };
-    let (classes, relu) = (10, LayerSpec::Relu {});
-    let dense = LayerSpec::Dense { outputs: classes };
-    NetworkSpec { input, classes, layers: vec![conv(16), relu, pool, conv(32), relu, pool, dense] }
 }

@@ -30,9 +30,10 @@ impl Shape {
         self.channels.checked_mul(self.height)?.checked_mul(self.width)
     }
 
-    /// The number of values of a shape that was checked.
-    pub(crate) fn len(self) -> usize {
-        self.channels * self.height * self.width
+    /// The number of values of a shape that was checked; the largest number where it cannot be counted.
+    #[must_use]
+    pub fn count(self) -> usize {
+        self.checked_len().unwrap_or(usize::MAX)
     }
 }
 

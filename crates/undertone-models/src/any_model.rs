@@ -1,0 +1,84 @@
+//! Any of the models, chosen by a config.
+
+use crate::network::NetworkSpec;
+use crate::network_model::NetworkModel;
+use crate::{Model, ModelError};
+use std::sync::Arc;
+use undertone::{DataBounds, ModelSpec};
+
+/// A linear model or a network.
+#[derive(Clone, Debug)]
+pub enum AnyModel {
+    /// Scores are linear in the parameters.
+    Linear(Arc<Model>),
+    /// A neural network.
+    Network(Arc<NetworkModel>),
+}
+
+impl AnyModel {
+    /// The model that a spec asks for; a network's layers come apart.
+    ///
+    /// # Errors
+    /// When a setting is outside its range, or layers do not fit together.
+    pub fn new(
+        spec: ModelSpec,
+        layers: Option<&NetworkSpec>,
+        bounds: DataBounds,
+    ) -> Result<AnyModel, ModelError> {
+        Ok(match layers {
+            Some(layers) => NetworkModel::new(layers.clone(), spec, bounds)?.into(),
+            None => Model::new(spec, bounds)?.into(),
+        })
+    }
+
+    /// The number n of parameters.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        self.spec().parameters()
+    }
+
+    /// What the model was built from, layers apart.
+    #[must_use]
+    pub fn spec(&self) -> &ModelSpec {
+        match self {
+            AnyModel::Linear(model) => model.spec(),
+            AnyModel::Network(model) => model.spec(),
+        }
+    }
+
+    /// The linear model, unless it is a network.
+    #[must_use]
+    pub fn linear(&self) -> Option<&Arc<Model>> {
+        match self {
+            AnyModel::Linear(model) => Some(model),
+            AnyModel::Network(_) => None,
+        }
+    }
+
+    /// The public bounds on records and parameters.
+    #[must_use]
+    pub fn bounds(&self) -> &DataBounds {
+        match self {
+            AnyModel::Linear(model) => model.bounds(),
+            AnyModel::Network(model) => model.bounds(),
+        }
+    }
+}
+
+impl From<Model> for AnyModel {
+    fn from(model: Model) -> AnyModel {
+        AnyModel::Linear(Arc::new(model))
+    }
+}
+
+impl From<Arc<Model>> for AnyModel {
+    fn from(model: Arc<Model>) -> AnyModel {
+        AnyModel::Linear(model)
+    }
+}
+
+impl From<NetworkModel> for AnyModel {
+    fn from(model: NetworkModel) -> AnyModel {
+        AnyModel::Network(Arc::new(model))
+    }
+}

@@ -1,0 +1,168 @@
+//! Memories for networks: all records or the newest anew in every round, or each record once.
+
+use super::inverse_count;
+use crate::Record;
+use crate::compensated::CompensatedSum;
+use crate::network_model::{NetworkModel, PackedRecords};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+
+/// Keeps records and sums their gradients anew in each round: all, or those of the last rounds.
+#[derive(Clone)]
+pub struct NetworkHistory {
+    model: Arc<NetworkModel>,
+    /// After so many rounds a record is dropped; `None` keeps all.
+    window: Option<u64>,
+    kept: PackedRecords,
+    /// How many records came in which round, oldest first.
+    arrivals: VecDeque<(Round, usize)>,
+    /// Records observed since the last gradient: their round is not over.
+    fresh: PackedRecords,
+    records: u64,
+}
+
+impl NetworkHistory {
+    /// An empty history.
+    #[must_use]
+    pub fn new(model: Arc<NetworkModel>, window: Option<u64>) -> NetworkHistory {
+        NetworkHistory {
+            model,
+            window,
+            kept: PackedRecords::default(),
+            arrivals: VecDeque::new(),
+            fresh: PackedRecords::default(),
+            records: 0,
+        }
+    }
+
+    /// How well θ does on the records that are kept.
+    #[must_use]
+    pub fn score(&self, theta: &[f64]) -> Score {
+        self.model.score(theta, &self.kept)
+    }
+
+    /// Lets the records observed since arrive in this round, and old ones go.
+    pub fn end_round(&mut self, round: Round) {
+        if self.fresh.len() > 0 {
+            self.arrivals.push_back((round, self.fresh.len()));
+            self.kept.append(&mut self.fresh);
+        }
+        let Some(window) = self.window else { return };
+        while let Some(&(arrival, count)) = self.arrivals.front() {
+            if round.0 - arrival.0 < window {
+                break;
+            }
+            self.kept.drop_first(count, self.model.spec().features);
+            self.arrivals.pop_front();
+        }
+    }
+}
+
+impl Memory for NetworkHistory {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        let mut packed = self.model.pack(batch)?;
+        let score = self.model.score(theta, &packed);
+        self.fresh.append(&mut packed);
+        self.records += batch.len() as u64;
+        Ok(score)
+    }
+
+    fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
+        self.end_round(round);
+        if self.kept.len() == 0 {
+            return out.fill(0.0);
+        }
+        let share = inverse_count(self.kept.len() as u64);
+        for (slot, value) in out.iter_mut().zip(self.model.gradient_sum(theta, &self.kept)) {
+            *slot = share * value;
+        }
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        self.window.map_or(Forgetting::Never, |rounds| Forgetting::Window { rounds })
+    }
+
+    /// Zero: what f32 arithmetic adds is within the spread that is charged (`NETWORK_ROUNDING`).
+    fn error_bound(&self) -> PowerLaw {
+        PowerLaw::ZERO
+    }
+}
+
+/// Takes the gradient of each record once, in the round after which it is first asked for, and averages.
+///
+/// The cost of a round does not grow. Where points are public (`method = "shielded"`) a record moves the
+/// average by C / h_t, as in a whole history (ADR 0014, with proof).
+#[derive(Clone)]
+pub struct NetworkArrival {
+    model: Arc<NetworkModel>,
+    sum: CompensatedSum,
+    fresh: PackedRecords,
+    records: u64,
+}
+
+impl NetworkArrival {
+    /// An empty memory.
+    #[must_use]
+    pub fn new(model: Arc<NetworkModel>) -> NetworkArrival {
+        let sum = CompensatedSum::zero(model.network().parameters());
+        NetworkArrival { model, sum, fresh: PackedRecords::default(), records: 0 }
+    }
+}
+
+impl Memory for NetworkArrival {
+    type Record = Record;
+
+    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+        let mut packed = self.model.pack(batch)?;
+        let score = self.model.score(theta, &packed);
+        self.fresh.append(&mut packed);
+        self.records += batch.len() as u64;
+        Ok(score)
+    }
+
+    fn gradient(&mut self, _round: Round, theta: &[f64], out: &mut [f64]) {
+        if self.fresh.len() > 0 {
+            self.sum.add(&self.model.gradient_sum(theta, &self.fresh));
+            self.fresh = PackedRecords::default();
+        }
+        if self.records == 0 {
+            return out.fill(0.0);
+        }
+        self.sum.write_scaled(inverse_count(self.records), out);
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn forgetting(&self) -> Forgetting {
+        Forgetting::Never
+    }
+
+    /// Zero: sums are compensated, and f32 arithmetic is within the spread that is charged.
+    fn error_bound(&self) -> PowerLaw {
+        PowerLaw::ZERO
+    }
+}
+
+/// Shows sizes only: records and their gradients are private.
+impl fmt::Debug for NetworkHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NetworkHistory(records={}, <redacted>)", self.records)
+    }
+}
+
+/// Shows sizes only: gradients are private.
+impl fmt::Debug for NetworkArrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NetworkArrival(records={}, <redacted>)", self.records)
+    }
+}

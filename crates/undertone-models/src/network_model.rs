@@ -1,0 +1,195 @@
+//! A neural network as a model of records: which it admits, how it scores them, and their gradients.
+
+use crate::model::{ModelError, check_features, is_class};
+use crate::network::{Batch, Clip, ClipNorm, FastNetwork, Network, NetworkSpec};
+use crate::{Features, Record};
+use std::num::NonZeroUsize;
+use undertone::{DataBounds, Loss, ModelSpec, RecordError, Score};
+
+/// A network with its data bounds and the bound on each record's gradient.
+#[derive(Debug)]
+pub struct NetworkModel {
+    fast: FastNetwork,
+    spec: ModelSpec,
+    bounds: DataBounds,
+    /// `None` leaves gradients as they are.
+    clip: Option<Clip>,
+}
+
+/// Records as the engine takes them.
+///
+/// **Private**: shows nothing of itself.
+#[derive(Clone, Default)]
+pub(crate) struct PackedRecords {
+    inputs: Vec<f32>,
+    labels: Vec<u32>,
+}
+
+impl PackedRecords {
+    pub(crate) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    pub(crate) fn append(&mut self, other: &mut PackedRecords) {
+        self.inputs.append(&mut other.inputs);
+        self.labels.append(&mut other.labels);
+    }
+
+    /// Drops the oldest records.
+    pub(crate) fn drop_first(&mut self, records: usize, features: usize) {
+        self.labels.drain(..records);
+        self.inputs.drain(..records * features);
+    }
+}
+
+/// Learners run side by side, so each has one thread to itself.
+const THREADS: NonZeroUsize = NonZeroUsize::MIN;
+
+impl NetworkModel {
+    /// A network under public bounds; `spec.clip` bounds each record's gradient.
+    ///
+    /// # Errors
+    /// When the layers do not fit together or to the spec, or the clipping bound is out of range.
+    pub fn new(
+        layers: NetworkSpec,
+        spec: ModelSpec,
+        bounds: DataBounds,
+    ) -> Result<NetworkModel, ModelError> {
+        let network = Network::new(layers)?;
+        let Loss::Network { classes, parameters } = spec.loss else {
+            return Err(ModelError::Network);
+        };
+        let fits = parameters == network.parameters()
+            && classes as usize == network.classes()
+            && spec.features == network.features();
+        if !fits {
+            return Err(ModelError::Network);
+        }
+        let clip =
+            if spec.clip.is_finite() { Some(Clip::new(ClipNorm::L2, spec.clip)?) } else { None };
+        Ok(NetworkModel { fast: FastNetwork::new(network), spec, bounds, clip })
+    }
+
+    /// The network itself.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        self.fast.network()
+    }
+
+    /// What the model was built from, layers apart.
+    #[must_use]
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// The public bounds on records and parameters.
+    #[must_use]
+    pub fn bounds(&self) -> &DataBounds {
+        &self.bounds
+    }
+
+    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, never its values.
+    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
+        let (features, bound) = (self.spec.features, self.bounds.feature_norm);
+        check_features(&record.features, features, bound, position)?;
+        if !record.label.is_finite() {
+            return Err(RecordError::NotFinite { position });
+        }
+        let last = self.network().classes() - 1;
+        let last = u32::try_from(last).unwrap_or(u32::MAX);
+        if is_class(record.label, last) {
+            Ok(())
+        } else {
+            Err(RecordError::Label { position, bound: f64::from(last) })
+        }
+    }
+
+    /// Checks a batch and packs it.
+    pub(crate) fn pack(&self, batch: &[Record]) -> Result<PackedRecords, RecordError> {
+        for (position, record) in batch.iter().enumerate() {
+            self.check(record, position)?;
+        }
+        let mut packed = PackedRecords::default();
+        for record in batch {
+            self.pack_features(&record.features, &mut packed.inputs);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a class was checked to be a small whole number"
+            )]
+            packed.labels.push(record.label as u32);
+        }
+        Ok(packed)
+    }
+
+    fn pack_features(&self, features: &Features, inputs: &mut Vec<f32>) {
+        let start = inputs.len();
+        inputs.resize(start + self.spec.features, 0.0);
+        for (index, value) in features.entries() {
+            #[expect(clippy::cast_possible_truncation, reason = "the engine computes in f32")]
+            let value = value as f32;
+            inputs[start + index] = value;
+        }
+    }
+
+    /// How well θ does on records.
+    pub(crate) fn score(&self, theta: &[f64], records: &PackedRecords) -> Score {
+        let classes = self.network().classes();
+        // Lengths are right by construction; a score of nothing would be seen at once.
+        let Ok(logits) = self.fast.logits(theta, &records.inputs, THREADS) else {
+            return Score::default();
+        };
+        let mut score = Score::default();
+        for (logits, &label) in logits.chunks_exact(classes).zip(&records.labels) {
+            let label = label as usize;
+            let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+            let sum: f64 = logits.iter().map(|&logit| f64::from(logit - largest).exp()).sum();
+            score.records += 1;
+            score.loss_sum += sum.ln() - f64::from(logits[label] - largest);
+            let predicted = logits.iter().position(|&logit| logit >= largest);
+            score.correct += u64::from(predicted == Some(label));
+        }
+        score
+    }
+
+    /// The sum of the gradients of records at θ, each clipped.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub(crate) fn gradient_sum(&self, theta: &[f64], records: &PackedRecords) -> Vec<f64> {
+        assert_eq!(theta.len(), self.network().parameters(), "θ has one entry for each parameter");
+        let features = self.spec.features;
+        let mut total = vec![0.0; theta.len()];
+        let inputs = records.inputs.chunks(features * CHUNK);
+        for (inputs, labels) in inputs.zip(records.labels.chunks(CHUNK)) {
+            let batch = Batch::new(self.network(), inputs, labels);
+            let sum = match self.clip {
+                Some(clip) => batch
+                    .and_then(|batch| self.fast.clipped_gradient_sum(theta, &batch, clip, THREADS))
+                    .map(|clipped| clipped.sum),
+                None => batch
+                    .and_then(|batch| self.fast.mean_gradient(theta, &batch, THREADS))
+                    .map(|mean| scaled(mean, labels.len())),
+            };
+            // Lengths and labels were checked when the records arrived.
+            let Ok(sum) = sum else { continue };
+            for (slot, value) in total.iter_mut().zip(sum) {
+                *slot += value;
+            }
+        }
+        total
+    }
+}
+
+/// Records of one sum of the engine: few enough for its bound on rounding, whatever a history holds.
+const CHUNK: usize = Clip::RECORDS_MAX;
+
+fn scaled(mut values: Vec<f64>, records: usize) -> Vec<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+    let factor = records as f64;
+    values.iter_mut().for_each(|value| *value *= factor);
+    values
+}

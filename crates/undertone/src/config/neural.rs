@@ -1,0 +1,92 @@
+//! Checking `[model]` where it is a neural network.
+
+use super::faults::Faults;
+use super::{Config, RawConfig, RawModel};
+use crate::network::{NetworkSpec, Shape};
+use crate::privacy::Rule;
+use crate::{Loss, MemoryKind};
+
+/// The hidden layer of an `mlp` that says nothing else.
+const HIDDEN: [usize; 1] = [64];
+
+/// The layers that a config asks for; `None` for other losses, or after a fault.
+pub(super) fn neural(raw: &RawModel, faults: &mut Faults) -> Option<NetworkSpec> {
+    let kind = raw.loss.as_deref();
+    if kind != Some("cnn") {
+        faults.unused("model.input", raw.input.as_ref(), "loss = \"cnn\"");
+        faults.unused("model.layers", raw.layers.as_ref(), "loss = \"cnn\"");
+    }
+    if kind != Some("mlp") {
+        faults.unused("model.hidden", raw.hidden.as_ref(), "loss = \"mlp\"");
+    }
+    if !matches!(kind, Some("cnn" | "mlp")) {
+        return None;
+    }
+    let Some(classes) = raw.classes else {
+        faults.missing("model.classes", "the number of classes of a record");
+        return None;
+    };
+    let spec = if kind == Some("cnn") {
+        cnn(raw, classes as usize, faults)?
+    } else {
+        let Some(features) = raw.features else {
+            faults.missing("model.features", "the number of features of a record");
+            return None;
+        };
+        NetworkSpec::mlp(features, raw.hidden.as_deref().unwrap_or(&HIDDEN), classes as usize)
+    };
+    match spec.layout() {
+        Ok(_) => Some(spec),
+        Err(error) => {
+            faults.push("model.layers", "", error.to_string());
+            None
+        }
+    }
+}
+
+fn cnn(raw: &RawModel, classes: usize, faults: &mut Faults) -> Option<NetworkSpec> {
+    let Some(input) = raw.input else {
+        let needed = "the shape of an image: { channels = 1, height = 28, width = 28 }";
+        faults.missing("model.input", needed);
+        return None;
+    };
+    let features = input.count();
+    if let Some(found) = raw.features.filter(|&found| found != features) {
+        faults.push("model.features", found, format!("model.input has {features}; leave it out"));
+    }
+    Some(match &raw.layers {
+        Some(layers) => NetworkSpec { input, classes, layers: layers.clone() },
+        None => NetworkSpec::cnn(input, classes),
+    })
+}
+
+/// What the number of features follows from.
+pub(super) fn features(spec: &NetworkSpec) -> usize {
+    Shape::count(spec.input)
+}
+
+/// Notes what does not go with a network, or with anything else.
+pub(super) fn check_network(raw: &RawConfig, config: &Config, faults: &mut Faults) {
+    if !matches!(config.model.loss, Loss::Network { .. }) {
+        if config.memory == MemoryKind::Arrival {
+            faults.push("memory.kind", "\"arrival\"", "needs loss = \"cnn\" or \"mlp\"");
+        }
+        return;
+    }
+    let only = "a loss other than a network";
+    faults.unused("model.ridge", raw.model.ridge.as_ref(), only);
+    faults.unused("model.lasso", raw.model.lasso.as_ref(), only);
+    faults.unused("parameters.start_spread", raw.parameters.start_spread.as_ref(), only);
+    let fits = matches!(
+        config.memory,
+        MemoryKind::Exact | MemoryKind::Arrival | MemoryKind::Window { .. }
+    );
+    if !fits {
+        let kind = raw.memory.kind.as_deref().unwrap_or_default();
+        let needed = "must be exact, arrival or window for a network";
+        faults.push("memory.kind", format!("\"{kind}\""), needed);
+    }
+    if matches!(config.rule, Rule::Shielded { .. }) && !config.model.clip.is_finite() {
+        faults.missing("model.clip", "shielded networks need a bound on each record's gradient");
+    }
+}
