@@ -6,6 +6,7 @@ mod audit;
 mod audit_shielded;
 mod budgets;
 mod catalogue;
+mod networks;
 mod planner;
 mod runs;
 mod sensitivity;
