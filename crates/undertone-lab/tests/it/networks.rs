@@ -210,10 +210,10 @@ fn arrival_keeps_the_gradients_that_were_taken_and_exact_takes_them_anew() {
 #[test]
 fn what_no_network_can_have_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let config = rings_config(folder.path(), |_| ());
-    drop(config);
+    rings_config(folder.path(), |_| ());
     let loaded = load_file(&folder.path().join("rings.toml"), &Default::default()).unwrap();
-    let cases: [(fn(&mut RawConfig), &str); 8] = [
+    type Change = fn(&mut RawConfig);
+    let cases: [(Change, &str); 8] = [
         (|raw| raw.model.clip = None, "model.clip"),
         (|raw| raw.model.ridge = Some(0.1), "model.ridge"),
         (|raw| raw.model.classes = None, "model.classes"),

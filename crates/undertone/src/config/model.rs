@@ -1,7 +1,7 @@
 //! Checking `[model]` and `[parameters]`.
 
 use super::faults::{FINITE, Faults, NON_NEGATIVE, POSITIVE};
-use super::neural::features;
+use super::neural::{input_features, network_loss};
 use super::{RawModel, RawParameters};
 use crate::network::NetworkSpec;
 use crate::{Domain, Loss, ModelSpec};
@@ -41,18 +41,11 @@ pub(super) fn model(
             ("mlp", Kind::Network),
         ],
     );
-    let features = match (kind, raw.features) {
+    let features = match kind {
         // A network without layers has noted its faults.
-        (Kind::Network, _) => network.map_or(1, features),
-        (_, Some(features)) => features,
-        (_, None) => {
-            faults.missing("model.features", "the number of features of a record");
-            1
-        }
+        Kind::Network => network.map_or(1, input_features),
+        _ => stated_features(raw, faults),
     };
-    if features == 0 || features > PARAMETERS_MAX {
-        faults.push("model.features", features, format!("must be 1 to {PARAMETERS_MAX}"));
-    }
     let mut degree = |allowed: std::ops::RangeInclusive<u32>, even: bool| match raw.degree {
         Some(degree) if allowed.contains(&degree) && (!even || degree % 2 == 0) => degree,
         found => {
@@ -81,11 +74,7 @@ pub(super) fn model(
             }
             (Loss::Softmax { classes: classes.max(2) }, 1)
         }
-        Kind::Network => {
-            let layout = network.and_then(|spec| spec.layout().ok());
-            let parameters = layout.map_or(1, |(_, parameters)| parameters);
-            (Loss::Network { classes: raw.classes.unwrap_or(2), parameters }, 1)
-        }
+        Kind::Network => (network_loss(network), 1),
     };
     refuse_meaningless_keys(raw, kind, faults);
     let lasso = match kind {
@@ -102,6 +91,17 @@ pub(super) fn model(
         return ModelSpec { features: 1, ..spec };
     }
     spec
+}
+
+fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
+    let Some(features) = raw.features else {
+        faults.missing("model.features", "the number of features of a record");
+        return 1;
+    };
+    if features == 0 || features > PARAMETERS_MAX {
+        faults.push("model.features", features, format!("must be 1 to {PARAMETERS_MAX}"));
+    }
+    features
 }
 
 fn refuse_meaningless_keys(raw: &RawModel, kind: Kind, faults: &mut Faults) {

@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use super::{Config, RawConfig, RawModel};
-use crate::network::{NetworkSpec, Shape};
+use crate::network::NetworkSpec;
 use crate::privacy::Rule;
 use crate::{Loss, MemoryKind};
 
@@ -60,9 +60,16 @@ fn cnn(raw: &RawModel, classes: usize, faults: &mut Faults) -> Option<NetworkSpe
     })
 }
 
-/// What the number of features follows from.
-pub(super) fn features(spec: &NetworkSpec) -> usize {
-    Shape::count(spec.input)
+/// The number of features of a record.
+pub(super) fn input_features(spec: &NetworkSpec) -> usize {
+    spec.input.count()
+}
+
+/// The loss of a network that was checked, or a stand-in for one that has faults.
+pub(super) fn network_loss(spec: Option<&NetworkSpec>) -> Loss {
+    let layout = spec.and_then(|spec| Some((spec.classes, spec.layout().ok()?.1)));
+    let (classes, parameters) = layout.unwrap_or((2, 1));
+    Loss::Network { classes: u32::try_from(classes).unwrap_or(u32::MAX), parameters }
 }
 
 /// Notes what does not go with a network, or with anything else.
