@@ -172,7 +172,7 @@ fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
         "noise    budget formula       pure  (ε, 1e-5)    for ever iterations T   median (quartiles)"
     )?;
     let count = |value: f64| {
-        if value.is_finite() { format!("{value:.0}") } else { format!(">{ROUNDS_MAX}") }
+        if value.is_finite() { value.round().to_string() } else { format!(">{ROUNDS_MAX}") }
     };
     for row in &found.rows {
         let for_ever = row

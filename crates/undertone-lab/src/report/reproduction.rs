@@ -6,7 +6,7 @@ use super::plot::{Across, Band, Chart, Look, Series};
 use super::{figure, head};
 use crate::reproduce::fig1::{Figure, Point};
 use crate::reproduce::quartiles::Quartiles;
-use crate::reproduce::table1::{DELTA, ROUNDS_MAX, Row, Table};
+use crate::reproduce::table1::{CLOSEST, DELTA, ROUNDS_MAX, Row, Table};
 use crate::reproduce::tuning::{LEFT_MAX, Trial, WORST_MAX};
 use std::fmt::Write as _;
 
@@ -24,10 +24,11 @@ fn page(title: &str, lead: &str, body: &str) -> String {
 #[must_use]
 pub fn table1_page(table: &Table) -> String {
     let unknowns = table.unknowns;
+    let chosen = if unknowns == CLOSEST { "came closest and are used" } else { "are used" };
     let lead = format!(
         "Mushrooms, ring of five, Laplace noise multiplied by 1 to 6: how many iterations until the \
          learners’ mean is within 1 of the optimum. {} seeds. The paper does not give the batch, the \
-         ridge or the start: {} a round, {} and ±{} a coordinate came closest and are used here.",
+         ridge or the start: {} a round, {} and ±{} a coordinate {chosen} here.",
         table.seeds, unknowns.batch, unknowns.ridge, unknowns.start_spread
     );
     let body = format!(
