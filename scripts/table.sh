@@ -22,7 +22,7 @@ for epsilon in 8 4 2 1; do
 import json, sys
 epsilon, folder = sys.argv[1:]
 cells = []
-for method, key in (("algorithm1", "public"), ("shielded", "public"), ("algorithm1", "optimum")):
+for method, key in (("algorithm1", "public"), ("shielded", "public"), ("shielded", "optimum")):
     runs = [json.load(open(f"{folder}/{method}-{epsilon}-{seed}.json")) for seed in range(1, 6)]
     values = [run["last"][f"test_accuracy_{key}"] for run in runs]
     cells.append(f"{sum(values) / 5:.3f} ({min(values):.3f} to {max(values):.3f})")
