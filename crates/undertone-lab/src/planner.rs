@@ -49,7 +49,8 @@ pub struct PlanReport {
     pub tuned: bool,
     /// How many schedules were compared.
     pub schedules_compared: u64,
-    /// Predicted excess loss, averaged with weight (t+1)²: a model, not a promise.
+    /// Predicted excess loss, averaged with weight (t+1)²: a model, not a promise. Not a number for a
+    /// network, whose learning is not predicted.
     pub predicted_error: f64,
     /// The same for the config before tuning; null when its target cannot be met.
     pub predicted_error_before: Option<f64>,
@@ -129,7 +130,10 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
         tune(start, &goal)?
     } else {
         let scales = calibrate(start, goal.memory_error, goal.horizon)?;
-        let forecast = predict(start, &scales);
+        let forecast = match &model {
+            AnyModel::Linear(_) => predict(start, &scales),
+            AnyModel::Network(_) => Forecast { points: Vec::new(), objective: f64::NAN },
+        };
         Tuned {
             config: start.clone(),
             scales,

@@ -156,6 +156,10 @@ fn summary(report: &PlanReport) -> Vec<String> {
         lines.push(format!("    ...   {} learners in all", budget.learners.len()));
     }
     lines.push(String::new());
+    if report.curve.is_empty() {
+        lines.push("How a network learns is not predicted.".into());
+        return lines;
+    }
     lines.push("Predicted by a model of the run (docs/adr/0010-planner.md), not promised:".into());
     lines.push("  round   excess loss   tracking error   consensus error".into());
     for point in &report.curve {
