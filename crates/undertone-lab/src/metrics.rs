@@ -59,7 +59,7 @@ impl Evaluator {
     ) -> Result<(), RecordError> {
         match self {
             Evaluator::Linear(evaluator) => evaluator.remember(learner, theta, batch),
-            Evaluator::Network(evaluator) => evaluator.remember(theta, batch),
+            Evaluator::Network(evaluator) => evaluator.remember(learner, theta, batch),
         }
     }
 

@@ -12,40 +12,43 @@ const SAMPLE: u64 = 2000;
 
 /// Measures networks, for which no optimum is known.
 pub(crate) struct NetworkEvaluator {
-    /// Every `stride`-th record that any learner has seen.
+    /// Every `stride`-th record of each learner.
     seen: NetworkHistory,
     stride: u64,
-    count: u64,
+    /// How many records each learner has seen.
+    counts: Vec<u64>,
     test: Option<NetworkHistory>,
 }
 
 impl NetworkEvaluator {
-    /// An evaluator for a run in which `records` will be seen.
+    /// An evaluator for a run in which each learner will see `records`.
     ///
     /// # Errors
     /// When a test record is outside the model's bounds.
     pub(crate) fn new(
         model: &Arc<NetworkModel>,
+        learners: usize,
         records: u64,
         test: &[Record],
     ) -> Result<NetworkEvaluator, RecordError> {
         let empty = || NetworkHistory::new(Arc::clone(model), None);
         let test = if test.is_empty() { None } else { Some(filled(empty(), model, test)?) };
-        Ok(NetworkEvaluator {
-            seen: empty(),
-            stride: records.div_ceil(SAMPLE).max(1),
-            count: 0,
-            test,
-        })
+        let stride = records.saturating_mul(learners as u64).div_ceil(SAMPLE).max(1);
+        Ok(NetworkEvaluator { seen: empty(), stride, counts: vec![0; learners], test })
     }
 
     /// Remembers some of what a learner observed.
-    pub(super) fn remember(&mut self, theta: &[f64], batch: &[Record]) -> Result<(), RecordError> {
+    pub(super) fn remember(
+        &mut self,
+        learner: usize,
+        theta: &[f64],
+        batch: &[Record],
+    ) -> Result<(), RecordError> {
         for record in batch {
-            if self.count.is_multiple_of(self.stride) {
+            if self.counts[learner].is_multiple_of(self.stride) {
                 self.seen.observe(theta, std::slice::from_ref(record))?;
             }
-            self.count += 1;
+            self.counts[learner] += 1;
         }
         Ok(())
     }

@@ -173,10 +173,12 @@ pub fn simulate(
     // Every record of every learner counts in θ*, so a large network is measured less often.
     let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
     let network = plan.model.linear().is_none();
-    let measuring = match () {
-        () if network => measuring.at_most(ROWS_OF_NETWORK_MAX),
-        () if large => measuring.at_most(ROWS_OF_LARGE_MAX),
-        () => measuring,
+    let measuring = if network {
+        measuring.at_most(ROWS_OF_NETWORK_MAX)
+    } else if large {
+        measuring.at_most(ROWS_OF_LARGE_MAX)
+    } else {
+        measuring
     };
     let measured = measured_learners(config.graph.learners());
     let mut evaluator = evaluator(plan, if large { 1 } else { measured.len() }, &streams.test)
@@ -249,8 +251,8 @@ fn evaluator(plan: &Plan, histories: usize, test: &[Record]) -> Result<Evaluator
         AnyModel::Network(model) => {
             let each = config.data.batch.saturating_mul(config.rounds);
             let each = each.saturating_add(config.data.warmup);
-            let records = each.saturating_mul(config.graph.learners() as u64);
-            NetworkEvaluator::new(model, records, test).map(Evaluator::Network)
+            let learners = config.graph.learners();
+            NetworkEvaluator::new(model, learners, each, test).map(Evaluator::Network)
         }
     }
 }

@@ -100,6 +100,9 @@ impl Settings {
 /// Why a method has no config at a budget.
 #[derive(Debug, Error)]
 pub enum SettingsError {
+    /// The planner that tunes all methods knows nothing of networks.
+    #[error("compare knows linear models only: the planner cannot tune networks")]
+    Network,
     /// The changed config has faults.
     #[error("{method}: {faults}")]
     Faults {
@@ -149,6 +152,9 @@ pub fn settings(
     method: Method,
     epsilon: Option<f64>,
 ) -> Result<Settings, SettingsError> {
+    if base.config.network.is_some() {
+        return Err(SettingsError::Network);
+    }
     let mut start = base.clone();
     let raw = &mut start.raw;
     raw.privacy.epsilon = Some(OneOrEach::One(epsilon.unwrap_or(EPSILON_MAX)));

@@ -26,7 +26,10 @@ pub(super) fn charts(summary: &Summary, rows: &[RoundRow]) -> Vec<Chart> {
     charts.push(budget(summary, rows));
     charts.push(noise(rows));
     // A network has no optimum to be compared with.
-    charts.retain(|chart| !chart.series.iter().all(|line| line.points.iter().all(is_no_number)));
+    charts.retain(|chart| {
+        let mut points = chart.series.iter().flat_map(|line| &line.points).peekable();
+        points.peek().is_none() || !points.all(is_no_number)
+    });
     for chart in &mut charts {
         tell_of_gaps(chart);
     }

@@ -214,8 +214,8 @@ fn summed(found: &Figure) -> Chart {
         found,
         "budget-summed",
         "Budget as the paper counts",
-        "Every round’s pure ε added up, whichever record causes it, with true constants. For the others \
-         this is what all records of a learner together pay.",
+        "Every round’s own pure ε added up, with true constants: √n λ C / (N ρ) for methods that step along \
+         the newest batch, whichever record causes it, and that of one record for Algorithm 1.",
         |point| point.budget_summed,
     )
 }

@@ -1,14 +1,16 @@
 //! Networks in whole runs: what they learn, what they cost, and what one record can move.
 
 use crate::run;
+use safetensors::SafeTensors;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use undertone::config::{Config, RawConfig};
-use undertone::privacy::NoCertificate;
-use undertone::{Loss, Memory, MemoryKind, Round};
-use undertone_lab::Plan;
-use undertone_lab::config_file::load_file;
+use undertone::privacy::{NoCertificate, Receipt, verify};
+use undertone::{LearnerId, Memory, MemoryKind, Round};
+use undertone_lab::config_file::{Overrides, load_file, resolved};
+use undertone_lab::{Measuring, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
 use undertone_models::memory::{NetworkArrival, NetworkHistory};
 use undertone_models::{AnyMemory, AnyModel, Features, NetworkModel, Record};
 
@@ -121,9 +123,15 @@ fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     // Round 1 is the last that has a bound.
     assert_eq!(outcome.rounds_run, 2);
     let uncapped = Config { caps: vec![None; 3], ..config };
-    let (_, outcome) = run(&uncapped, 1, 10);
+    let (plan, outcome) = run(&uncapped, 1, 10);
     assert_eq!(outcome.rounds_run, 120);
     assert!(outcome.learners[0].epsilon.is_infinite());
+    // Costs without bound are null in JSON, and the ledger is still verified.
+    let text = serde_json::to_string(&outcome.ledger).unwrap();
+    let ledger: Vec<Receipt> = serde_json::from_str(&text).unwrap();
+    let own: Vec<Receipt> = ledger.into_iter().filter(|one| one.learner == LearnerId(0)).collect();
+    assert!(own.last().unwrap().zcdp_total.is_infinite());
+    verify(LearnerId(0), &plan.mechanisms[0], None, &own).unwrap();
 }
 
 fn small_model(clip: f64) -> Arc<NetworkModel> {
@@ -204,7 +212,6 @@ fn arrival_keeps_the_gradients_that_were_taken_and_exact_takes_them_anew() {
     assert!(old.iter().zip(&kept).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_eq!(at(&mut arrival, 1, &second), kept);
     assert_ne!(at(&mut history, 1, &second), old);
-    assert!(matches!(model.spec().loss, Loss::Network { classes: 2, .. }));
 }
 
 #[test]
@@ -217,7 +224,7 @@ fn what_no_network_can_have_is_refused_by_name() {
         (|raw| raw.model.clip = None, "model.clip"),
         (|raw| raw.model.ridge = Some(0.1), "model.ridge"),
         (|raw| raw.model.classes = None, "model.classes"),
-        (|raw| raw.model.hidden = Some(vec![0]), "model.layers"),
+        (|raw| raw.model.hidden = Some(vec![0]), "model.hidden"),
         (|raw| raw.model.loss = Some("cnn".into()), "model.input"),
         (|raw| raw.parameters.start_spread = Some(1.0), "parameters.start_spread"),
         (|raw| raw.memory.kind = Some("moments".into()), "memory.kind"),
@@ -236,4 +243,40 @@ fn what_no_network_can_have_is_refused_by_name() {
         let faults = Config::try_from(&raw).unwrap_err();
         assert!(faults.0.iter().any(|fault| fault.path == path), "{path}: {faults}");
     }
+}
+
+#[test]
+fn the_public_network_is_written_layer_by_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    rings_config(folder.path(), |_| ());
+    let overrides = Overrides { rounds: Some(2), ..Overrides::default() };
+    let loaded = load_file(&folder.path().join("rings.toml"), &overrides).unwrap();
+    let plan = Plan::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&plan.config, folder.path(), 1).unwrap();
+    let facts = RunFacts {
+        seed: Some(1),
+        source: streams.name.clone(),
+        test_records: streams.test.len(),
+        records_scaled: 0,
+        records_refused: 0,
+        seconds: 0.0,
+    };
+    let go = |_: &_| ControlFlow::Continue(());
+    let entropy = RunEntropy::new(Some(1));
+    let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(2), go).unwrap();
+    let summary = Summary::new(&plan, &outcome, &facts);
+    let (out, raw) = (folder.path().join("run"), resolved(&loaded, &plan.scales()));
+    let network = loaded.config.network.as_ref();
+    run_folder::write(&out, &raw, &outcome, &summary, network).unwrap();
+    let bytes = fs::read(out.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let shapes = [("0.weight", vec![16, 2]), ("0.bias", vec![16]), ("2.weight", vec![2, 16])];
+    for (name, shape) in shapes {
+        assert_eq!(tensors.tensor(name).unwrap().shape(), shape, "{name}");
+    }
+    let bias = tensors.tensor("2.bias").unwrap();
+    let last = outcome.public.values().last().unwrap().to_le_bytes();
+    assert_eq!(bias.data()[8..], last, "the flat parameters end with the last bias");
+    // What was run can be run again.
+    assert!(load_file(&out.join("config.toml"), &Overrides::default()).is_ok());
 }

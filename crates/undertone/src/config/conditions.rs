@@ -237,6 +237,7 @@ fn smallest_eigenvalue(config: &Config, numbers: &Numbers) -> Condition {
 
 fn smoothness(config: &Config, numbers: &Numbers) -> Condition {
     let lasso = config.model.lasso;
+    let network = config.network.is_some();
     let found = match lasso > 0.0 {
         true => format!("lasso weight {lasso}, which is not smooth"),
         false => format!("L = {}", short(numbers.smoothness)),
@@ -244,12 +245,16 @@ fn smoothness(config: &Config, numbers: &Numbers) -> Condition {
     Condition {
         id: "assumption3.smoothness",
         name: "Assumption 3",
-        path: "model.lasso",
+        path: if network { "model.loss" } else { "model.lasso" },
         holds: None,
         statement: "record losses are L-smooth",
         found,
         needed: "a smooth loss with finite L".into(),
-        advice: Some("set model.lasso = 0 and keep the bounds finite".into()),
+        advice: Some(if network {
+            "a network has none: use method = \"shielded\", which needs none".into()
+        } else {
+            "set model.lasso = 0 and keep the bounds finite".into()
+        }),
     }
     .judged(!(lasso > 0.0) && numbers.smoothness.is_finite())
 }

@@ -3,7 +3,6 @@
 use super::faults::Faults;
 use super::{Config, RawConfig, RawModel};
 use crate::network::NetworkSpec;
-use crate::privacy::Rule;
 use crate::{Loss, MemoryKind};
 
 /// The hidden layer of an `mlp` that says nothing else.
@@ -38,7 +37,8 @@ pub(super) fn neural(raw: &RawModel, faults: &mut Faults) -> Option<NetworkSpec>
     match spec.layout() {
         Ok(_) => Some(spec),
         Err(error) => {
-            faults.push("model.layers", "", error.to_string());
+            let key = if kind == Some("cnn") { "model.layers" } else { "model.hidden" };
+            faults.push(key, "", error.to_string());
             None
         }
     }
@@ -93,7 +93,11 @@ pub(super) fn check_network(raw: &RawConfig, config: &Config, faults: &mut Fault
         let needed = "must be exact, arrival or window for a network";
         faults.push("memory.kind", format!("\"{kind}\""), needed);
     }
-    if matches!(config.rule, Rule::Shielded { .. }) && !config.model.clip.is_finite() {
-        faults.missing("model.clip", "shielded networks need a bound on each record's gradient");
+    match raw.model.clip {
+        None => faults.missing("model.clip", "the largest norm of a record's gradient that counts"),
+        Some(clip) if !(1e-12..=1e12).contains(&clip) => {
+            faults.push("model.clip", clip, "must be from 1e-12 to 1e12 for a network");
+        }
+        Some(_) => {}
     }
 }

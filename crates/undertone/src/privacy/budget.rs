@@ -184,7 +184,7 @@ pub fn calibrate_scale(
         }
     };
     let unreachable = CalibrationError::Unreachable { cost };
-    if !(cost > 0.0 && cost.is_finite() && guess.is_finite()) {
+    if !(cost > 0.0 && cost.is_finite() && guess > 0.0 && guess.is_finite()) {
         return Err(unreachable);
     }
     // The charge for machine arithmetic does not fall with the scale, so the guess may be off by

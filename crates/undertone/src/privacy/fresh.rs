@@ -40,6 +40,10 @@ pub(super) fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate>
     if !(step <= 0.0 && step_ratio <= 1.0 && step <= noise && step_ratio <= noise_ratio) {
         return Err(needs("steps that shrink, and at least as fast as the noise"));
     }
+    // DSGD takes gradients at its own parameters, and how far they move them is a matter of L.
+    if mechanism.rule == Rule::Dsgd && !mechanism.constants.smoothness.is_finite() {
+        return Err(NoCertificate::NotConvexAndSmooth);
+    }
     if mechanism.rule == Rule::Dsgd && !(noise >= 0.0) {
         return Err(needs("noise that does not shrink"));
     }

@@ -29,17 +29,20 @@ pub struct Receipt {
     /// The records that had arrived by the step of round t − 1; 0 at the start.
     pub records: u64,
     /// Φ_t, of the record that θ_t depends on most.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub sensitivity: f64,
     /// ρ_t.
     pub noise_scale: f64,
     /// Pure ε of this release, for that record; absent where the noise has none.
     pub pure_cost: Option<f64>,
     /// zCDP of this release, for that record.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub zcdp_cost: f64,
     /// Pure ε of all releases so far, for the record that paid most: where records are forgotten, less
     /// than the sum of all costs.
     pub pure_total: Option<f64>,
     /// zCDP of all releases so far, for the record that paid most.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub zcdp_total: f64,
     /// The hash of the receipt before, or of the learner's public facts at the start.
     pub previous: Digest,
@@ -106,6 +109,11 @@ pub enum Disagreement {
         /// What the accountant says.
         reason: String,
     },
+}
+
+/// JSON has no infinity and writes null: the cost of a loss about which nothing is known.
+fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 impl Receipt {

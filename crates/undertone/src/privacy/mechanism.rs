@@ -173,7 +173,8 @@ impl Mechanism {
         StepEffect {
             contraction,
             idle: if self.rule.is_algorithm1() { (1.0 - heard).abs() } else { 0.0 },
-            reach: length * gradient_spread,
+            // No step at all moves nothing, however far a gradient may reach.
+            reach: if length > 0.0 { length * gradient_spread } else { 0.0 },
             approximation: 2.0 * length * self.memory_error.at(terms.round),
         }
     }
@@ -326,7 +327,7 @@ impl StepEffect {
     /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
     pub(super) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
         // Without a known L the contraction is infinite; but what was the same stays the same.
-        let carried = if sensitivity > 0.0 { self.contraction * sensitivity } else { 0.0 };
+        let carried = if sensitivity <= 0.0 { 0.0 } else { self.contraction * sensitivity };
         let next = carried + drive + self.approximation;
         // Nothing at all is exact.
         if next > 0.0 { next.next_up() } else { next }
@@ -347,7 +348,7 @@ pub(super) struct Price {
 
 impl Price {
     pub(super) fn cost(&self, sensitivity: f64) -> Cost {
-        if !(self.carries || sensitivity > 0.0) {
+        if !self.carries && sensitivity <= 0.0 {
             return Cost::default();
         }
         let ratio = (sensitivity + self.machine) / self.scale;
