@@ -11,22 +11,20 @@ use std::fmt;
 ///
 /// # Example
 /// ```
-/// use undertone::network::NetworkSpec;
+/// use undertone::network::{LayerSpec, NetworkSpec, Shape};
 ///
-/// let spec: NetworkSpec = toml::from_str(
-///     r#"
-///     input = { channels = 1, height = 28, width = 28 }
-///     classes = 10
-///     layers = [
-///         { kind = "conv", channels = 16, kernel = 5 },
-///         { kind = "relu" },
-///         { kind = "max-pool", size = 2 },
-///         { kind = "dense", outputs = 10 },
-///     ]
-///     "#,
-/// )?;
+/// let spec = NetworkSpec {
+///     input: Shape { channels: 1, height: 28, width: 28 },
+///     classes: 10,
+///     layers: vec![
+///         LayerSpec::Conv { channels: 16, kernel: 5, stride: 1, padding: 0 },
+///         LayerSpec::Relu {},
+///         LayerSpec::MaxPool { size: 2, stride: None },
+///         LayerSpec::Dense { outputs: 10 },
+///     ],
+/// };
 /// assert_eq!(spec.layout()?.1, 16 * 25 + 16 + 10 * (16 * 12 * 12) + 10);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), undertone::network::NetworkSpecError>(())
 /// ```
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
