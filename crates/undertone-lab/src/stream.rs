@@ -8,7 +8,6 @@ use crate::data::{self, DataError, Dataset, LoadOptions, Task};
 use crate::entropy::Shuffle;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use thiserror::Error;
-use undertone::Loss;
 use undertone::config::{Config, RecordOrder};
 use undertone_models::Record;
 
@@ -314,10 +313,7 @@ fn keep_to_bounds(config: &Config, records: Vec<Record>) -> Result<Bounded, Stre
 /// Whether labels are numbers rather than classes.
 #[must_use]
 pub fn is_regression(config: &Config) -> bool {
-    match config.model.loss {
-        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => true,
-        Loss::Logistic | Loss::Softmax { .. } | Loss::Network { .. } => false,
-    }
+    config.model.loss.classes().is_none()
 }
 
 fn load_options(config: &Config) -> Result<LoadOptions, StreamError> {
@@ -363,11 +359,8 @@ fn check_shape(config: &Config, dataset: &Dataset) -> Result<(), StreamError> {
         let expected = config.model.features;
         return Err(StreamError::Features { expected, found: dataset.dimension });
     }
-    let expected = match config.model.loss {
-        Loss::Logistic => 2,
-        Loss::Softmax { classes } | Loss::Network { classes, .. } => classes as usize,
-        Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => return Ok(()),
-    };
+    let Some(classes) = config.model.loss.classes() else { return Ok(()) };
+    let expected = classes as usize;
     let found = dataset.classes.as_ref().map_or(0, Vec::len);
     if found == expected { Ok(()) } else { Err(StreamError::Classes { expected, found }) }
 }

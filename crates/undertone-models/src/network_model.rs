@@ -12,8 +12,7 @@ pub struct NetworkModel {
     fast: FastNetwork,
     spec: ModelSpec,
     bounds: DataBounds,
-    /// `None` leaves gradients as they are.
-    clip: Option<Clip>,
+    clip: Clip,
 }
 
 /// Records as the engine takes them.
@@ -65,8 +64,7 @@ impl NetworkModel {
         if !fits {
             return Err(ModelError::Network);
         }
-        let clip =
-            if spec.clip.is_finite() { Some(Clip::new(ClipNorm::L2, spec.clip)?) } else { None };
+        let clip = Clip::new(ClipNorm::L2, spec.clip)?;
         Ok(NetworkModel { fast: FastNetwork::new(network), spec, bounds, clip })
     }
 
@@ -107,8 +105,21 @@ impl NetworkModel {
         }
     }
 
+    /// Checks and scores a batch, and appends it to records; nothing of it where one is refused.
+    pub(crate) fn observe(
+        &self,
+        theta: &[f64],
+        batch: &[Record],
+        fresh: &mut PackedRecords,
+    ) -> Result<Score, RecordError> {
+        let mut packed = self.pack(batch)?;
+        let score = self.score(theta, &packed);
+        fresh.append(&mut packed);
+        Ok(score)
+    }
+
     /// Checks a batch and packs it.
-    pub(crate) fn pack(&self, batch: &[Record]) -> Result<PackedRecords, RecordError> {
+    fn pack(&self, batch: &[Record]) -> Result<PackedRecords, RecordError> {
         for (position, record) in batch.iter().enumerate() {
             self.check(record, position)?;
         }
@@ -136,12 +147,15 @@ impl NetworkModel {
     }
 
     /// How well θ does on records.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
     pub(crate) fn score(&self, theta: &[f64], records: &PackedRecords) -> Score {
         let classes = self.network().classes();
-        // Lengths are right by construction; a score of nothing would be seen at once.
-        let Ok(logits) = self.fast.logits(theta, &records.inputs, THREADS) else {
-            return Score::default();
-        };
+        let logits = self
+            .fast
+            .logits(theta, &records.inputs, THREADS)
+            .expect("lengths were checked when the records arrived");
         let mut score = Score::default();
         for (logits, &label) in logits.chunks_exact(classes).zip(&records.labels) {
             let label = label as usize;
@@ -165,18 +179,10 @@ impl NetworkModel {
         let mut total = vec![0.0; theta.len()];
         let inputs = records.inputs.chunks(features * CHUNK);
         for (inputs, labels) in inputs.zip(records.labels.chunks(CHUNK)) {
-            let batch = Batch::new(self.network(), inputs, labels);
-            let sum = match self.clip {
-                Some(clip) => batch
-                    .and_then(|batch| self.fast.clipped_gradient_sum(theta, &batch, clip, THREADS))
-                    .map(|clipped| clipped.sum),
-                None => batch
-                    .and_then(|batch| self.fast.mean_gradient(theta, &batch, THREADS))
-                    .map(|mean| scaled(mean, labels.len())),
-            };
-            // Lengths and labels were checked when the records arrived.
-            let Ok(sum) = sum else { continue };
-            for (slot, value) in total.iter_mut().zip(sum) {
+            let clipped = Batch::new(self.network(), inputs, labels)
+                .and_then(|batch| self.fast.clipped_gradient_sum(theta, &batch, self.clip, THREADS))
+                .expect("lengths and labels were checked when the records arrived");
+            for (slot, value) in total.iter_mut().zip(clipped.sum) {
                 *slot += value;
             }
         }
@@ -186,10 +192,3 @@ impl NetworkModel {
 
 /// Records of one sum of the engine: few enough for its bound on rounding, whatever a history holds.
 const CHUNK: usize = Clip::RECORDS_MAX;
-
-fn scaled(mut values: Vec<f64>, records: usize) -> Vec<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-    let factor = records as f64;
-    values.iter_mut().for_each(|value| *value *= factor);
-    values
-}

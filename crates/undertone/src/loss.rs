@@ -143,9 +143,6 @@ impl ModelSpec {
     /// within the bounds. A ridge r adds r to L and to μ and nothing to C.
     #[must_use]
     pub fn constants(&self, bounds: &DataBounds) -> LossConstants {
-        if let Loss::Network { .. } = self.loss {
-            return self.network_constants();
-        }
         let norm = self.expanded_feature_norm(bounds);
         let residual = norm * bounds.radius + bounds.label;
         let (curvature, slope) = match self.loss {
@@ -158,7 +155,8 @@ impl ModelSpec {
             // The logistic function has slope at most 1/4 and values in (0, 1).
             Loss::Logistic => (0.25, 1.0),
             // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
-            Loss::Softmax { .. } | Loss::Network { .. } => (0.5, std::f64::consts::SQRT_2),
+            Loss::Softmax { .. } => (0.5, std::f64::consts::SQRT_2),
+            Loss::Network { .. } => return self.network_constants(),
         };
         let smoothness = curvature * norm * norm + self.ridge;
         // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
@@ -173,9 +171,7 @@ impl ModelSpec {
             gradient_norm,
         }
     }
-}
 
-impl ModelSpec {
     /// Nothing is known of a network but what clipping makes true: no L, no convexity, and C twice the bound.
     fn network_constants(&self) -> LossConstants {
         let gradient_norm = self.clip * (1.0 + NETWORK_ROUNDING);

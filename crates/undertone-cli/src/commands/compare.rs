@@ -179,13 +179,7 @@ fn finish(
 }
 
 fn shown(estimate: Option<Estimate>) -> String {
-    estimate.map_or("-".into(), |Estimate { mean, low, high }| {
-        if high > low {
-            format!("{mean:.4} ± {:.4}", 0.5 * (high - low))
-        } else {
-            format!("{mean:.4}")
-        }
-    })
+    estimate.map_or("-".into(), |estimate| estimate.shown(4))
 }
 
 fn label(settings: &Settings) -> String {

@@ -105,7 +105,7 @@ impl Common {
         progress_bar("run", runs, self.talks())
     }
 
-    /// Makes the folder for results: asked before the runs, so that none are made in vain.
+    /// Makes the folder for results; before the runs, so that none are made in vain.
     fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
         fs::create_dir_all(&folder)
@@ -116,13 +116,13 @@ impl Common {
     /// Writes JSON, CSV and page, and prints either the JSON or what `print` says.
     fn finish(
         &self,
+        folder: &Path,
         name: &str,
         results: &impl Serialize,
         csv: &[u8],
         page: &str,
         print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let folder = self.folder(name)?;
         let json = serde_json::to_string_pretty(&Results {
             schema_version: 1,
             warning: NOT_PRIVATE,
@@ -158,11 +158,12 @@ struct Results<'a, T> {
 }
 
 fn run_table1(common: &Common, unknowns: Unknowns) -> Result<(), Failure> {
-    common.folder("table1")?;
+    let folder = common.folder("table1")?;
     let progress = common.progress(common.seeds * PRINTED.len() as u64);
     let found = watched(&progress, |watch| table(&PRINTED, unknowns, common.seeds, watch))?;
     let csv = spreadsheet::table1(&found)?;
-    common.finish("table1", &found, &csv, &table1_page(&found), |out| print_table1(out, &found))
+    let page = table1_page(&found);
+    common.finish(&folder, "table1", &found, &csv, &page, |out| print_table1(out, &found))
 }
 
 fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
@@ -227,11 +228,12 @@ fn run_search(common: &Common) -> Result<(), Failure> {
 }
 
 fn run_fig1(common: &Common, rounds: u64) -> Result<(), Failure> {
-    common.folder("fig1")?;
+    let folder = common.folder("fig1")?;
     let progress = common.progress(fig1::METHODS.len() as u64 * common.seeds);
     let found = watched(&progress, |watch| fig1::figure(common.seeds, rounds, watch))?;
     let csv = spreadsheet::fig1(&found)?;
-    common.finish("fig1", &found, &csv, &fig1_page(&found), |out| print_fig1(out, &found))
+    let page = fig1_page(&found);
+    common.finish(&folder, "fig1", &found, &csv, &page, |out| print_fig1(out, &found))
 }
 
 fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {

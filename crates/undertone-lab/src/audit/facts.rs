@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use std::sync::Arc;
 use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
-use undertone::{Domain, Forgetting, LearnerId, Loss, MemoryKind};
+use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
 use undertone_models::{Model, Record};
 
 /// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass
@@ -87,12 +87,9 @@ impl Facts {
 
     /// The two labels farthest apart.
     pub(super) fn labels(&self) -> [f64; 2] {
-        match self.model.spec().loss {
-            Loss::Logistic => [0.0, 1.0],
-            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
-                [0.0, f64::from(classes - 1)]
-            }
-            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
+        match self.model.spec().loss.classes() {
+            Some(classes) => [0.0, f64::from(classes - 1)],
+            None => {
                 let bound = self.model.bounds().label;
                 [-bound, bound]
             }

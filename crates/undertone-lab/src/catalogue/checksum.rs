@@ -16,10 +16,15 @@ pub(crate) fn sha256(path: &Path) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            0 => return Ok(hex(hash)),
             count => hash.update(&buffer[..count]),
         }
     }
+}
+
+/// A finished hash in hexadecimal digits.
+pub(crate) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Refuses a file of another hash than the one known.

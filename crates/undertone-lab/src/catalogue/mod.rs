@@ -17,7 +17,7 @@ mod load;
 pub mod recipe;
 
 pub use cache::Cache;
-pub(crate) use checksum::sha256;
+pub(crate) use checksum::{hex, sha256};
 pub use error::GetError;
 pub use install::{Status, get, install_from};
 pub use known::KNOWN;

@@ -9,10 +9,8 @@ pub mod settings;
 pub mod statistics;
 pub mod store;
 
-use crate::entropy::RunEntropy;
-use crate::plan::{Plan, PlanError};
-use crate::simulate::{Measuring, SimulateError, simulate};
-use crate::stream::{self, StreamError};
+use crate::seeded_run::{SeededRunError, prepare, seeded_run};
+use crate::simulate::Measuring;
 use serde::{Deserialize, Serialize};
 use settings::{Method, Settings};
 use std::ops::ControlFlow;
@@ -53,15 +51,9 @@ pub struct Measurement {
 /// Why a run could not be measured.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The config cannot be run.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The data cannot be used.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
     /// The run failed.
     #[error(transparent)]
-    Simulate(#[from] SimulateError),
+    Run(#[from] SeededRunError),
     /// The settings cannot be written as TOML.
     #[error("cannot write the settings as TOML: {0}")]
     Toml(#[from] toml::ser::Error),
@@ -83,11 +75,10 @@ const ROWS: Measuring = Measuring::Evenly(40);
 /// # Errors
 /// When data or config cannot be used.
 pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
-    let plan = Plan::new(settings.config.clone())?;
-    let streams = stream::load(&plan.config, folder, seed)?;
+    let (plan, streams) = prepare(&settings.config, folder, seed)?;
     let started = Instant::now();
     let go = |_: &_| ControlFlow::Continue(());
-    let outcome = simulate(&plan, streams, RunEntropy::new(Some(seed)), ROWS, go)?;
+    let outcome = seeded_run(&plan, streams, seed, ROWS, go)?;
     let seconds = started.elapsed().as_secs_f64();
     if outcome.rounds_run < plan.config.rounds {
         return Err(RunError::Exhausted { method: settings.method, rounds: outcome.rounds_run });

@@ -53,14 +53,7 @@ fn alone(entries: &[Entry]) -> Option<Estimate> {
 fn table(entries: &[Entry]) -> String {
     let mut rows = String::new();
     let share = |estimate: Option<Estimate>, digits: usize| {
-        estimate.map_or("–".to_string(), |Estimate { mean, low, high }| {
-            // One run says nothing about how far another may be from it.
-            if high > low {
-                format!("{mean:.digits$} ± {:.digits$}", 0.5 * (high - low))
-            } else {
-                format!("{mean:.digits$}")
-            }
-        })
+        estimate.map_or("–".to_string(), |estimate| estimate.shown(digits))
     };
     for entry in entries {
         let epsilon = entry.epsilon.map_or("∞".to_string(), |epsilon| format!("{epsilon}"));

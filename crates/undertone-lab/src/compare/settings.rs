@@ -1,5 +1,6 @@
 //! The config of one method at one budget, from the config that all methods start from.
 
+use crate::catalogue::hex;
 use crate::config_file::LoadedConfig;
 use crate::planner::{PlanningError, Request, make};
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ impl Settings {
         let mut hash = Sha256::new();
         hash.update(env!("CARGO_PKG_VERSION"));
         hash.update(toml::to_string(&self.raw)?);
-        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(hash))
     }
 }
 

@@ -34,6 +34,18 @@ impl Estimate {
         };
         Some(Estimate { mean, low: mean - half, high: mean + half })
     }
+
+    /// In words, with half the width of the interval.
+    #[must_use]
+    pub fn shown(self, digits: usize) -> String {
+        let Estimate { mean, low, high } = self;
+        // One run says nothing about how far another may be from it.
+        if high > low {
+            format!("{mean:.digits$} ± {:.digits$}", 0.5 * (high - low))
+        } else {
+            format!("{mean:.digits$}")
+        }
+    }
 }
 
 /// One method at one budget.

@@ -5,7 +5,7 @@
 
 use super::Measurement;
 use super::settings::Settings;
-use crate::catalogue::sha256;
+use crate::catalogue::{hex, sha256};
 use crate::config_file::LoadedConfig;
 use crate::stream::{DataSource, find_source};
 use crate::summary::NOT_PRIVATE;
@@ -183,5 +183,5 @@ fn fingerprint(base: &LoadedConfig) -> Result<String, StoreError> {
     if let Ok(DataSource::File(path)) = find_source(&base.config, &base.folder) {
         hash.update(sha256(&path).map_err(|error| StoreError::Io { path, error })?);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hash))
 }

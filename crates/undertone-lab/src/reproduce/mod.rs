@@ -12,10 +12,9 @@ pub mod unknowns;
 
 use crate::compare::settings::Method;
 use crate::config_file::{ConfigError, LoadedConfig};
-use crate::entropy::RunEntropy;
-use crate::plan::{Plan, PlanError};
-use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
-use crate::stream::{self, StreamError};
+use crate::plan::Plan;
+use crate::seeded_run::{SeededRunError, prepare, seeded_run};
+use crate::simulate::{Measuring, Outcome, RoundRow};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use thiserror::Error;
@@ -26,15 +25,9 @@ pub enum ReproduceError {
     /// The settings have faults.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The settings cannot be run.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The data cannot be used.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
     /// A run failed.
     #[error(transparent)]
-    Simulate(#[from] SimulateError),
+    Run(#[from] SeededRunError),
     /// No step that was tried converges without noise while twice of it does not.
     #[error("{method}: no step was found at which doubling breaks convergence")]
     NoStep {
@@ -58,6 +51,10 @@ pub struct Watch<'a> {
 /// The preset that both experiments start from.
 const PRESET: &str = "paper-mushrooms";
 
+fn plan(loaded: &LoadedConfig) -> Result<Plan, SeededRunError> {
+    Ok(Plan::new(loaded.config.clone())?)
+}
+
 /// Runs a config with one seed, until `stop` says so.
 fn run(
     loaded: &LoadedConfig,
@@ -69,10 +66,9 @@ fn run(
     if (watch.interrupted)() {
         return Err(ReproduceError::Interrupted);
     }
-    let plan = Plan::new(loaded.config.clone())?;
-    let streams = stream::load(&plan.config, &loaded.folder, seed)?;
+    let (plan, streams) = prepare(&loaded.config, &loaded.folder, seed)?;
     let mut interrupted = false;
-    let outcome = simulate(&plan, streams, RunEntropy::new(Some(seed)), measuring, |row| {
+    let outcome = seeded_run(&plan, streams, seed, measuring, |row| {
         interrupted = (watch.interrupted)();
         if interrupted || stop(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

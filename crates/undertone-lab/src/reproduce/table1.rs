@@ -1,7 +1,7 @@
 //! Table I: how the budget falls and learning slows as noise is multiplied.
 
 use super::quartiles::Quartiles;
-use super::{PRESET, ReproduceError, Watch, run, run_all};
+use super::{PRESET, ReproduceError, Watch, plan, run, run_all};
 use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::plan::Plan;
 use crate::simulate::Measuring;
@@ -140,7 +140,7 @@ pub fn table(
     let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
     let mut rows = Vec::new();
     for ((printed, loaded), passages) in printed.iter().zip(&configs).zip(&passages) {
-        rows.push(row(*printed, &Plan::new(loaded.config.clone())?, passages));
+        rows.push(row(*printed, &plan(loaded)?, passages));
     }
     Ok(Table { unknowns, seeds, rows })
 }

@@ -64,9 +64,7 @@ impl Memory for NetworkHistory {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let mut packed = self.model.pack(batch)?;
-        let score = self.model.score(theta, &packed);
-        self.fresh.append(&mut packed);
+        let score = self.model.observe(theta, batch, &mut self.fresh)?;
         self.records += batch.len() as u64;
         Ok(score)
     }
@@ -121,9 +119,7 @@ impl Memory for NetworkArrival {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let mut packed = self.model.pack(batch)?;
-        let score = self.model.score(theta, &packed);
-        self.fresh.append(&mut packed);
+        let score = self.model.observe(theta, batch, &mut self.fresh)?;
         self.records += batch.len() as u64;
         Ok(score)
     }

@@ -2,6 +2,7 @@
 
 use super::NetworkError;
 use std::fmt;
+use undertone::network::CLIP_RANGE;
 
 /// The norm in which a record's gradient is clipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub struct Clip {
 
 impl Clip {
     /// The smallest bound: far above where f32 loses digits.
-    pub const LEAST: f64 = 1e-12;
+    pub const LEAST: f64 = *CLIP_RANGE.start();
     /// The largest bound: sums of records stay far below where f32 overflows.
-    pub const MOST: f64 = 1e12;
+    pub const MOST: f64 = *CLIP_RANGE.end();
 
     /// What machine arithmetic may add to the sensitivity 2·bound of a clipped sum, as a share of it.
     ///

@@ -1,7 +1,7 @@
 //! Checking `[model]` and `[parameters]`.
 
 use super::faults::{FINITE, Faults, NON_NEGATIVE, POSITIVE};
-use super::neural::{input_features, network_loss};
+use super::neural::network_loss;
 use super::{RawModel, RawParameters};
 use crate::network::NetworkSpec;
 use crate::{Domain, Loss, ModelSpec};
@@ -43,7 +43,7 @@ pub(super) fn model(
     );
     let features = match kind {
         // A network without layers has noted its faults.
-        Kind::Network => network.map_or(1, input_features),
+        Kind::Network => network.map_or(1, |spec| spec.input.count()),
         _ => stated_features(raw, faults),
     };
     let mut degree = |allowed: std::ops::RangeInclusive<u32>, even: bool| match raw.degree {

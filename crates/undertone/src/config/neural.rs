@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use super::{Config, RawConfig, RawModel};
-use crate::network::NetworkSpec;
+use crate::network::{CLIP_RANGE, NetworkSpec};
 use crate::{Loss, MemoryKind};
 
 /// The hidden layer of an `mlp` that says nothing else.
@@ -60,11 +60,6 @@ fn cnn(raw: &RawModel, classes: usize, faults: &mut Faults) -> Option<NetworkSpe
     })
 }
 
-/// The number of features of a record.
-pub(super) fn input_features(spec: &NetworkSpec) -> usize {
-    spec.input.count()
-}
-
 /// The loss of a network that was checked, or a stand-in for one that has faults.
 pub(super) fn network_loss(spec: Option<&NetworkSpec>) -> Loss {
     let layout = spec.and_then(|spec| Some((spec.classes, spec.layout().ok()?.1)));
@@ -95,7 +90,7 @@ pub(super) fn check_network(raw: &RawConfig, config: &Config, faults: &mut Fault
     }
     match raw.model.clip {
         None => faults.missing("model.clip", "the largest norm of a record's gradient that counts"),
-        Some(clip) if !(1e-12..=1e12).contains(&clip) => {
+        Some(clip) if !CLIP_RANGE.contains(&clip) => {
             faults.push("model.clip", clip, "must be from 1e-12 to 1e12 for a network");
         }
         Some(_) => {}

@@ -1,0 +1,46 @@
+//! One run of a config with a seed, as comparisons and reproductions make many of.
+
+use crate::entropy::RunEntropy;
+use crate::plan::{Plan, PlanError};
+use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
+use crate::stream::{self, StreamError, Streams};
+use std::ops::ControlFlow;
+use std::path::Path;
+use thiserror::Error;
+use undertone::config::Config;
+
+/// Why a config could not be run.
+#[derive(Debug, Error)]
+pub enum SeededRunError {
+    /// The config cannot be run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The data cannot be used.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+/// What a seeded run needs: the plan, and the records in the order of the seed.
+pub(crate) fn prepare(
+    config: &Config,
+    folder: &Path,
+    seed: u64,
+) -> Result<(Plan, Streams), SeededRunError> {
+    let plan = Plan::new(config.clone())?;
+    let streams = stream::load(&plan.config, folder, seed)?;
+    Ok((plan, streams))
+}
+
+/// Runs it with the noise of the seed. NOT PRIVATE.
+pub(crate) fn seeded_run(
+    plan: &Plan,
+    streams: Streams,
+    seed: u64,
+    measuring: Measuring,
+    after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
+) -> Result<Outcome, SeededRunError> {
+    Ok(simulate(plan, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
+}
