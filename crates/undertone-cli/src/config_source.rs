@@ -19,11 +19,19 @@ pub(crate) struct ConfigSource {
 impl ConfigSource {
     /// Reads and checks it.
     pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
+        self.load_or(DEFAULT_PRESET, overrides)
+    }
+
+    /// Reads and checks it, with a preset of the command's own where nothing is asked for.
+    pub(crate) fn load_or(
+        &self,
+        default: &str,
+        overrides: &Overrides,
+    ) -> Result<LoadedConfig, ConfigError> {
         match (&self.path, &self.preset) {
             (Some(path), _) => config_file::load_file(path, overrides),
             (None, preset) => {
-                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
-                config_file::load_preset(name, overrides)
+                config_file::load_preset(preset.as_deref().unwrap_or(default), overrides)
             }
         }
     }

@@ -4,6 +4,7 @@
 //! from a config before any record is seen, [`stream`] is where records come from, [`catalogue`] gets
 //! data sets by name. [`audit`] tries to break what the accountant claims.
 
+pub mod attack;
 pub mod audit;
 pub mod budget;
 pub mod catalogue;

@@ -115,9 +115,10 @@ pub enum SimulateError {
     },
 }
 
-struct Member {
-    learner: Learner<AnyMemory>,
-    stream: Stream,
+/// A learner and the records that will reach it.
+pub(crate) struct Member {
+    pub(crate) learner: Learner<AnyMemory>,
+    pub(crate) stream: Stream,
     batch: Vec<Record>,
     ran_dry: bool,
 }
@@ -263,7 +264,8 @@ fn measured_learners(learners: usize) -> Vec<usize> {
     (0..count).map(|place| place * learners / count).collect()
 }
 
-fn gather(
+/// All learners before round 0.
+pub(crate) fn gather(
     plan: &Plan,
     streams: Vec<Stream>,
     mut order: Shuffle,
@@ -335,7 +337,7 @@ fn observe_all(
     Ok(if warming_up { Score::default() } else { total })
 }
 
-fn release_all(
+pub(crate) fn release_all(
     members: &mut [Member],
     entropy: RunEntropy,
 ) -> Result<Vec<Release>, (LearnerId, ReleaseError)> {
@@ -350,7 +352,7 @@ fn release_all(
         .collect()
 }
 
-fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Plan) {
+pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Plan) {
     members.par_iter_mut().for_each(|member| {
         let neighbours = plan.config.graph.neighbours(member.learner.id());
         let heard: Vec<&Release> =

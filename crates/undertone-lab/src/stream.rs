@@ -114,6 +114,11 @@ impl Stream {
         Stream { records, drawn: 0, repeat }
     }
 
+    /// Forgets all but the first records, where no more will be drawn.
+    pub(crate) fn shorten(&mut self, count: u64) {
+        self.records.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+
     /// The next records, fewer when the stream runs dry and does not repeat.
     pub fn next(&mut self, count: u64) -> Vec<Record> {
         let available = self.records.len() as u64;

@@ -1,5 +1,6 @@
 //! One file for each subcommand.
 
+pub(crate) mod attack;
 pub(crate) mod audit;
 pub(crate) mod budget;
 pub(crate) mod compare;

@@ -3,16 +3,19 @@
 //! This file is the page; `charts` says what is drawn, `plot` and `axis` how, `tables` writes the
 //! learners and the facts, `number` writes numbers and escapes text.
 
+mod attack;
 mod axis;
 mod charts;
 mod comparison;
 mod number;
+mod picture;
 mod plot;
 mod reproduction;
 mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use attack::attack_page;
 pub(crate) use comparison::{Comparison, comparison_page};
 pub use reproduction::{fig1_page, table1_page};
 

@@ -8,7 +8,8 @@ use super::lanes::Lanes;
 use super::packed::Packed;
 use super::plan::{Dense, Kind, Plan, Step};
 use super::scratch::Scratch;
-use super::simple::{Window, largest_back, map, map_back, sigmoid};
+use super::simple::{Window, largest_back, map, map_back};
+use super::smooth::{sigmoid, tanh};
 use super::vectors::{add_scaled, dot, size};
 use crate::network::{Clip, ClipNorm, Shape};
 
@@ -99,7 +100,7 @@ impl Chunk<'_> {
                     }
                 }
                 Kind::Relu => map(&input[..len], output, |x| if x > 0.0 { x } else { 0.0 }),
-                Kind::Tanh => map(&input[..len], output, f32::tanh),
+                Kind::Tanh => map(&input[..len], output, tanh),
                 Kind::Sigmoid => map(&input[..len], output, sigmoid),
                 &Kind::MaxPool { size, stride } => {
                     window(step, size, stride).largest(input, output, winners);

@@ -14,6 +14,7 @@ mod packed;
 mod plan;
 mod scratch;
 mod simple;
+mod smooth;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -23,12 +23,6 @@ pub(super) fn map_back(
     }
 }
 
-/// 1/(1 + e⁻ˣ).
-#[inline(always)]
-pub(super) fn sigmoid(value: f32) -> f32 {
-    1.0 / (1.0 + (-value).exp())
-}
-
 /// A square window that moves over an image.
 #[derive(Clone, Copy)]
 pub(super) struct Window {

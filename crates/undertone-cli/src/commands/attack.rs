@@ -1,0 +1,145 @@
+//! `undertone attack`: records reconstructed from what learners send.
+
+use crate::config_source::ConfigSource;
+use crate::failure::Failure;
+use crate::terminal::{folder_name, interruption, progress_bar};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use undertone_lab::attack::invert::{Effort, Labels};
+use undertone_lab::attack::{Attack, Settings, attack, reconstructions};
+use undertone_lab::config_file::Overrides;
+use undertone_lab::report::attack_page;
+use undertone_lab::reproduce::Watch;
+use undertone_lab::summary::NOT_PRIVATE;
+
+/// Reconstruct records from releases, with and without noise
+///
+/// Runs the learners of a config with a seed, listens to what they send, and looks for the records behind it.
+/// NOT PRIVATE: the report shows records.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Subcommand)]
+enum Kind {
+    /// Deep leakage from gradients: records and labels together
+    Dlg(Common),
+    /// The improved form: the label is read off the gradient first; one record only
+    Idlg(Common),
+}
+
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Multiples of the config's noise; 0 is none
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.5,1,1.5,2")]
+    noise: Vec<f64>,
+    /// Attack the gradient of this round
+    #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    round: u64,
+    /// How many seeds, 1 to N, each with other records
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Steps of L-BFGS from each start
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    iterations: u64,
+    /// Random starts, until one explains the gradient
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    starts: u64,
+    /// Folder for results and report [default: attack/NAME-dlg or -idlg]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print the results as JSON to stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (labels, kind, common) = match &arguments.kind {
+        Kind::Dlg(common) => (Labels::Dlg, "dlg", common),
+        Kind::Idlg(common) => (Labels::Idlg, "idlg", common),
+    };
+    let loaded = common.source.load_or("paper-mnist", &Overrides::default())?;
+    let settings = Settings {
+        labels,
+        multiples: common.noise.clone(),
+        round: common.round,
+        seeds: common.seeds,
+        effort: Effort { iterations: common.iterations, starts: common.starts },
+    };
+    let name = format!("{}-{kind}", folder_name(&loaded.config.name));
+    let folder = common.out.clone().unwrap_or_else(|| Path::new("attack").join(name));
+    make_folder(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let talks = !common.quiet && !common.json;
+    let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
+    let interrupted = interruption()?;
+    let watch =
+        Watch { done: &|| progress.inc(1), interrupted: &|| interrupted.load(Ordering::Relaxed) };
+    let result = attack(&loaded, settings, &watch);
+    progress.finish_and_clear();
+    let found = result?;
+    let json = serde_json::to_string_pretty(&Results {
+        schema_version: 1,
+        warning: NOT_PRIVATE,
+        attack: &found,
+    })?;
+    for (file, text) in [("results.json", &json), ("report.html", &attack_page(&found))] {
+        let path = folder.join(file);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if common.json {
+        writeln!(io::stdout(), "{json}")?;
+    } else if talks {
+        print(&found, &folder)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Results<'a> {
+    schema_version: u32,
+    warning: &'static str,
+    #[serde(flatten)]
+    attack: &'a Attack,
+}
+
+/// The report shows records: the folder is its owner's alone.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn print(found: &Attack, folder: &Path) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "noise   mean error   worst error   labels found")?;
+    for line in &found.lines {
+        let multiple =
+            if line.multiple > 0.0 { format!("×{}", line.multiple) } else { "none".into() };
+        let (error, worst) = (line.error, line.error_max);
+        let labels = 100.0 * line.labels_found;
+        writeln!(out, "{multiple:<6} {error:>11.3e} {worst:>13.3e} {labels:>12.0} %")?;
+    }
+    if let Some(error) = found.error_of_random {
+        writeln!(out, "A guess that is evenly random has error {error:.3}.")?;
+    }
+    writeln!(
+        out,
+        "\nNOT PRIVATE: the report shows records.\nReport: {}",
+        folder.join("report.html").display()
+    )
+}

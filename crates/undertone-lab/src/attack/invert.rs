@@ -1,0 +1,246 @@
+//! From a gradient back to records: those whose gradient is the same (DLG and iDLG).
+//!
+//! "Deep leakage from gradients" (Zhu, Liu and Han, 2019) looks for records and labels together; the improved
+//! one (Zhao, Mopuri and Bilen, 2020) reads the label off the last layer first. Both then descend by L-BFGS.
+
+use crate::entropy::Shuffle;
+use argmin::core::{CostFunction, Executor, Gradient};
+use argmin::solver::linesearch::MoreThuenteLineSearch;
+use argmin::solver::quasinewton::LBFGS;
+use serde::Serialize;
+use std::cell::RefCell;
+use undertone_models::network::{Guess, Network, NetworkError};
+
+/// How labels are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Labels {
+    /// Together with the records (DLG).
+    Dlg,
+    /// From the sign of the last layer's gradient (iDLG); one record only.
+    Idlg,
+}
+
+/// How long to look.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Effort {
+    /// Steps of L-BFGS from each start.
+    pub iterations: u64,
+    /// Random starts, until one explains the gradient.
+    pub starts: u64,
+}
+
+/// What an attacker believes the records to be.
+#[derive(Clone)]
+pub struct Reconstruction {
+    /// Features of each record, cut to the range that features are known to have.
+    pub inputs: Vec<Vec<f64>>,
+    /// The label of each.
+    pub labels: Vec<usize>,
+    /// ‖their gradient − the one seen‖² / ‖the one seen‖²: all the attacker can judge by.
+    pub mismatch: f64,
+}
+
+/// Earlier steps that L-BFGS remembers.
+const MEMORY: usize = 20;
+/// A gradient is explained when this share of its squared norm is left.
+const EXPLAINED: f64 = 1e-10;
+
+/// What an attacker knows.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The network's layers.
+    pub network: &'a Network,
+    /// The parameters at which the gradient was taken, as far as they were seen.
+    pub theta: &'a [f64],
+    /// The mean gradient of the records, as far as it was seen.
+    pub gradient: &'a [f64],
+    /// How many records there are.
+    pub records: usize,
+    /// Between what numbers every feature lies, if that is known.
+    pub range: Option<(f64, f64)>,
+}
+
+/// Looks for the records behind a gradient, until `interrupted`.
+///
+/// # Errors
+/// When parameters or gradient are not of this network.
+pub fn invert(
+    evidence: Evidence<'_>,
+    labels: Labels,
+    effort: Effort,
+    seed: u64,
+    interrupted: &(dyn Fn() -> bool + Sync),
+) -> Result<Reconstruction, NetworkError> {
+    let Evidence { network, theta, gradient: target, records, range } = evidence;
+    let size: f64 = target.iter().map(|x| x * x).sum();
+    let known = match labels {
+        Labels::Dlg => None,
+        Labels::Idlg => Some(label_of_gradient(network, target)),
+    };
+    // Of size one, so that steps and tolerances mean the same for every gradient.
+    let scale = if size > 0.0 { size } else { 1.0 };
+    let matching = Matching {
+        network,
+        theta,
+        target,
+        records,
+        known,
+        scale,
+        interrupted,
+        seen: RefCell::default(),
+    };
+    let mut order = Shuffle::new(seed);
+    for _ in 0..effort.starts.max(1) {
+        let start: Vec<f64> = (0..matching.variables()).map(|_| order.unit()).collect();
+        matching.evaluate(&start)?;
+        descend(&matching, start, effort.iterations);
+        if matching.least() < EXPLAINED || interrupted() {
+            break;
+        }
+    }
+    Ok(matching.best(range))
+}
+
+/// Descends by L-BFGS. Where its line search finds no way down it ends; the best point is kept anyway.
+fn descend(matching: &Matching<'_>, start: Vec<f64>, iterations: u64) {
+    let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY)
+        .with_tolerance_grad(1e-12)
+        .and_then(|solver| solver.with_tolerance_cost(1e-16));
+    let Ok(solver) = solver else { return };
+    let enough = EXPLAINED * 1e-4;
+    let _ = Executor::new(matching, solver)
+        .configure(|state| state.param(start).max_iters(iterations).target_cost(enough))
+        .timer(false)
+        .run();
+}
+
+/// The class whose bias has the most negative gradient: p − y is below zero only for the label.
+fn label_of_gradient(network: &Network, target: &[f64]) -> usize {
+    let biases = &target[target.len().saturating_sub(network.classes())..];
+    let steepest: Vec<f64> = biases.iter().map(|slope| -slope).collect();
+    largest(&steepest)
+}
+
+/// The last point that was asked for, as cost and gradient are asked for one after the other; and the best.
+#[derive(Default)]
+struct Seen {
+    point: Vec<f64>,
+    mismatch: f64,
+    slopes: Vec<f64>,
+    best: Option<(f64, Vec<f64>)>,
+}
+
+/// How badly guesses explain a gradient.
+struct Matching<'a> {
+    network: &'a Network,
+    theta: &'a [f64],
+    target: &'a [f64],
+    records: usize,
+    /// The label, where it is known already.
+    known: Option<usize>,
+    scale: f64,
+    interrupted: &'a (dyn Fn() -> bool + Sync),
+    seen: RefCell<Seen>,
+}
+
+/// Logits that make a label certain.
+const CERTAIN: f64 = 100.0;
+
+impl Matching<'_> {
+    /// Features of all records, then their label logits.
+    fn variables(&self) -> usize {
+        let labels = if self.known.is_some() { 0 } else { self.network.classes() };
+        self.records * (self.network.features() + labels)
+    }
+
+    fn label_logits(&self, point: &[f64]) -> Vec<Vec<f64>> {
+        let classes = self.network.classes();
+        match self.known {
+            Some(label) => {
+                let certain = |class| if class == label { CERTAIN } else { 0.0 };
+                vec![(0..classes).map(certain).collect(); self.records]
+            }
+            None => {
+                let logits = &point[self.records * self.network.features()..];
+                logits.chunks_exact(classes).map(<[f64]>::to_vec).collect()
+            }
+        }
+    }
+
+    /// Works out the mismatch at a point and its slopes.
+    fn evaluate(&self, point: &[f64]) -> Result<(), NetworkError> {
+        let features = self.network.features();
+        let labels = self.label_logits(point);
+        let inputs = point[..self.records * features].chunks_exact(features);
+        let guesses: Vec<Guess<'_>> = inputs
+            .zip(&labels)
+            .map(|(input, label_logits)| Guess { input, label_logits })
+            .collect();
+        let found = self.network.gradient_match(self.theta, &guesses, self.target)?;
+        let mut slopes = found.input_gradients.concat();
+        if self.known.is_none() {
+            slopes.extend(found.label_gradients.concat());
+        }
+        slopes.iter_mut().for_each(|slope| *slope /= self.scale);
+        let mismatch = found.distance / self.scale;
+        let mut seen = self.seen.borrow_mut();
+        if mismatch < seen.best.as_ref().map_or(f64::INFINITY, |best| best.0) {
+            seen.best = Some((mismatch, point.to_vec()));
+        }
+        seen.point = point.to_vec();
+        seen.mismatch = mismatch;
+        seen.slopes = slopes;
+        Ok(())
+    }
+
+    fn at<T>(&self, point: &[f64], value: fn(&Seen) -> T) -> Result<T, argmin::core::Error> {
+        if (self.interrupted)() {
+            return Err(argmin::core::Error::msg("interrupted"));
+        }
+        let known = self.seen.borrow().point == point;
+        if !known {
+            self.evaluate(point)?;
+        }
+        Ok(value(&self.seen.borrow()))
+    }
+
+    fn least(&self) -> f64 {
+        self.seen.borrow().best.as_ref().map_or(f64::INFINITY, |best| best.0)
+    }
+
+    /// What explains the gradient best of all that was tried.
+    fn best(&self, range: Option<(f64, f64)>) -> Reconstruction {
+        let nothing = (f64::INFINITY, vec![0.0; self.variables()]);
+        let (mismatch, point) = self.seen.take().best.unwrap_or(nothing);
+        let features = self.network.features();
+        let inputs = point[..self.records * features].chunks_exact(features);
+        let (low, high) = range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let cut = |input: &[f64]| input.iter().map(|value| value.clamp(low, high)).collect();
+        let labels = self.label_logits(&point).iter().map(|logits| largest(logits)).collect();
+        Reconstruction { inputs: inputs.map(cut).collect(), labels, mismatch }
+    }
+}
+
+fn largest(values: &[f64]) -> usize {
+    let most = values.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    most.map_or(0, |(place, _)| place)
+}
+
+impl CostFunction for &Matching<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, point: &Vec<f64>) -> Result<f64, argmin::core::Error> {
+        self.at(point, |seen| seen.mismatch)
+    }
+}
+
+impl Gradient for &Matching<'_> {
+    type Param = Vec<f64>;
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, point: &Vec<f64>) -> Result<Vec<f64>, argmin::core::Error> {
+        self.at(point, |seen| seen.slopes.clone())
+    }
+}

@@ -1,0 +1,354 @@
+//! Records reconstructed from releases: what noise protects from, shown on a run's own data.
+//!
+//! [`overhear`] is what an attacker on the wire sees, [`mod@invert`] goes from there back to records.
+
+pub mod invert;
+mod overhear;
+
+use crate::config_file::LoadedConfig;
+use crate::plan::Plan;
+use crate::reproduce::Watch;
+use crate::seeded_run::{SeededRunError, prepare};
+use crate::simulate::SimulateError;
+use crate::stream::Streams;
+use invert::{Effort, Evidence, Labels, Reconstruction, invert};
+use overhear::{Overheard, overhear};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::fmt;
+use thiserror::Error;
+use undertone::MemoryKind;
+use undertone::network::Shape;
+use undertone::privacy::Rule;
+use undertone_models::network::{Network, NetworkError};
+use undertone_models::{AnyModel, Record};
+
+/// Beyond this many records behind one gradient nobody has reconstructed any, and each costs time.
+pub const RECORDS_MAX: usize = 16;
+
+/// Why there is nothing to attack.
+#[derive(Debug, Error)]
+pub enum AttackError {
+    /// A linear model.
+    #[error("the attack is on networks: model.loss must be \"cnn\" or \"mlp\"")]
+    NotANetwork,
+    /// The method sends nothing.
+    #[error("method = \"local\" sends nothing, and nothing can be overheard")]
+    NothingSent,
+    /// The gradient is a mean over different points.
+    #[error("after round 0 the attack needs memory.kind = \"exact\": other memories mix gradients")]
+    Memory,
+    /// A round of a shielded learner without a gradient.
+    #[error("no gradient is released after round {0}: choose another --round")]
+    NoGradient(u64),
+    /// Too many records behind the gradient.
+    #[error(
+        "the gradient of round {round} is the mean over {found} records, and the attack takes at most {most}: \
+         set data.warmup and data.batch lower, or --round"
+    )]
+    TooManyRecords {
+        /// Which round.
+        round: u64,
+        /// How many records.
+        found: u64,
+        /// How many it takes.
+        most: usize,
+    },
+    /// iDLG with several records.
+    #[error("idlg reads one label off the gradient, and there are {0} records behind it: use dlg")]
+    OneRecordOnly(u64),
+    /// A multiple of the noise that is none.
+    #[error("noise multiples must be numbers from 0 to 1e6")]
+    Multiple,
+    /// The data cannot be used, or the run failed.
+    #[error(transparent)]
+    Run(#[from] SeededRunError),
+    /// The network refused a vector.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<SimulateError> for AttackError {
+    fn from(error: SimulateError) -> AttackError {
+        AttackError::Run(error.into())
+    }
+}
+
+/// What is attacked, and how hard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    /// DLG or iDLG.
+    pub labels: Labels,
+    /// The noise of the config times each of these; 0 is no noise on the victim.
+    pub multiples: Vec<f64>,
+    /// Whose gradient: that of this round.
+    pub round: u64,
+    /// Seeds 1 to this, with other records and other noise each.
+    pub seeds: u64,
+    /// How long to look.
+    pub effort: Effort,
+}
+
+/// One learner's records and what became of them. Holds private records: for the laboratory only.
+#[derive(Clone, Serialize)]
+pub struct Victim {
+    /// Which run.
+    pub seed: u64,
+    /// Which learner.
+    pub learner: usize,
+    /// One for each multiple of the noise.
+    pub attempts: Vec<Attempt>,
+    /// The records that the attacker was after.
+    #[serde(skip)]
+    pub originals: Vec<Vec<f64>>,
+}
+
+/// What an attacker made of one learner at one noise. Holds reconstructed records.
+#[derive(Clone, Serialize)]
+pub struct Attempt {
+    /// The noise, as a multiple of the config's.
+    pub multiple: f64,
+    /// Mean squared error of a feature, over all records.
+    pub error: f64,
+    /// The share of labels that were found.
+    pub labels_found: f64,
+    /// ‖gradient of what was found − gradient seen‖² / ‖gradient seen‖².
+    pub mismatch: f64,
+    /// What was found, each next to the original it is closest to.
+    #[serde(skip)]
+    pub found: Vec<Vec<f64>>,
+}
+
+/// One line of the result: all victims at one noise.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Line {
+    /// The noise, as a multiple of the config's.
+    pub multiple: f64,
+    /// Mean over victims of the mean squared error.
+    pub error: f64,
+    /// The largest error of any victim.
+    pub error_max: f64,
+    /// Mean share of labels found.
+    pub labels_found: f64,
+}
+
+/// The result of an attack.
+#[derive(Clone, Serialize)]
+pub struct Attack {
+    /// What was attacked.
+    pub name: String,
+    /// How.
+    pub settings: Settings,
+    /// Records behind each gradient.
+    pub records: u64,
+    /// The error of guesses that are evenly random, for comparison; absent where values have no range.
+    pub error_of_random: Option<f64>,
+    /// One for each multiple.
+    pub lines: Vec<Line>,
+    /// One for each learner and seed.
+    pub victims: Vec<Victim>,
+    /// The shape of a record.
+    #[serde(skip)]
+    pub shape: Shape,
+}
+
+/// Shows shapes only: records are private, originals and reconstructions alike.
+impl fmt::Debug for Victim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Victim(seed={}, learner={}, <redacted>)", self.seed, self.learner)
+    }
+}
+
+/// Attacks every learner of a config, with every multiple of its noise.
+///
+/// # Errors
+/// When there is nothing to attack, or when interrupted.
+pub fn attack(
+    loaded: &LoadedConfig,
+    settings: Settings,
+    watch: &Watch<'_>,
+) -> Result<Attack, AttackError> {
+    let records = check(loaded, &settings)?;
+    let mut jobs = Vec::new();
+    let mut victims = Vec::new();
+    let mut network = None;
+    for seed in 1..=settings.seeds {
+        let (mut plan, mut streams) = prepare(&loaded.config, &loaded.folder, seed)?;
+        let needed = loaded.config.data.batch * (settings.round + 1) + loaded.config.data.warmup;
+        streams.learners.iter_mut().for_each(|stream| stream.shorten(needed));
+        // Half the noise may cost more than the cap; this is a laboratory.
+        plan.config.caps.fill(None);
+        let first = victims.len();
+        for (number, &multiple) in settings.multiples.iter().enumerate() {
+            for (learner, heard) in
+                hear(&plan, &streams, seed, settings.round, multiple)?.into_iter().enumerate()
+            {
+                if number == 0 {
+                    let originals = heard.truth.iter().map(features).collect();
+                    victims.push(Victim { seed, learner, attempts: Vec::new(), originals });
+                }
+                jobs.push((first + learner, multiple, heard));
+            }
+        }
+        network = Some(plan.model);
+    }
+    let Some(AnyModel::Network(model)) = network else { return Err(AttackError::NotANetwork) };
+    let network = model.network();
+    let attempts: Result<Vec<(usize, Attempt)>, AttackError> = jobs
+        .into_par_iter()
+        .map(|(victim, multiple, heard)| {
+            let attempt = attempt(network, &settings, multiple, &heard, victim as u64, watch)?;
+            (watch.done)();
+            Ok((victim, attempt))
+        })
+        .collect();
+    for (victim, attempt) in attempts? {
+        victims[victim].attempts.push(attempt);
+    }
+    let lines = (0..settings.multiples.len()).map(|place| line(&victims, place)).collect();
+    let name = loaded.config.name.clone();
+    let shape = network.spec().input;
+    let originals = victims.iter().flat_map(|victim| &victim.originals);
+    let error_of_random = is_image(shape).then(|| mean(originals.map(|one| of_random(one))));
+    Ok(Attack { name, settings, records, error_of_random, lines, victims, shape })
+}
+
+/// Whether records are grey or colour images, whose values are known to lie between 0 and 1.
+#[must_use]
+pub fn is_image(shape: Shape) -> bool {
+    matches!(shape.channels, 1 | 3) && shape.height > 1 && shape.width > 1
+}
+
+/// How many reconstructions an attack makes.
+#[must_use]
+pub fn reconstructions(loaded: &LoadedConfig, settings: &Settings) -> u64 {
+    settings.seeds * (loaded.config.graph.learners() * settings.multiples.len()) as u64
+}
+
+/// Whether there is something to attack; gives how many records are behind a gradient.
+fn check(loaded: &LoadedConfig, settings: &Settings) -> Result<u64, AttackError> {
+    let config = &loaded.config;
+    if config.network.is_none() {
+        return Err(AttackError::NotANetwork);
+    }
+    if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
+        return Err(AttackError::Multiple);
+    }
+    let newest_only = config.rule.is_baseline();
+    match config.rule {
+        Rule::Local => return Err(AttackError::NothingSent),
+        Rule::Shielded { interval } if !(settings.round + 1).is_multiple_of(interval) => {
+            return Err(AttackError::NoGradient(settings.round));
+        }
+        _ => {}
+    }
+    if settings.round > 0 && !newest_only && config.memory != MemoryKind::Exact {
+        return Err(AttackError::Memory);
+    }
+    let warmup = if newest_only && settings.round > 0 { 0 } else { config.data.warmup };
+    let rounds = if newest_only { 1 } else { settings.round.saturating_add(1) };
+    let found = config.data.batch.saturating_mul(rounds).saturating_add(warmup);
+    let round = settings.round;
+    if found > RECORDS_MAX as u64 {
+        return Err(AttackError::TooManyRecords { round, found, most: RECORDS_MAX });
+    }
+    if settings.labels == Labels::Idlg && found != 1 {
+        return Err(AttackError::OneRecordOnly(found));
+    }
+    Ok(found)
+}
+
+/// Overhears all learners at a multiple of the config's noise.
+fn hear(
+    plan: &Plan,
+    streams: &Streams,
+    seed: u64,
+    round: u64,
+    multiple: f64,
+) -> Result<Vec<Overheard>, AttackError> {
+    let mut plan = plan.clone();
+    let unprotected = !(multiple > 0.0);
+    if !unprotected {
+        for mechanism in &mut plan.mechanisms {
+            mechanism.noise.scale.initial *= multiple;
+            mechanism.noise_max.initial *= multiple;
+        }
+    }
+    overhear(&plan, streams.clone(), seed, round, unprotected)
+}
+
+fn attempt(
+    network: &Network,
+    settings: &Settings,
+    multiple: f64,
+    heard: &Overheard,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Attempt, AttackError> {
+    let evidence = Evidence {
+        network,
+        theta: &heard.theta,
+        gradient: &heard.gradient,
+        records: heard.truth.len(),
+        range: is_image(network.spec().input).then_some((0.0, 1.0)),
+    };
+    let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted)?;
+    if (watch.interrupted)() {
+        return Err(AttackError::Interrupted);
+    }
+    Ok(judge(multiple, &heard.truth, found))
+}
+
+/// Puts each original next to what comes closest of what is left, and counts.
+fn judge(multiple: f64, truth: &[Record], reconstruction: Reconstruction) -> Attempt {
+    let Reconstruction { inputs, labels, mismatch } = reconstruction;
+    let mut left: Vec<(Vec<f64>, usize)> = inputs.into_iter().zip(labels).collect();
+    let (mut errors, mut hits, mut found) = (Vec::new(), 0.0, Vec::new());
+    for record in truth {
+        let original = features(record);
+        let errors_left = left.iter().map(|(input, _)| squared_error(&original, input));
+        let Some((place, error)) = errors_left.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b))
+        else {
+            break;
+        };
+        let (input, label) = left.swap_remove(place);
+        errors.push(error);
+        hits += f64::from(u8::from((label as f64 - record.label).abs() < 0.5));
+        found.push(input);
+    }
+    let labels_found = hits / truth.len() as f64;
+    Attempt { multiple, error: mean(errors.into_iter()), labels_found, mismatch, found }
+}
+
+fn features(record: &Record) -> Vec<f64> {
+    let mut dense = vec![0.0; record.features.dimension()];
+    record.features.add_scaled_to(1.0, &mut dense);
+    dense
+}
+
+fn squared_error(left: &[f64], right: &[f64]) -> f64 {
+    mean(left.iter().zip(right).map(|(a, b)| (a - b) * (a - b)))
+}
+
+/// The expected squared error of a guess that is evenly spread over [0, 1].
+fn of_random(original: &[f64]) -> f64 {
+    mean(original.iter().map(|x| x * x - x + 1.0 / 3.0))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / count
+}
+
+fn line(victims: &[Victim], place: usize) -> Line {
+    let attempts = || victims.iter().map(|victim| &victim.attempts[place]);
+    Line {
+        multiple: attempts().next().map_or(f64::NAN, |attempt| attempt.multiple),
+        error: mean(attempts().map(|attempt| attempt.error)),
+        error_max: attempts().map(|attempt| attempt.error).fold(0.0, f64::max),
+        labels_found: mean(attempts().map(|attempt| attempt.labels_found)),
+    }
+}

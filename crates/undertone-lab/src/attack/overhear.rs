@@ -1,0 +1,127 @@
+//! What an attacker on the wire learns of a learner's gradient.
+//!
+//! Two releases in a row differ by what the neighbours said, which was overheard too, by noise, and by the step
+//! along the gradient. [(1−a_t) y_t + γ_t Σ w_ij y_t^j − y_{t+1}] / λ_t is the gradient, but for the noise.
+
+use super::AttackError;
+use crate::entropy::RunEntropy;
+use crate::plan::Plan;
+use crate::simulate::{Member, SimulateError, absorb_all, gather, release_all};
+use crate::stream::Streams;
+use undertone::privacy::{Mechanism, Rule};
+use undertone::{Release, Round};
+use undertone_models::Record;
+
+/// One learner as seen from outside; and what the attacker is after, to judge it by.
+pub(super) struct Overheard {
+    /// Where the gradient was taken, as far as can be seen.
+    pub(super) theta: Vec<f64>,
+    /// The gradient, as far as can be seen.
+    pub(super) gradient: Vec<f64>,
+    /// The records behind it. The attacker does not see them.
+    pub(super) truth: Vec<Record>,
+}
+
+/// Runs all learners until their gradient of round t has been released, and listens.
+///
+/// With `unprotected`, the listener sees each victim's own numbers before noise: the attack as it would be
+/// without any protection.
+pub(super) fn overhear(
+    plan: &Plan,
+    streams: Streams,
+    seed: u64,
+    round: u64,
+    unprotected: bool,
+) -> Result<Vec<Overheard>, AttackError> {
+    let entropy = RunEntropy::new(Some(seed));
+    let mut members = gather(plan, streams.learners, streams.order)?;
+    let mut truths: Vec<Vec<Record>> = vec![Vec::new(); members.len()];
+    for t in 0..=round {
+        let count = plan.config.data.batch + if t == 0 { plan.config.data.warmup } else { 0 };
+        observe(&mut members, count, &mut truths)?;
+        if t < round {
+            let releases = released(&mut members, entropy)?;
+            absorb_all(&mut members, &releases, plan);
+        }
+    }
+    let before: Vec<Vec<f64>> = members.iter().map(parameters).collect();
+    let first = released(&mut members, entropy)?;
+    absorb_all(&mut members, &first, plan);
+    // A shielded learner's own gradient is private until its next release.
+    let gradients: Vec<Option<Vec<f64>>> = members
+        .iter()
+        .map(|member| Some(member.learner.private_gradient()?.for_owner().to_vec()))
+        .collect();
+    let after: Vec<Vec<f64>> = members.iter().map(parameters).collect();
+    let second = released(&mut members, entropy)?;
+    let mut found = Vec::with_capacity(members.len());
+    for (place, truth) in truths.into_iter().enumerate() {
+        let mechanism = &plan.mechanisms[place];
+        let own = if unprotected { &before[place] } else { first[place].values() };
+        let next = if unprotected { &after[place] } else { second[place].values() };
+        let (theta, mut gradient) = estimate(plan, mechanism, place, (own, next), &first, round);
+        if let Some(private) = gradients[place].as_ref().filter(|_| unprotected) {
+            gradient.clone_from(private);
+        }
+        found.push(Overheard { theta, gradient, truth });
+    }
+    Ok(found)
+}
+
+/// Where the gradient was taken and what it was, from two views of a learner and its neighbours' releases.
+fn estimate(
+    plan: &Plan,
+    mechanism: &Mechanism,
+    place: usize,
+    (own, next): (&[f64], &[f64]),
+    releases: &[Release],
+    round: u64,
+) -> (Vec<f64>, Vec<f64>) {
+    let id = releases[place].learner();
+    let round = Round(round);
+    let coupling = mechanism.schedule.coupling.at(round);
+    // The other methods go on from their own noisy copy.
+    let base = if mechanism.rule.is_baseline() { releases[place].values() } else { own };
+    let mut mixed = base.to_vec();
+    for &(neighbour, weight) in plan.config.graph.neighbours(id) {
+        let said = releases[neighbour.0 as usize].values();
+        for ((slot, &said), &base) in mixed.iter_mut().zip(said).zip(base) {
+            *slot += coupling * weight * (said - base);
+        }
+    }
+    let step = mechanism.step(round);
+    let gradient = mixed.iter().zip(next).map(|(mixed, next)| (mixed - next) / step).collect();
+    let theta = match mechanism.rule {
+        Rule::Dola | Rule::Pdop { .. } => mixed,
+        _ => own.to_vec(),
+    };
+    (theta, gradient)
+}
+
+fn parameters(member: &Member) -> Vec<f64> {
+    member.learner.private_parameters().for_owner().to_vec()
+}
+
+fn observe(
+    members: &mut [Member],
+    count: u64,
+    truths: &mut [Vec<Record>],
+) -> Result<(), AttackError> {
+    for (member, truth) in members.iter_mut().zip(truths) {
+        let batch = member.stream.next(count);
+        let learner = member.learner.id();
+        let observed = member.learner.observe(&batch);
+        observed.map_err(|error| SimulateError::Record { learner, error })?;
+        // Methods without a memory use the newest batch alone.
+        if member.learner.accountant().mechanism().rule.is_baseline() {
+            truth.clear();
+        }
+        truth.extend(batch);
+    }
+    Ok(())
+}
+
+fn released(members: &mut [Member], entropy: RunEntropy) -> Result<Vec<Release>, AttackError> {
+    release_all(members, entropy)
+        .map_err(|(learner, error)| SimulateError::Release { learner, error }.into())
+}

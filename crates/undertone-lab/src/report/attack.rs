@@ -1,0 +1,111 @@
+//! The page of an attack: originals beside what was reconstructed of them.
+
+use super::number::{count, escape, number, percent};
+use super::picture::picture;
+use super::{banner, head};
+use crate::attack::invert::Labels;
+use crate::attack::{Attack, Victim};
+use std::fmt::Write as _;
+
+/// Pictures of more victims would make the page long and say no more.
+const VICTIMS_SHOWN: usize = 10;
+
+/// Draws an attack as one HTML page that needs no network.
+#[must_use]
+pub fn attack_page(attack: &Attack) -> String {
+    let name = escape(&attack.name);
+    let kind = match attack.settings.labels {
+        Labels::Dlg => "DLG",
+        Labels::Idlg => "iDLG",
+    };
+    let lead = format!(
+        "The attacker hears every release and nothing else. From two releases of a learner in a row, and what its \
+         neighbours sent, follows its gradient of round {} but for the noise; {kind} then looks for the {} whose \
+         gradient it is, by L-BFGS with exact second derivatives ({} steps, {} starts at most).",
+        attack.settings.round,
+        if attack.records == 1 { "record".into() } else { format!("{} records", attack.records) },
+        count(attack.settings.effort.iterations),
+        count(attack.settings.effort.starts),
+    );
+    let warning = banner(
+        "stop",
+        "NOT PRIVATE",
+        "<p>This page shows records of the learners. It is for whoever may see the data.</p>",
+    );
+    format!(
+        "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone attack</p>\n<h1>{name}: {kind}</h1>\n\
+         <p class=\"lead\">{lead}</p>\n{warning}</header>\n<section>\n<h2>What it finds</h2>\n{table}{note}</section>\n\
+         <section>\n<h2>Pictures</h2>\n{pictures}</section>\n</main>\n</body>\n</html>\n",
+        head = head(&format!("NOT PRIVATE – {name} – Undertone attack")),
+        table = table(attack),
+        note = note(attack),
+        pictures = pictures(attack),
+    )
+}
+
+fn note(attack: &Attack) -> String {
+    let random = attack.error_of_random.map_or(String::new(), |error| {
+        format!(" A guess that is evenly random has error {}.", number(error))
+    });
+    format!(
+        "<p class=\"note\">Error: mean squared difference of a value, over all records of all {} victims. Noise ×0: \
+         the victim’s own numbers as they are before noise. The mismatch of the gradient, which is all the \
+         attacker can judge by, is in results.json.{random} An attack that fails proves nothing: \
+         a better one may come. What is proved is the certificate.</p>\n",
+        count(attack.victims.len() as u64)
+    )
+}
+
+fn table(attack: &Attack) -> String {
+    let mut rows = String::new();
+    for line in &attack.lines {
+        let _ = writeln!(
+            rows,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            multiple(line.multiple),
+            number(line.error),
+            number(line.error_max),
+            percent(line.labels_found)
+        );
+    }
+    format!(
+        "<div class=\"scroll\"><table><thead><tr><th>noise</th><th>error, mean</th><th>error, worst</th>\
+         <th>labels found</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
+fn multiple(multiple: f64) -> String {
+    if multiple > 0.0 { format!("×{multiple}") } else { "none".into() }
+}
+
+fn pictures(attack: &Attack) -> String {
+    let mut header = String::from("<th>learner</th><th>original</th>");
+    for &times in &attack.settings.multiples {
+        let _ = write!(header, "<th>noise {}</th>", multiple(times));
+    }
+    let rows: String =
+        attack.victims.iter().take(VICTIMS_SHOWN).map(|victim| rows(attack, victim)).collect();
+    if rows.is_empty() {
+        return "<p class=\"nothing\">Records of this config are not images.</p>\n".into();
+    }
+    format!(
+        "<div class=\"scroll\"><table class=\"records\"><thead><tr>{header}</tr></thead><tbody>\n{rows}</tbody>\
+         </table></div>\n"
+    )
+}
+
+/// One row for each record of a victim.
+fn rows(attack: &Attack, victim: &Victim) -> String {
+    let mut rows = String::new();
+    for (place, original) in victim.originals.iter().enumerate() {
+        let Some(shown) = picture(attack.shape, original, "original") else { return rows };
+        let _ = write!(rows, "<tr><td>{}</td><td>{shown}</td>", victim.learner + 1);
+        for attempt in &victim.attempts {
+            let found = attempt.found.get(place);
+            let shown = found.and_then(|found| picture(attack.shape, found, "reconstruction"));
+            let _ = write!(rows, "<td>{}</td>", shown.unwrap_or_default());
+        }
+        rows.push_str("</tr>\n");
+    }
+    rows
+}
