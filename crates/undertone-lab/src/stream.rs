@@ -4,11 +4,12 @@ use crate::catalogue::recipe::{Layout, Recipe};
 use crate::catalogue::{self, Cache, GetError, LoadError};
 use crate::data::bounds::{self, Bounds};
 use crate::data::partition::{self, PartitionError};
-use crate::data::{self, DataError, Dataset, LoadOptions, Task};
+use crate::data::{self, DataError, Dataset, Format, LoadOptions, Task};
 use crate::entropy::Shuffle;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use thiserror::Error;
 use undertone::config::{Config, RecordOrder};
+use undertone::network::Shape;
 use undertone_models::Record;
 
 /// The name of the data that come with the program.
@@ -58,6 +59,14 @@ pub enum StreamError {
         /// In the data.
         found: usize,
     },
+    /// The images have another shape than the network's input.
+    #[error("model.input is {expected}: the images are {found} (channels × height × width)")]
+    ImageShape {
+        /// In the config.
+        expected: Shape,
+        /// In the data.
+        found: Shape,
+    },
     /// The data have another number of classes than the loss.
     #[error("the loss needs {expected} classes, and the data have {found}")]
     Classes {
@@ -67,14 +76,15 @@ pub enum StreamError {
         found: usize,
     },
     /// A format that is not known.
-    #[error("data.format = \"{name}\": must be one of libsvm, csv, ndjson, parquet")]
+    #[error("data.format = \"{name}\": must be one of libsvm, csv, ndjson, parquet, image-folder")]
     Format {
         /// What the config says.
         name: String,
     },
-    /// The source is neither a file nor the name of a data set.
+    /// The source is neither a file, nor a folder, nor the name of a data set.
     #[error(
-        "data.source = \"{name}\": there is no such file, and no data set of that name; there are: {}",
+        "data.source = \"{name}\": there is no such file or folder, and no data set of that name; \
+         there are: {}",
         catalogue::names().join(", ")
     )]
     UnknownSource {
@@ -94,6 +104,12 @@ pub enum StreamError {
         key: &'static str,
         /// Which set.
         name: &'static str,
+    },
+    /// A key is about columns, and images have none.
+    #[error("data.{key}: has no meaning with a folder of images; remove it")]
+    UnusedByImages {
+        /// Which key.
+        key: &'static str,
     },
     /// A learner has too few records.
     #[error("learner {learner} has {found} records, and the warm-up of {needed} leaves none")]
@@ -165,7 +181,13 @@ impl Stream {
 /// When the data cannot be read, do not fit the config or cannot be dealt out.
 pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, StreamError> {
     let mut source = match find_source(config, folder)? {
-        DataSource::File(path) => Source::unordered(data::load(&path, &load_options(config)?)?),
+        DataSource::File(path) => {
+            let options = load_options(config)?;
+            if is_image_folder(config, &path) {
+                refuse_column_keys(config)?;
+            }
+            Source::unordered(data::load(&path, &options)?)
+        }
         DataSource::Known(recipe) => {
             refuse_unused_keys(config, recipe)?;
             // The built-in set needs no cache, so that it needs no home folder either.
@@ -186,13 +208,14 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
 
 /// Where a config's records are.
 pub(crate) enum DataSource {
-    /// In a file.
+    /// In a file, or in a folder of images.
     File(PathBuf),
     /// In the cache, or built in.
     Known(&'static Recipe),
 }
 
-/// A name with a separator, or of a file that exists, is a path; then come the known data sets.
+/// A name with a separator, or of a file that exists, is a path; then come the known data sets, and
+/// then folders, so that a folder called `mnist` that happens to be there does not stand in for it.
 pub(crate) fn find_source(config: &Config, folder: &Path) -> Result<DataSource, StreamError> {
     let name = config.data.source.as_str();
     let path = folder.join(name);
@@ -201,11 +224,20 @@ pub(crate) fn find_source(config: &Config, folder: &Path) -> Result<DataSource, 
             return Ok(DataSource::Known(recipe));
         }
         // With the ending of a file it was meant as one, and loading it says what is missing.
-        if data::Format::from_path(&path).is_none() && config.data.format.is_none() {
+        if Format::detect(&path).is_none() && config.data.format.is_none() {
             return Err(StreamError::UnknownSource { name: name.to_string() });
         }
     }
     Ok(DataSource::File(path))
+}
+
+/// Whether what is at the path is read as a folder of images.
+pub(crate) fn is_image_folder(config: &Config, path: &Path) -> bool {
+    let format = match &config.data.format {
+        Some(name) => Format::from_name(name),
+        None => Format::detect(path),
+    };
+    format == Some(Format::ImageFolder)
 }
 
 /// Records with what is known about their order.
@@ -326,8 +358,7 @@ fn load_options(config: &Config) -> Result<LoadOptions, StreamError> {
     let format = match &config.data.format {
         None => None,
         Some(name) => Some(
-            data::Format::from_name(name)
-                .ok_or_else(|| StreamError::Format { name: name.clone() })?,
+            Format::from_name(name).ok_or_else(|| StreamError::Format { name: name.clone() })?,
         ),
     };
     Ok(LoadOptions {
@@ -359,7 +390,28 @@ fn refuse_unused_keys(config: &Config, recipe: &Recipe) -> Result<(), StreamErro
     }
 }
 
+/// The same for keys about the columns of a table.
+fn refuse_column_keys(config: &Config) -> Result<(), StreamError> {
+    let data = &config.data;
+    let unused = [
+        ("label", data.label.is_some()),
+        ("categorical", data.categorical.is_some()),
+        ("drop", !data.drop.is_empty()),
+    ];
+    match unused.into_iter().find(|&(_, given)| given) {
+        Some((key, _)) => Err(StreamError::UnusedByImages { key }),
+        None => Ok(()),
+    }
+}
+
 fn check_shape(config: &Config, dataset: &Dataset) -> Result<(), StreamError> {
+    if let (Some(network), Some(found)) = (&config.network, dataset.image_shape) {
+        let expected = network.input;
+        // A network without convolutions takes any image of the right size, as a vector.
+        if expected != Shape::vector(expected.count()) && expected != found {
+            return Err(StreamError::ImageShape { expected, found });
+        }
+    }
     if dataset.dimension != config.model.features {
         let expected = config.model.features;
         return Err(StreamError::Features { expected, found: dataset.dimension });
@@ -385,6 +437,7 @@ mod tests {
         let dataset = Dataset {
             name: "numbered".into(),
             dimension: 1,
+            image_shape: None,
             classes: Some(vec!["even".into(), "odd".into()]),
             records: (0..20).map(record).collect(),
             feature_names: vec!["number".into()],

@@ -4,6 +4,7 @@
 //! keeps what was measured so that an interrupted comparison goes on where it stopped, [`statistics`]
 //! condenses it and [`page`] draws it.
 
+mod fingerprint;
 pub mod page;
 pub mod settings;
 pub mod statistics;

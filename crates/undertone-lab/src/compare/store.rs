@@ -4,13 +4,12 @@
 //! torn last line is dropped.
 
 use super::Measurement;
+use super::fingerprint::fingerprint;
 use super::settings::Settings;
-use crate::catalogue::{hex, sha256};
 use crate::config_file::LoadedConfig;
-use crate::stream::{DataSource, find_source};
+use crate::data::DataError;
 use crate::summary::NOT_PRIVATE;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,6 +49,9 @@ pub enum StoreError {
         /// Which line, from 1.
         line: usize,
     },
+    /// The folder of images that is compared on cannot be used.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The config cannot be written as TOML.
     #[error("cannot write the config as TOML: {0}")]
     Config(#[from] toml::ser::Error),
@@ -172,16 +174,4 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
-}
-
-/// A digest of the config, its data file and the program's version: runs of others are not compared.
-fn fingerprint(base: &LoadedConfig) -> Result<String, StoreError> {
-    let mut hash = Sha256::new();
-    hash.update(env!("CARGO_PKG_VERSION"));
-    hash.update(toml::to_string(&base.raw)?);
-    // A known data set has a digest of its own, which is checked whenever it is loaded.
-    if let Ok(DataSource::File(path)) = find_source(&base.config, &base.folder) {
-        hash.update(sha256(&path).map_err(|error| StoreError::Io { path, error })?);
-    }
-    Ok(hex(hash))
 }

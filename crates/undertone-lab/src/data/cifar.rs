@@ -3,10 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{DataError, Dataset, FileFault, LoadOptions, idx};
+use undertone::network::Shape;
 
+use super::{DataError, Dataset, FileFault, LoadOptions, images};
+
+/// Three colours of 32 rows and columns.
+const SHAPE: Shape = Shape { channels: 3, height: 32, width: 32 };
 /// Bytes of one colour of an image.
-const PLANE: usize = 1024;
+const PLANE: usize = SHAPE.height * SHAPE.width;
 
 /// The classes in the order of their labels.
 const CLASSES: [&str; 10] =
@@ -38,17 +42,13 @@ pub fn load(
         if usize::from(image[0]) >= CLASSES.len() {
             return Err(damaged("a label is not one of ten"));
         }
-        records.push(idx::record(&image[1..], image[0], options.intercept));
+        records.push(images::record(&image[1..], image[0].into(), options.intercept));
     }
     if records.is_empty() {
         return Err(DataError::file(source, FileFault::Empty));
     }
-    let colours = ["red", "green", "blue"].iter();
-    let feature_names: Vec<String> = colours
-        .flat_map(|colour| (1..=PLANE).map(move |pixel| format!("{colour}{pixel}")))
-        .collect();
     let classes = CLASSES.map(str::to_string).to_vec();
-    Ok(idx::image_dataset(source, options, records, feature_names, classes))
+    Ok(images::dataset(source, options, SHAPE, records, classes))
 }
 
 #[cfg(test)]
@@ -66,6 +66,7 @@ mod tests {
         (bytes[0], bytes[1], bytes[1 + PLANE]) = (9, 255, 51);
         let dataset = read(&bytes).unwrap();
         assert_eq!((dataset.dimension, dataset.records.len()), (3072, 2));
+        assert_eq!(dataset.image_shape, Some(SHAPE));
         let first: Vec<f64> = dataset.records[0].features.entries().map(|(_, v)| v).collect();
         assert!((first[0] - 1.0).abs() < 1e-15 && (first[PLANE] - 0.2).abs() < 1e-15);
         assert_eq!(dataset.feature_names[PLANE], "green1");

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::image_folder::ImageFault;
+
 /// Why a dataset could not be loaded or a record could not be accepted.
 #[derive(Debug, Error)]
 pub enum DataError {
@@ -171,6 +173,9 @@ pub enum FileFault {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A folder of images, or something in it, cannot be used.
+    #[error(transparent)]
+    Image(#[from] ImageFault),
     /// The batch does not keep to the format of CIFAR-10.
     #[error("not a CIFAR-10 batch, or damaged: {reason}")]
     DamagedCifar {

@@ -3,9 +3,9 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use undertone_models::{Features, Record};
+use undertone::network::Shape;
 
-use super::{DIMENSION_MAX, DataError, Dataset, FileFault, INTERCEPT, LoadOptions, Task};
+use super::{DIMENSION_MAX, DataError, Dataset, FileFault, LoadOptions, images};
 
 /// Bytes in three dimensions: images, rows, columns.
 const IMAGES_MAGIC: u32 = 0x0803;
@@ -20,14 +20,14 @@ const LABELS_MAGIC: u32 = 0x0801;
 /// # Errors
 /// When a text cannot be read or does not keep to the format.
 pub fn load(
-    mut images: impl Read,
-    mut labels: impl Read,
+    mut image_file: impl Read,
+    mut label_file: impl Read,
     source: &Path,
     options: &LoadOptions,
 ) -> Result<Dataset, DataError> {
     let damaged = |reason| DataError::file(source, FileFault::DamagedIdx { reason });
-    let [image_count, rows, columns] = header(&mut images, IMAGES_MAGIC, source)?;
-    let [label_count] = header(&mut labels, LABELS_MAGIC, source)?;
+    let [image_count, rows, columns] = header(&mut image_file, IMAGES_MAGIC, source)?;
+    let [label_count] = header(&mut label_file, LABELS_MAGIC, source)?;
     if image_count != label_count {
         return Err(damaged("there are not as many labels as images"));
     }
@@ -47,47 +47,19 @@ pub fn load(
     let mut largest = 9;
     for _ in 0..image_count {
         let mut label = [0];
-        fill(&mut images, &mut image, source)?;
-        fill(&mut labels, &mut label, source)?;
+        fill(&mut image_file, &mut image, source)?;
+        fill(&mut label_file, &mut label, source)?;
         largest = largest.max(label[0]);
-        records.push(record(&image, label[0], options.intercept));
+        records.push(images::record(&image, label[0].into(), options.intercept));
     }
-    for rest in [&mut images as &mut dyn Read, &mut labels] {
+    for rest in [&mut image_file as &mut dyn Read, &mut label_file] {
         if rest.read(&mut [0]).map_err(|error| DataError::io(source, error))? > 0 {
             return Err(damaged("it goes on after the last image or label"));
         }
     }
-    let feature_names: Vec<String> = (1..=pixels).map(|pixel| format!("pixel{pixel}")).collect();
+    let shape = Shape { channels: 1, height: rows as usize, width: columns as usize };
     let classes = (0..=largest).map(|class| class.to_string()).collect();
-    Ok(image_dataset(source, options, records, feature_names, classes))
-}
-
-/// Images as a data set; the constant feature, where asked for, is already in the records.
-pub(super) fn image_dataset(
-    source: &Path,
-    options: &LoadOptions,
-    records: Vec<Record>,
-    mut feature_names: Vec<String>,
-    classes: Vec<String>,
-) -> Dataset {
-    if options.intercept {
-        feature_names.push(INTERCEPT.to_string());
-    }
-    Dataset {
-        name: super::name_of(source),
-        dimension: feature_names.len(),
-        classes: (options.task == Task::Classification).then_some(classes),
-        records,
-        feature_names,
-        one_hot: Vec::new(),
-    }
-}
-
-/// A record of byte-sized values, as numbers from 0 to 1.
-pub(super) fn record(bytes: &[u8], label: u8, intercept: bool) -> Record {
-    let values = bytes.iter().map(|&byte| f64::from(byte) / 255.0);
-    let values = values.chain(intercept.then_some(1.0));
-    Record { features: Features::Dense(values.collect()), label: f64::from(label) }
+    Ok(images::dataset(source, options, shape, records, classes))
 }
 
 /// Reads a header and gives the sizes in it.
@@ -124,6 +96,7 @@ fn fill(reader: &mut impl Read, bytes: &mut [u8], source: &Path) -> Result<(), D
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Task;
     use super::*;
 
     /// Two images of 1 × 2 pixels, and their labels.
@@ -143,6 +116,7 @@ mod tests {
         assert!(second.iter().zip([0.2, 0.0, 1.0]).all(|(a, b)| (a - b).abs() < 1e-15));
         assert!((dataset.records[0].label - 3.0).abs() < 1e-15);
         assert_eq!(dataset.feature_names, ["pixel1", "pixel2", "intercept"]);
+        assert_eq!(dataset.image_shape, Some(Shape { channels: 1, height: 1, width: 2 }));
     }
 
     #[test]

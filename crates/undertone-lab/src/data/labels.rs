@@ -102,11 +102,7 @@ impl Labels {
                 Kind::Detected { interner: Interner::default(), ids: Vec::new() }
             }
             (Task::Classification, Some(classes)) => {
-                let repeated = (1..classes.len())
-                    .any(|index| find(&classes[..index], &classes[index]).is_some());
-                if classes.len() < 2 || classes.len() > CLASSES_MAX || repeated {
-                    return Err(DataError::file(source, FileFault::BadClasses));
-                }
+                check_given(classes).map_err(|fault| DataError::file(source, fault))?;
                 Kind::Given { classes: classes.clone(), ids: Vec::new() }
             }
         };
@@ -161,6 +157,16 @@ impl Labels {
         }
         Ok(())
     }
+}
+
+/// Refuses classes given by the caller that are too few, too many, or not all different.
+pub(super) fn check_given(classes: &[String]) -> Result<(), FileFault> {
+    let repeated =
+        (1..classes.len()).any(|index| find(&classes[..index], &classes[index]).is_some());
+    if classes.len() < 2 || classes.len() > CLASSES_MAX || repeated {
+        return Err(FileFault::BadClasses);
+    }
+    Ok(())
 }
 
 /// A label that is missing or NaN is a hole in the data, not a class.

@@ -61,6 +61,7 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
     Ok(Dataset {
         name: super::name_of(source),
         dimension,
+        image_shape: None,
         classes,
         records,
         feature_names,
@@ -209,7 +210,13 @@ mod tests {
                 .collect();
             let names = (1..=6).map(|index| format!("x{index}")).collect();
             let dataset = Dataset {
-                name: "d".to_string(), dimension: 6, classes: None, records, feature_names: names, one_hot: Vec::new(),
+                name: "d".to_string(),
+                dimension: 6,
+                image_shape: None,
+                classes: None,
+                records,
+                feature_names: names,
+                one_hot: Vec::new(),
             };
             let mut options = LoadOptions::new(Task::Regression);
             options.dimension = Some(6);

@@ -1,8 +1,7 @@
 //! Datasets: loading them, bounding them, and sharing them out among learners.
 //!
-//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files, [`idx`] and [`cifar`] read images, and
-//! [`mushrooms`] is built in. Then
-//! [`bounds`] makes every record keep to the norm the privacy accounting relies on, and
+//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
+//! read files of many images, and [`mushrooms`] is built in. Then [`bounds`] makes every record keep to the norm the privacy accounting relies on, and
 //! [`partition`] says which learner holds which records.
 //!
 //! Records are private: no error message, `Debug` output or panic shows a value of theirs. Names
@@ -24,6 +23,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use undertone::network::Shape;
 use undertone_models::{Features, Record};
 
 pub mod bounds;
@@ -31,6 +31,8 @@ pub mod cifar;
 pub mod csv;
 mod error;
 pub mod idx;
+pub mod image_folder;
+mod images;
 mod labels;
 pub mod libsvm;
 mod line_guard;
@@ -45,6 +47,7 @@ mod table;
 use line_guard::LineGuard;
 
 pub use error::{DataError, FileFault, Place, RecordFault};
+pub use image_folder::ImageFault;
 pub use options::{Format, LoadOptions, Task};
 
 /// The largest dimension that is loaded, the intercept not counted.
@@ -62,6 +65,8 @@ pub struct Dataset {
     pub name: String,
     /// The dimension of every record.
     pub dimension: usize,
+    /// The shape that the features of every record have before the intercept, if they are images.
+    pub image_shape: Option<Shape>,
     /// The labels of class 0, 1, 2 … in words, for classification.
     pub classes: Option<Vec<String>>,
     /// The records, in the file's order.
@@ -112,44 +117,49 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// Loads a file.
+/// Loads a file, or a folder of images.
 ///
-/// The format is the one in the options, or that of the extension. Text formats may be compressed
-/// with gzip if the name ends in `.gz`.
+/// The format is the one in the options, or what [`Format::detect`] says. Text formats may be
+/// compressed with gzip if the name ends in `.gz`.
 ///
 /// # Errors
-/// When the file cannot be read, does not keep to its format, or does not fit the options.
+/// When the file or folder cannot be read, does not keep to its format, or does not fit the options.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
-    let Some(format) = options.format.or_else(|| Format::from_path(path)) else {
+    let Some(format) = options.format.or_else(|| Format::detect(path)) else {
         open(path)?; // A missing file is the more helpful thing to report.
         return Err(DataError::file(path, FileFault::UnknownFormat));
     };
-    let file = open(path)?;
-    let compressed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-    let text = |file: File| -> Box<dyn Read> {
-        if compressed {
-            Box::new(LineGuard::new(MultiGzDecoder::new(file)))
-        } else {
-            Box::new(LineGuard::new(file))
-        }
-    };
     match format {
-        Format::Libsvm => libsvm::load(text(file), path, options),
-        Format::Csv => csv::load(text(file), path, options),
-        Format::Ndjson => ndjson::load(text(file), path, options),
-        Format::Parquet => parquet::load(file, path, options),
+        Format::Libsvm => libsvm::load(open_text(path)?, path, options),
+        Format::Csv => csv::load(open_text(path)?, path, options),
+        Format::Ndjson => ndjson::load(open_text(path)?, path, options),
+        Format::Parquet => parquet::load(open(path)?, path, options),
+        Format::ImageFolder => image_folder::load(path, options),
     }
 }
 
+fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
+    let file = open(path)?;
+    let compressed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+    Ok(if compressed {
+        Box::new(LineGuard::new(MultiGzDecoder::new(file)))
+    } else {
+        Box::new(LineGuard::new(file))
+    })
+}
+
 fn open(path: &Path) -> Result<File, DataError> {
-    let not_opened = |source: std::io::Error| match source.kind() {
-        ErrorKind::NotFound => DataError::NotFound { path: path.to_path_buf() },
-        _ => DataError::io(path, source),
-    };
-    if std::fs::metadata(path).map_err(not_opened)?.is_dir() {
+    if std::fs::metadata(path).map_err(|error| not_opened(path, error))?.is_dir() {
         return Err(DataError::Directory { path: path.to_path_buf() });
     }
-    File::open(path).map_err(not_opened)
+    File::open(path).map_err(|error| not_opened(path, error))
+}
+
+fn not_opened(path: &Path, source: std::io::Error) -> DataError {
+    match source.kind() {
+        ErrorKind::NotFound => DataError::NotFound { path: path.to_path_buf() },
+        _ => DataError::io(path, source),
+    }
 }
 
 /// What to call the dataset in a file: the file's name up to its first dot.
@@ -193,6 +203,18 @@ mod tests {
         let inner = directory.path().join("inner.csv");
         std::fs::create_dir(&inner).unwrap();
         assert!(matches!(load(&inner, &options), Err(DataError::Directory { .. })));
+        // A folder is one of images if neither its name nor the options say otherwise.
+        let images = directory.path().join("images");
+        std::fs::create_dir(&images).unwrap();
+        let no_classes = |path: &Path, options: &LoadOptions| match load(path, options) {
+            Err(DataError::File { fault, .. }) => fault == ImageFault::NoClasses.into(),
+            _ => false,
+        };
+        assert!(no_classes(&images, &options));
+        let given = LoadOptions { format: Some(Format::Csv), ..options.clone() };
+        assert!(matches!(load(&images, &given), Err(DataError::Directory { .. })));
+        let given = LoadOptions { format: Some(Format::ImageFolder), ..options.clone() };
+        assert!(no_classes(&inner, &given));
         let unknown = directory.path().join("data.xyz");
         std::fs::write(&unknown, "1 1:2\n").unwrap();
         assert!(matches!(
@@ -230,6 +252,7 @@ mod tests {
         let dataset = Dataset {
             name: "d".into(),
             dimension: 1,
+            image_shape: None,
             classes: None,
             records: vec![Record { features: Features::Dense([31.25].into()), label: 7.5 }],
             feature_names: vec!["a".into()],

@@ -66,6 +66,7 @@ pub fn dataset() -> Dataset {
     Dataset {
         name: "mushrooms".to_string(),
         dimension: DIMENSION,
+        image_shape: None,
         classes: Some(vec!["edible".to_string(), "poisonous".to_string()]),
         records: rows(&original_text()).map(record).collect(),
         feature_names: names.collect(),

@@ -13,6 +13,8 @@ pub enum Format {
     Ndjson,
     /// Apache Parquet, flat columns.
     Parquet,
+    /// A folder with a subfolder of PNG and JPEG files for each class.
+    ImageFolder,
 }
 
 impl Format {
@@ -24,6 +26,7 @@ impl Format {
             "csv" => Some(Format::Csv),
             "ndjson" => Some(Format::Ndjson),
             "parquet" => Some(Format::Parquet),
+            "image-folder" => Some(Format::ImageFolder),
             _ => None,
         }
     }
@@ -43,6 +46,15 @@ impl Format {
             "parquet" if !compressed => Some(Format::Parquet),
             _ => None,
         }
+    }
+
+    /// The format that the extension names, or else that of a folder.
+    ///
+    /// The extension comes first: other programs write tables as folders called `table.parquet`,
+    /// and to read such a folder as one of images would end in a misleading error.
+    #[must_use]
+    pub fn detect(path: &Path) -> Option<Self> {
+        Self::from_path(path).or_else(|| path.is_dir().then_some(Format::ImageFolder))
     }
 }
 

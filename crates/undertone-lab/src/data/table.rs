@@ -173,7 +173,8 @@ impl Table {
         };
         let records = labels.into_iter().enumerate().map(record).collect();
         let name = super::name_of(&self.source);
-        Ok(Dataset { name, dimension, classes, records, feature_names, one_hot })
+        let image_shape = None;
+        Ok(Dataset { name, dimension, image_shape, classes, records, feature_names, one_hot })
     }
 }
 

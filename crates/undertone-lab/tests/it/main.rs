@@ -6,6 +6,7 @@ mod audit;
 mod audit_shielded;
 mod budgets;
 mod catalogue;
+mod image_folders;
 mod networks;
 mod planner;
 mod runs;

@@ -76,7 +76,7 @@ fn refused(change: impl FnOnce(&mut undertone::config::RawConfig)) -> String {
 #[test]
 fn a_source_that_is_neither_a_file_nor_a_known_set_is_said_to_be_neither() {
     let text = refused(|raw| raw.data.source = Some("electricty".into()));
-    assert!(text.contains("no such file, and no data set of that name"), "{text}");
+    assert!(text.contains("no such file or folder, and no data set of that name"), "{text}");
     assert!(text.contains("electricity"), "{text}");
     // With a separator it is a path, whatever it is called.
     let text = refused(|raw| raw.data.source = Some("./electricity".into()));

@@ -77,7 +77,7 @@ pub struct Config {
 /// Where records come from and how they are dealt out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataPlan {
-    /// The name of a known data set, or the path of a file.
+    /// The name of a known data set, or the path of a file or of a folder of images.
     pub source: String,
     /// The file's format, or its extension decides.
     pub format: Option<String>,

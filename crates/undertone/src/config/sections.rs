@@ -109,7 +109,10 @@ fn bounds(raw: &RawBounds, model: &ModelSpec, domain: &Domain, faults: &mut Faul
 
 fn data(raw: &RawData, faults: &mut Faults) -> DataPlan {
     let source = raw.source.clone().unwrap_or_else(|| {
-        faults.missing("data.source", "the name of a data set or the path of a file");
+        faults.missing(
+            "data.source",
+            "the name of a data set, or the path of a file or a folder of images",
+        );
         String::new()
     });
     if source == "mushrooms" {

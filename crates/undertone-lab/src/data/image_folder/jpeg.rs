@@ -1,0 +1,58 @@
+//! JPEG files.
+
+use std::io::Cursor;
+
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::super::FileFault;
+use super::ImageFault;
+use super::picture::{Picture, shape_within_limits};
+
+/// The last two bytes of an image.
+const END_OF_IMAGE: &[u8] = b"\xff\xd9";
+
+/// Decodes a JPEG file, baseline or progressive; lossless and arithmetic-coded ones count as damaged.
+///
+/// Which way up a camera was held and colour profiles are not applied.
+pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
+    // Our own limit is one on values, so that an image may be long and thin.
+    let side_max = usize::from(u16::MAX);
+    // Without `strict` the rest of a damaged image would be grey, and count as a record.
+    let options = DecoderOptions::new_safe()
+        .set_strict_mode(true)
+        .set_max_width(side_max)
+        .set_max_height(side_max);
+
+    let mut stream = Cursor::new(bytes);
+    let mut header = JpegDecoder::new_with_options(&mut stream, options);
+    // The decoder's own texts are left out, as they may show bytes of the file.
+    header.decode_headers().map_err(|_| damaged())?;
+    let (Some(info), Some(colours)) = (header.info(), header.input_colorspace()) else {
+        return Err(damaged());
+    };
+    let (channels, colours) = match colours {
+        ColorSpace::Luma => (1, ColorSpace::Luma),
+        ColorSpace::YCbCr | ColorSpace::RGB => (3, ColorSpace::RGB),
+        _ => return Err(ImageFault::OtherColours.into()),
+    };
+    let shape = shape_within_limits(channels, info.height.into(), info.width.into())?;
+    // Even strictly, the decoder makes up the end of a file that was cut off in its last row.
+    let scans = usize::try_from(stream.position()).ok().and_then(|place| bytes.get(place..));
+    if !scans.is_some_and(|scans| scans.windows(2).any(|pair| pair == END_OF_IMAGE)) {
+        return Err(damaged());
+    }
+
+    let options = options.jpeg_set_out_colorspace(colours);
+    let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+    let pixels = decoder.decode().map_err(|_| damaged())?;
+    if pixels.len() != shape.count() {
+        return Err(damaged());
+    }
+    Ok(Picture::from_pixels(shape, &pixels, channels))
+}
+
+fn damaged() -> FileFault {
+    ImageFault::Damaged { format: "JPEG" }.into()
+}

@@ -1,0 +1,99 @@
+//! The classes of a folder of images and the files of each, in an order that does not depend on the
+//! file system.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use super::super::labels::CLASSES_MAX;
+use super::super::{DataError, not_opened};
+use super::ImageFault;
+
+/// Endings of the names of images.
+const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
+
+/// The subfolder of one class.
+pub(crate) struct ClassFolder {
+    /// Its name, which is that of the class.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its images, sorted by name; there is at least one.
+    pub(crate) images: Vec<PathBuf>,
+}
+
+/// The classes of a folder of images, sorted by name; there is at least one.
+///
+/// What begins with a dot is hidden and left out: file managers leave such files. Links are
+/// followed. Anything else that is not an image is refused, as its owner may have meant it to count.
+pub(crate) fn list(folder: &Path) -> Result<Vec<ClassFolder>, DataError> {
+    let found = fs::metadata(folder).map_err(|error| not_opened(folder, error))?;
+    if !found.is_dir() {
+        return Err(refused(folder, ImageFault::NotAFolder));
+    }
+    let mut classes = Vec::new();
+    for (path, found) in visible(folder)? {
+        if !found.is_dir() {
+            return Err(refused(&path, ImageFault::OutsideClasses));
+        }
+        if classes.len() == CLASSES_MAX {
+            return Err(refused(folder, ImageFault::TooManyClasses { limit: CLASSES_MAX }));
+        }
+        let name = path.file_name().and_then(OsStr::to_str).map(str::to_string);
+        let name = name.ok_or_else(|| refused(&path, ImageFault::ClassNameNotUtf8))?;
+        let images = images(&path)?;
+        classes.push(ClassFolder { name, path, images });
+    }
+    if classes.is_empty() {
+        return Err(refused(folder, ImageFault::NoClasses));
+    }
+    Ok(classes)
+}
+
+/// The images of one class.
+fn images(class: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let mut images = Vec::new();
+    for (path, found) in visible(class)? {
+        if found.is_dir() {
+            return Err(refused(&path, ImageFault::NestedFolder));
+        }
+        // To open a pipe would wait for ever.
+        if !found.is_file() || !has_image_ending(&path) {
+            return Err(refused(&path, ImageFault::NotAnImage));
+        }
+        images.push(path);
+    }
+    if images.is_empty() {
+        return Err(refused(class, ImageFault::EmptyClass));
+    }
+    Ok(images)
+}
+
+/// What is in a folder and not hidden, sorted by name, with what each is or links to.
+fn visible(folder: &Path) -> Result<Vec<(PathBuf, Metadata)>, DataError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| DataError::io(folder, error))? {
+        let name = entry.map_err(|error| DataError::io(folder, error))?.file_name();
+        if !name.as_encoded_bytes().starts_with(b".") {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    let with_metadata = |name| {
+        let path = folder.join(name);
+        match fs::metadata(&path) {
+            Ok(found) => Ok((path, found)),
+            Err(error) => Err(DataError::io(&path, error)),
+        }
+    };
+    names.into_iter().map(with_metadata).collect()
+}
+
+fn has_image_ending(path: &Path) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
+}
+
+fn refused(path: &Path, fault: ImageFault) -> DataError {
+    DataError::file(path, fault.into())
+}

@@ -1,0 +1,92 @@
+//! Folders of images: a subfolder for each class, which holds its PNG and JPEG files.
+//!
+//! This is the layout that torchvision calls ImageFolder, except that there are no folders within
+//! those of the classes, and that files which are no images are refused.
+
+use std::path::Path;
+
+use undertone::network::Shape;
+
+use super::labels::check_given;
+use super::{DataError, Dataset, FileFault, LoadOptions, Task, images};
+
+mod fault;
+mod jpeg;
+mod listing;
+mod picture;
+mod png;
+#[cfg(test)]
+mod tests;
+
+pub use fault::ImageFault;
+pub(crate) use listing::{ClassFolder, list};
+
+/// Loads a folder of images.
+///
+/// Classes are the names of the subfolders, sorted as texts, unless the options give them; records
+/// are sorted by class name and then by file name. All images must have one shape. Values are
+/// divided by 255 and make dense rows, channel after channel. Of the options, the task, the classes,
+/// the dimension and the intercept are used.
+///
+/// # Errors
+/// When the folder is not as described or one of its images cannot be read; the message names the
+/// file.
+pub fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
+    if options.task == Task::Regression {
+        return Err(DataError::file(folder, ImageFault::Regression.into()));
+    }
+    let folders = list(folder)?;
+    let (classes, labels) = number_classes(folder, &folders, options)?;
+    let mut first: Option<(&Path, Shape)> = None;
+    let mut records = Vec::with_capacity(folders.iter().map(|class| class.images.len()).sum());
+    for (class, label) in folders.iter().zip(labels) {
+        for path in &class.images {
+            let picture = picture::read(path)?;
+            let found = picture.shape;
+            let &mut (first, expected) = first.get_or_insert((path, found));
+            if found != expected {
+                let fault = ImageFault::OtherShape { first: first.into(), expected, found };
+                return Err(DataError::file(path, fault.into()));
+            }
+            check_dimension(path, found, options)?;
+            records.push(images::record(&picture.values, label, options.intercept));
+        }
+    }
+    let Some((_, shape)) = first else {
+        return Err(DataError::file(folder, FileFault::Empty));
+    };
+    Ok(images::dataset(folder, options, shape, records, classes))
+}
+
+/// The names of all classes, and the number of each folder's class among them.
+fn number_classes(
+    folder: &Path,
+    folders: &[ClassFolder],
+    options: &LoadOptions,
+) -> Result<(Vec<String>, Vec<u32>), DataError> {
+    let names = match &options.classes {
+        Some(given) => {
+            check_given(given).map_err(|fault| DataError::file(folder, fault))?;
+            given.clone()
+        }
+        None if folders.len() < 2 => return Err(DataError::file(folder, FileFault::OneClass)),
+        None => folders.iter().map(|class| class.name.clone()).collect(),
+    };
+    let number = |class: &ClassFolder| {
+        let place = names.iter().position(|name| *name == class.name);
+        let number = place.and_then(|place| u32::try_from(place).ok());
+        number.ok_or_else(|| DataError::file(&class.path, ImageFault::UnknownClass.into()))
+    };
+    let numbers: Result<Vec<u32>, DataError> = folders.iter().map(number).collect();
+    Ok((names, numbers?))
+}
+
+fn check_dimension(path: &Path, shape: Shape, options: &LoadOptions) -> Result<(), DataError> {
+    let found = shape.count();
+    match options.dimension {
+        Some(expected) if expected != found => {
+            Err(DataError::file(path, FileFault::WrongDimension { found, expected }))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,54 @@
+//! PNG files.
+
+use std::io::Cursor;
+
+use ::png::{BitDepth, ColorType, Decoder, Limits, Transformations};
+
+use super::super::FileFault;
+use super::ImageFault;
+use super::picture::{Picture, shape_within_limits};
+
+/// What the decoder may set aside for anything but the pixels we ask for.
+const MEMORY_MAX: Limits = Limits { bytes: 1 << 26 };
+
+/// Decodes a PNG file.
+///
+/// Palettes become red, green and blue; grey values of fewer bits are spread over 0 to 255. An alpha
+/// channel is left out if it says nothing, that is, if all is opaque. Colour profiles and gamma
+/// are not applied.
+pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
+    let damaged = |_| ImageFault::Damaged { format: "PNG" };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), MEMORY_MAX);
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let header = decoder.read_header_info().map_err(damaged)?;
+    if header.bit_depth == BitDepth::Sixteen {
+        return Err(ImageFault::SixteenBits.into());
+    }
+    let (width, height) = header.size();
+    // A grey image is the smallest it can be, and what it turns out to be is not known yet.
+    shape_within_limits(1, height, width)?;
+
+    let mut reader = decoder.read_info().map_err(damaged)?;
+    if reader.info().is_animated() {
+        return Err(ImageFault::Animated.into());
+    }
+    let (channels, has_alpha) = match reader.output_color_type().0 {
+        ColorType::Grayscale => (1, false),
+        ColorType::GrayscaleAlpha => (1, true),
+        ColorType::Rgb => (3, false),
+        ColorType::Rgba => (3, true),
+        ColorType::Indexed => return Err(ImageFault::Damaged { format: "PNG" }.into()),
+    };
+    let shape = shape_within_limits(channels, height, width)?;
+    let samples = channels + usize::from(has_alpha);
+    let mut pixels = vec![0; shape.height * shape.width * samples];
+    reader.next_frame(&mut pixels).map_err(damaged)?;
+    // A file that was cut off after its last pixel is damaged too.
+    reader.finish().map_err(damaged)?;
+    if has_alpha && pixels.chunks_exact(samples).any(|pixel| pixel[channels] != u8::MAX) {
+        return Err(ImageFault::Transparent.into());
+    }
+    Ok(Picture::from_pixels(shape, &pixels, samples))
+}
