@@ -19,19 +19,11 @@ pub(crate) struct ConfigSource {
 impl ConfigSource {
     /// Reads and checks it.
     pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-        self.load_or(DEFAULT_PRESET, overrides)
-    }
-
-    /// Reads and checks it, with a preset of the command's own where nothing is asked for.
-    pub(crate) fn load_or(
-        &self,
-        default: &str,
-        overrides: &Overrides,
-    ) -> Result<LoadedConfig, ConfigError> {
         match (&self.path, &self.preset) {
             (Some(path), _) => config_file::load_file(path, overrides),
             (None, preset) => {
-                config_file::load_preset(preset.as_deref().unwrap_or(default), overrides)
+                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
+                config_file::load_preset(name, overrides)
             }
         }
     }
@@ -52,11 +44,19 @@ impl ConfigSource {
         &self,
         change: impl FnOnce(&mut RawConfig),
     ) -> Result<LoadedConfig, ConfigError> {
+        self.load_with_or(DEFAULT_PRESET, change)
+    }
+
+    /// The same, with a preset of the command's own where nothing is asked for.
+    pub(crate) fn load_with_or(
+        &self,
+        default: &str,
+        change: impl FnOnce(&mut RawConfig),
+    ) -> Result<LoadedConfig, ConfigError> {
         match (&self.path, &self.preset) {
             (Some(path), _) => config_file::load_file_with(path, change),
             (None, preset) => {
-                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
-                config_file::load_preset_with(name, change)
+                config_file::load_preset_with(preset.as_deref().unwrap_or(default), change)
             }
         }
     }

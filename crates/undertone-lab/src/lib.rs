@@ -21,6 +21,7 @@ pub mod planner;
 pub mod report;
 pub mod reproduce;
 pub mod run_folder;
+pub mod run_store;
 mod seeded_run;
 mod simulate;
 pub mod stream;

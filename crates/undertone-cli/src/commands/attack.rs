@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use undertone_lab::attack::invert::{Effort, Labels};
-use undertone_lab::attack::{Attack, Settings, attack, reconstructions};
-use undertone_lab::config_file::Overrides;
+use undertone_lab::attack::{Attack, RECORDS_MAX, Settings, attack, reconstructions};
 use undertone_lab::report::attack_page;
 use undertone_lab::reproduce::Watch;
+use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::NOT_PRIVATE;
 
 /// Reconstruct records from releases, with and without noise
@@ -43,6 +43,9 @@ struct Common {
     /// Multiples of the config's noise; 0 is none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.5,1,1.5,2")]
     noise: Vec<f64>,
+    /// Records behind the gradient: a learner's batch is N, and there is no warm-up
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=RECORDS_MAX as u64))]
+    records: u64,
     /// Attack the gradient of this round
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1000))]
     round: u64,
@@ -71,7 +74,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Kind::Dlg(common) => (Labels::Dlg, "dlg", common),
         Kind::Idlg(common) => (Labels::Idlg, "idlg", common),
     };
-    let loaded = common.source.load_or("paper-mnist", &Overrides::default())?;
+    let loaded = common.source.load_with_or("paper-mnist", |raw| {
+        raw.data.batch = Some(common.records);
+        raw.data.warmup = Some(0);
+    })?;
     let settings = Settings {
         labels,
         multiples: common.noise.clone(),
@@ -81,7 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let name = format!("{}-{kind}", folder_name(&loaded.config.name));
     let folder = common.out.clone().unwrap_or_else(|| Path::new("attack").join(name));
-    make_folder(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    make_private_folder(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let talks = !common.quiet && !common.json;
     let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
     let interrupted = interruption()?;
@@ -113,15 +120,6 @@ struct Results<'a> {
     warning: &'static str,
     #[serde(flatten)]
     attack: &'a Attack,
-}
-
-/// The report shows records: the folder is its owner's alone.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 fn print(found: &Attack, folder: &Path) -> io::Result<()> {

@@ -11,10 +11,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use undertone_lab::report::{fig1_page, table1_page};
+use undertone_lab::compare::settings::Method;
+use undertone_lab::report::{fig1_page, network_page, table1_page, table2_page};
+use undertone_lab::reproduce::networks::{self, Extent, Images, NetworkFigure, NetworkRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
-use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet};
+use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet, table2};
+use undertone_lab::run_store::RunStore;
 use undertone_lab::summary::NOT_PRIVATE;
 
 /// Run an experiment of the paper again, beside the numbers it prints
@@ -36,6 +39,12 @@ enum Experiment {
         #[arg(long, value_name = "N", default_value_t = fig1::ROUNDS, value_parser = clap::value_parser!(u64).range(10..=100_000))]
         rounds: u64,
     },
+    /// Figure 2: a CNN on MNIST by six methods; needs `undertone data get mnist`
+    Fig2(NetworkOptions),
+    /// Figure 3: a CNN on CIFAR-10 by six methods; needs `undertone data get cifar-10`
+    Fig3(NetworkOptions),
+    /// Table II: noise, accuracy and the DLG attack on MNIST; needs `undertone data get mnist`
+    Table2(NetworkOptions),
     /// Table I: budget and iterations as noise is multiplied by 1 to 6
     Table1 {
         #[command(flatten)]
@@ -55,11 +64,36 @@ enum Experiment {
     },
 }
 
+/// Experiments on networks keep finished runs in their folder, and go on from there.
+#[derive(Args)]
+struct NetworkOptions {
+    #[command(flatten)]
+    output: Output,
+    /// How many seeds: 1 to N
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Fewer rounds and records: some ten minutes on two cores
+    #[arg(long)]
+    quick: bool,
+    /// Run this many rounds instead
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=100_000))]
+    rounds: Option<u64>,
+    /// Records of a learner in each round, which the paper does not give
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    batch: Option<u64>,
+}
+
 #[derive(Args)]
 struct Common {
+    #[command(flatten)]
+    output: Output,
     /// How many seeds: 1 to N
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
+}
+
+#[derive(Args)]
+struct Output {
     /// Folder for results and report [default: reproduce/NAME]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -74,6 +108,9 @@ struct Common {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.experiment {
         Experiment::Fig1 { common, rounds } => run_fig1(common, *rounds)?,
+        Experiment::Fig2(options) => run_networks(options, "fig2", Images::Mnist)?,
+        Experiment::Fig3(options) => run_networks(options, "fig3", Images::Cifar10)?,
+        Experiment::Table2(options) => run_table2(options)?,
         Experiment::Table1 { common, search: true, .. } => run_search(common)?,
         Experiment::Table1 { common, batch, ridge, start_spread, .. } => {
             let unknowns = Unknowns { batch: *batch, ridge: *ridge, start_spread: *start_spread };
@@ -96,13 +133,26 @@ fn watched<T>(
     Ok(result?)
 }
 
-impl Common {
+impl NetworkOptions {
+    /// The whole experiment or the quick one, changed as asked for.
+    fn extent(&self, whole: Extent, quick: Extent) -> Extent {
+        let extent = if self.quick { quick } else { whole };
+        Extent {
+            rounds: self.rounds.unwrap_or(extent.rounds),
+            batch: self.batch.unwrap_or(extent.batch),
+            seeds: self.seeds,
+            ..extent
+        }
+    }
+}
+
+impl Output {
     fn talks(&self) -> bool {
         !self.quiet && !self.json
     }
 
-    fn progress(&self, runs: u64) -> ProgressBar {
-        progress_bar("run", runs, self.talks())
+    fn progress(&self, unit: &str, count: u64) -> ProgressBar {
+        progress_bar(unit, count, self.talks())
     }
 
     /// Makes the folder for results; before the runs, so that none are made in vain.
@@ -158,12 +208,12 @@ struct Results<'a, T> {
 }
 
 fn run_table1(common: &Common, unknowns: Unknowns) -> Result<(), Failure> {
-    let folder = common.folder("table1")?;
-    let progress = common.progress(common.seeds * PRINTED.len() as u64);
+    let folder = common.output.folder("table1")?;
+    let progress = common.output.progress("run", common.seeds * PRINTED.len() as u64);
     let found = watched(&progress, |watch| table(&PRINTED, unknowns, common.seeds, watch))?;
     let csv = spreadsheet::table1(&found)?;
     let page = table1_page(&found);
-    common.finish(&folder, "table1", &found, &csv, &page, |out| print_table1(out, &found))
+    common.output.finish(&folder, "table1", &found, &csv, &page, |out| print_table1(out, &found))
 }
 
 fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
@@ -203,11 +253,11 @@ fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
 
 fn run_search(common: &Common) -> Result<(), Failure> {
     let runs = (grid().len() * rows().len()) as u64 * common.seeds;
-    let found = watched(&common.progress(runs), |watch| search(common.seeds, watch))?;
+    let found = watched(&common.output.progress("run", runs), |watch| search(common.seeds, watch))?;
     let mut out = io::stdout().lock();
-    if common.json {
+    if common.output.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
-    } else if common.talks() {
+    } else if common.output.talks() {
         writeln!(out, "distance  batch  ridge  start  our median iterations")?;
         for Candidate { unknowns, distance, medians } in &found {
             let medians: Vec<String> =
@@ -228,12 +278,12 @@ fn run_search(common: &Common) -> Result<(), Failure> {
 }
 
 fn run_fig1(common: &Common, rounds: u64) -> Result<(), Failure> {
-    let folder = common.folder("fig1")?;
-    let progress = common.progress(fig1::METHODS.len() as u64 * common.seeds);
+    let folder = common.output.folder("fig1")?;
+    let progress = common.output.progress("run", fig1::METHODS.len() as u64 * common.seeds);
     let found = watched(&progress, |watch| fig1::figure(common.seeds, rounds, watch))?;
     let csv = spreadsheet::fig1(&found)?;
     let page = fig1_page(&found);
-    common.finish(&folder, "fig1", &found, &csv, &page, |out| print_fig1(out, &found))
+    common.output.finish(&folder, "fig1", &found, &csv, &page, |out| print_fig1(out, &found))
 }
 
 fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
@@ -259,5 +309,98 @@ fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
         out,
         "\nThe tracking error of algorithm1 falls as (t+1)^-β: β = {:.2} by the theorem, {measured} measured.",
         found.slope_of_theorem
+    )
+}
+
+fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<(), Failure> {
+    let output = &options.output;
+    let extent = options.extent(Extent::WHOLE, Extent::QUICK);
+    let (folder, mut store) = open(output, name)?;
+    let missing = networks::missing(images, extent, &store)?;
+    let progress = output.progress("measurement", missing);
+    let found = watched(&progress, |watch| networks::figure(images, extent, &mut store, watch))?;
+    let csv = spreadsheet::networks(&found)?;
+    let page = network_page(&found);
+    output.finish(&folder, name, &found, &csv, &page, |out| print_networks(out, &found))
+}
+
+/// The folder of an experiment with the runs that are there.
+fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NetworkRun>), Failure> {
+    let folder = output.folder(name)?;
+    let store = networks::open(&folder, name)?;
+    if output.talks() && !store.runs.is_empty() {
+        writeln!(
+            io::stderr(),
+            "{} finished runs are kept in {}",
+            store.runs.len(),
+            folder.display()
+        )?;
+    }
+    Ok((folder, store))
+}
+
+fn print_networks(out: &mut dyn Write, found: &NetworkFigure) -> io::Result<()> {
+    writeln!(
+        out,
+        "            training   test, own   test, public   ε for ever, δ = {:e}",
+        found.delta
+    )?;
+    for curve in &found.curves {
+        let Some(last) = curve.points.last() else { continue };
+        let certified = match curve.certified {
+            Some(epsilon) => format!("{epsilon:.4}"),
+            None if curve.method == Method::Local => "nothing is sent".into(),
+            None => "no certificate".into(),
+        };
+        writeln!(
+            out,
+            "{:<10} {:>9.4} {:>11.4} {:>14.4}   {certified}",
+            curve.method, last.training.median, last.test_own.median, last.test_public.median
+        )?;
+    }
+    let Extent { rounds, batch, seeds, .. } = found.extent;
+    writeln!(
+        out,
+        "\nMedians of {seeds} seeds; {rounds} rounds of {batch} records a learner, shielded as its preset."
+    )
+}
+
+fn run_table2(options: &NetworkOptions) -> Result<(), Failure> {
+    let output = &options.output;
+    let extent = options.extent(table2::WHOLE, table2::QUICK);
+    let (folder, mut store) = open(output, "table2")?;
+    let progress = output.progress("step", table2::steps(extent));
+    let found = watched(&progress, |watch| table2::table(extent, &mut store, watch))?;
+    let csv = spreadsheet::table2(&found)?;
+    let page = table2_page(&found);
+    output.finish(&folder, "table2", &found, &csv, &page, |out| print_table2(out, &found))
+}
+
+fn print_table2(out: &mut dyn Write, found: &table2::Table2) -> io::Result<()> {
+    writeln!(out, "         training          test              DLG error         labels")?;
+    writeln!(out, "noise    paper's   ours    paper's   ours    paper's   ours    found")?;
+    let free = &found.attack_without_noise;
+    writeln!(out, "none     {:>60.2e} {:>7.0} %", free.error, 100.0 * free.labels_found)?;
+    for row in &found.rows {
+        let table2::Row { printed, training, test_own, attack } = row;
+        writeln!(
+            out,
+            "×{:<7} {:>7.4} {:>7.4}   {:>7.4} {:>7.4}   {:>7.4} {:>7.4} {:>7.0} %",
+            printed.multiple,
+            printed.training,
+            training.median,
+            printed.test,
+            test_own.median,
+            printed.error,
+            attack.error,
+            100.0 * attack.labels_found
+        )?;
+    }
+    let Extent { rounds, batch, seeds, .. } = found.extent;
+    writeln!(
+        out,
+        "\nLearners for themselves, nothing sent: training {:.4}, test {:.4}. Medians of {seeds} seeds; {rounds} \
+         rounds of {batch} records a learner.",
+        found.local.0.median, found.local.1.median
     )
 }

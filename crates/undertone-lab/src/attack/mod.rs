@@ -44,7 +44,7 @@ pub enum AttackError {
     /// Too many records behind the gradient.
     #[error(
         "the gradient of round {round} is the mean over {found} records, and the attack takes at most {most}: \
-         set data.warmup and data.batch lower, or --round"
+         choose fewer, or an earlier round"
     )]
     TooManyRecords {
         /// Which round.

@@ -11,7 +11,7 @@ use crate::reproduce::tuning::{LEFT_MAX, Trial, WORST_MAX};
 use std::fmt::Write as _;
 
 /// A page around some figures and a table.
-fn page(title: &str, lead: &str, body: &str) -> String {
+pub(super) fn page(title: &str, lead: &str, body: &str) -> String {
     format!(
         "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone reproduces</p>\n<h1>{title}</h1>\n\
          <p class=\"lead\">{lead}</p>\n</header>\n{body}\
@@ -99,7 +99,7 @@ fn column(table: &Table, value: fn(&Row) -> f64) -> Vec<(f64, f64)> {
     table.rows.iter().map(|row| (row.printed.multiple, value(row))).collect()
 }
 
-fn line(label: &str, style: u8, points: Vec<(f64, f64)>) -> Series {
+pub(super) fn line(label: &str, style: u8, points: Vec<(f64, f64)>) -> Series {
     Series { label: label.into(), value: String::new(), look: Look::Line(style), points }
 }
 

@@ -2,17 +2,22 @@
 //!
 //! [`table1`] counts how long learning takes as noise grows, [`unknowns`] looks for what the paper does
 //! not say, [`fig1`] draws Algorithm 1 against three other methods, whose steps [`tuning`] chooses.
+//! [`networks`] does so for networks (Figures 2 and 3), and [`table2`] attacks them.
 
 pub mod fig1;
+pub mod networks;
 pub mod quartiles;
 pub mod spreadsheet;
 pub mod table1;
+pub mod table2;
 pub mod tuning;
 pub mod unknowns;
 
+use crate::attack::AttackError;
 use crate::compare::settings::Method;
 use crate::config_file::{ConfigError, LoadedConfig};
 use crate::plan::Plan;
+use crate::run_store::StoreError;
 use crate::seeded_run::{SeededRunError, prepare, seeded_run};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use rayon::prelude::*;
@@ -34,9 +39,27 @@ pub enum ReproduceError {
         /// Which method.
         method: Method,
     },
+    /// Runs measured nothing: the data have no test set.
+    #[error("nothing was measured")]
+    NothingMeasured,
+    /// The folder of finished runs cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The attack failed.
+    #[error(transparent)]
+    Attack(#[from] AttackError),
+    /// A config cannot be written as TOML.
+    #[error("cannot write a config as TOML: {0}")]
+    Toml(#[from] toml::ser::Error),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
+    /// The same, in an experiment that can be gone on with.
+    #[error("interrupted; {runs} finished runs are kept, and the same command goes on from there")]
+    InterruptedButKept {
+        /// How many.
+        runs: usize,
+    },
 }
 
 /// How an experiment is watched: both are called from many threads.
@@ -48,7 +71,7 @@ pub struct Watch<'a> {
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The preset that both experiments start from.
+/// The preset that the experiments on mushrooms start from.
 const PRESET: &str = "paper-mushrooms";
 
 fn plan(loaded: &LoadedConfig) -> Result<Plan, SeededRunError> {

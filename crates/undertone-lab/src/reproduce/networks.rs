@@ -1,0 +1,364 @@
+//! Figures 2 and 3: a network on MNIST and CIFAR-10 by six methods. Also the runs of Table II.
+//!
+//! Runs take minutes, so each is kept when it is done, and an experiment goes on where it was stopped.
+
+use super::quartiles::Quartiles;
+use super::{ReproduceError, Watch, plan, run};
+use crate::budget::LifetimeBudget;
+use crate::catalogue::hex;
+use crate::compare::settings::Method;
+use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::run_store::{Identity, RunStore, StoreError};
+use crate::simulate::{Measuring, Outcome, RoundRow};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use undertone::Round;
+use undertone::config::{OneOrEach, RawConfig, RawMemory};
+use undertone::network::Shape;
+use undertone::privacy::Rule;
+
+/// The methods of the figures: the paper's four, then what it leaves out.
+pub const METHODS: [Method; 6] =
+    [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop, Method::Local, Method::Shielded];
+/// So many rounds of a run are measured: each takes as long as learning in many.
+pub const ROWS: u64 = 20;
+
+/// DOLA's noise in the paper, 0.07 / (0.2 (t+1)).
+const DOLA_NOISE: f64 = 0.35;
+/// DOLA's steps fall as its authors suggest for losses that are not strongly convex.
+const DOLA_STEP_EXPONENT: f64 = 0.5;
+/// PDOP's noise in the paper, 0.5 · 0.98^t.
+const PDOP_NOISE: f64 = 0.5;
+const PDOP_NOISE_RATIO: f64 = 0.98;
+/// Steps must fall faster than noise; the paper does not say how fast.
+const PDOP_STEP_RATIO: f64 = 0.97;
+
+/// On what the network learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Images {
+    /// Figure 2.
+    Mnist,
+    /// Figure 3.
+    #[serde(rename = "cifar-10")]
+    Cifar10,
+}
+
+/// How much of an experiment is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// How many rounds; `shielded` has its own number.
+    pub rounds: u64,
+    /// Records of a learner in each round, which the paper does not give.
+    pub batch: u64,
+    /// Runs of each method.
+    pub seeds: u64,
+    /// `shielded` learns from one record in so many of those its preset takes.
+    pub shielded_divisor: u64,
+}
+
+impl Extent {
+    /// As many rounds as the paper has, and one pass over MNIST in them.
+    pub const WHOLE: Extent = Extent { rounds: 600, batch: 20, seeds: 3, shielded_divisor: 1 };
+    /// Some ten minutes on two cores.
+    pub const QUICK: Extent = Extent { rounds: 150, batch: 20, seeds: 3, shielded_divisor: 6 };
+}
+
+/// One measured round of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPoint {
+    /// The round t.
+    pub round: u64,
+    /// Accuracy of the learners' own parameters on records seen so far, mean over learners.
+    pub training: f64,
+    /// The same on the test set.
+    pub test_own: f64,
+    /// Accuracy of the average of all releases on the test set.
+    pub test_public: f64,
+}
+
+/// One run, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkRun {
+    /// A digest of its config.
+    pub digest: String,
+    /// Its seed.
+    pub seed: u64,
+    /// ε for ever at the config's δ, the most of any learner; absent where nothing is certified.
+    pub certified: Option<f64>,
+    /// By round.
+    pub points: Vec<RunPoint>,
+}
+
+/// One method in one measured round.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Point {
+    /// The round t.
+    pub round: u64,
+    /// Over seeds, as in [`RunPoint`].
+    pub training: Quartiles,
+    /// Over seeds.
+    pub test_own: Quartiles,
+    /// Over seeds.
+    pub test_public: Quartiles,
+    /// The sum over rounds of each one's cost with every constant set to 1, as in the paper's Table I: a shape
+    /// and not an ε. Absent for methods that are not the paper's.
+    pub unit_budget: Option<f64>,
+}
+
+/// One method of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curve {
+    /// Which method.
+    pub method: Method,
+    /// ε for ever at δ, for one record; absent where nothing is certified.
+    pub certified: Option<f64>,
+    /// By round.
+    pub points: Vec<Point>,
+}
+
+/// A whole figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct NetworkFigure {
+    /// On what.
+    pub images: Images,
+    /// How much was run.
+    pub extent: Extent,
+    /// The δ of what is certified.
+    pub delta: f64,
+    /// One for each method.
+    pub curves: Vec<Curve>,
+}
+
+/// Opens the folder of an experiment with kept runs.
+///
+/// # Errors
+/// When it belongs to another experiment, or cannot be read or written.
+pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NetworkRun>, StoreError> {
+    let fingerprint = format!("{experiment} {}", env!("CARGO_PKG_VERSION"));
+    let format = "undertone reproduction";
+    RunStore::open_as(folder, Identity { format, schema_version: 1, fingerprint })
+}
+
+/// Runs what is missing of a figure and puts it together.
+///
+/// # Errors
+/// When interrupted; finished runs are kept.
+pub fn figure(
+    images: Images,
+    extent: Extent,
+    store: &mut RunStore<NetworkRun>,
+    watch: &Watch<'_>,
+) -> Result<NetworkFigure, ReproduceError> {
+    let configs: Result<Vec<LoadedConfig>, ReproduceError> =
+        METHODS.iter().map(|&method| contender(method, images, extent)).collect();
+    let configs = configs?;
+    run_missing(&configs, extent.seeds, store, watch)?;
+    let mut curves = Vec::new();
+    for (method, loaded) in METHODS.into_iter().zip(&configs) {
+        let runs = kept(store, loaded, extent.seeds)?;
+        let unit = unit_budget(loaded)?;
+        let certified = runs.first().and_then(|run| run.certified);
+        curves.push(Curve { method, certified, points: points(&runs, &unit) });
+    }
+    let delta = configs[0].config.delta;
+    Ok(NetworkFigure { images, extent, delta, curves })
+}
+
+/// How many measurements are still to be made.
+///
+/// # Errors
+/// When a config has faults, which does not happen.
+pub fn missing(
+    images: Images,
+    extent: Extent,
+    store: &RunStore<NetworkRun>,
+) -> Result<u64, ReproduceError> {
+    let mut runs = 0;
+    for method in METHODS {
+        let loaded = contender(method, images, extent)?;
+        runs += extent.seeds - kept(store, &loaded, extent.seeds)?.len() as u64;
+    }
+    Ok(runs * ROWS)
+}
+
+/// The config of a method.
+fn contender(
+    method: Method,
+    images: Images,
+    extent: Extent,
+) -> Result<LoadedConfig, ReproduceError> {
+    let preset = if method == Method::Shielded { "shielded-mnist" } else { "paper-mnist" };
+    let loaded = load_preset_with(preset, |raw| {
+        if images == Images::Cifar10 {
+            on_cifar10(raw);
+        }
+        if method == Method::Shielded {
+            let divide = |count: &mut Option<u64>| {
+                *count = count.map(|count| (count / extent.shielded_divisor).max(1));
+            };
+            divide(&mut raw.data.warmup);
+            divide(&mut raw.data.batch);
+            return;
+        }
+        raw.rounds = Some(extent.rounds);
+        raw.data.batch = Some(extent.batch);
+        other_method(method, raw);
+    })?;
+    Ok(loaded)
+}
+
+/// CIFAR-10 has 50 000 records of 32 × 32 colour pixels.
+fn on_cifar10(raw: &mut RawConfig) {
+    raw.data.source = Some("cifar-10".into());
+    raw.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
+    raw.bounds.feature_norm = Some(3072f64.sqrt().ceil());
+    raw.data.warmup = raw.data.warmup.map(|count| count * 5 / 6);
+    raw.data.batch = raw.data.batch.map(|count| (count * 5 / 6).max(1));
+}
+
+/// What the paper changes for the methods it compares with, and leaving all messages out.
+fn other_method(method: Method, raw: &mut RawConfig) {
+    if matches!(method, Method::Algorithm1 | Method::Shielded) {
+        return;
+    }
+    raw.method = Some(method.name().into());
+    if method == Method::Local {
+        return;
+    }
+    raw.memory = RawMemory::default();
+    raw.schedule.coupling = Some(1.0);
+    raw.schedule.coupling_exponent = Some(0.0);
+    match method {
+        Method::Dola => {
+            raw.schedule.step_exponent = Some(DOLA_STEP_EXPONENT);
+            raw.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
+            raw.noise.exponent = Some(OneOrEach::One(-1.0));
+        }
+        Method::Pdop => {
+            raw.schedule.step_exponent = Some(0.0);
+            raw.schedule.step_ratio = Some(PDOP_STEP_RATIO);
+            raw.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
+            raw.noise.exponent = Some(OneOrEach::One(0.0));
+            raw.noise.ratio = Some(PDOP_NOISE_RATIO);
+        }
+        // The same step and noise as Algorithm 1, says the paper.
+        Method::Dsgd | Method::Algorithm1 | Method::Shielded | Method::Local => {}
+    }
+}
+
+/// Runs all seeds of all configs that are not kept yet, one after the other: learners share the cores.
+pub(super) fn run_missing(
+    configs: &[LoadedConfig],
+    seeds: u64,
+    store: &mut RunStore<NetworkRun>,
+    watch: &Watch<'_>,
+) -> Result<(), ReproduceError> {
+    for seed in 1..=seeds {
+        for loaded in configs {
+            let digest = digest(loaded)?;
+            if store.runs.iter().any(|run| run.seed == seed && run.digest == digest) {
+                continue;
+            }
+            let quiet = Watch { done: &|| (), ..*watch };
+            let outcome = run(loaded, seed, Measuring::Evenly(ROWS), &quiet, |_| {
+                (watch.done)();
+                false
+            });
+            let outcome = match outcome {
+                Err(ReproduceError::Interrupted) => {
+                    return Err(ReproduceError::InterruptedButKept { runs: store.runs.len() });
+                }
+                other => other?,
+            };
+            store.add(NetworkRun {
+                digest,
+                seed,
+                certified: certified(loaded, &outcome)?,
+                points: outcome.rows.iter().filter_map(run_point).collect(),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The runs of a config that are there, by seed.
+pub(super) fn kept<'a>(
+    store: &'a RunStore<NetworkRun>,
+    loaded: &LoadedConfig,
+    seeds: u64,
+) -> Result<Vec<&'a NetworkRun>, ReproduceError> {
+    let digest = digest(loaded)?;
+    let of_seed = |seed| store.runs.iter().find(|run| run.seed == seed && run.digest == digest);
+    Ok((1..=seeds).filter_map(of_seed).collect())
+}
+
+fn digest(loaded: &LoadedConfig) -> Result<String, ReproduceError> {
+    Ok(hex(Sha256::new_with_prefix(toml::to_string(&loaded.raw)?)))
+}
+
+/// ε for ever of one record, unless nothing can be certified.
+fn certified(loaded: &LoadedConfig, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
+    let plan = plan(loaded)?;
+    // Nothing is sent: there is nothing to certify.
+    let silent = loaded.config.rule == Rule::Local;
+    if silent || outcome.learners.iter().any(|learner| learner.ran_dry) {
+        return Ok(None);
+    }
+    let of_learner = |place| LifetimeBudget::of(&plan, place, loaded.config.delta).epsilon;
+    let each: Option<Vec<f64>> = (0..plan.mechanisms.len()).map(of_learner).collect();
+    Ok(each.map(|each| each.into_iter().fold(0.0, f64::max)).filter(|most| most.is_finite()))
+}
+
+fn run_point(row: &RoundRow) -> Option<RunPoint> {
+    Some(RunPoint {
+        round: row.round,
+        training: row.metrics.training_accuracy?,
+        test_own: row.metrics.test_accuracy_private?,
+        test_public: row.metrics.test_accuracy_public?,
+    })
+}
+
+fn points(runs: &[&NetworkRun], unit_budget: &[f64]) -> Vec<Point> {
+    let rows = runs.first().map_or(&[][..], |run| &run.points[..]);
+    let over_seeds = |place: usize, value: fn(&RunPoint) -> f64| {
+        let values: Vec<f64> =
+            runs.iter().filter_map(|run| run.points.get(place)).map(value).collect();
+        Quartiles::of(&values)
+    };
+    let point = |(place, row): (usize, &RunPoint)| {
+        Some(Point {
+            round: row.round,
+            training: over_seeds(place, |point| point.training)?,
+            test_own: over_seeds(place, |point| point.test_own)?,
+            test_public: over_seeds(place, |point| point.test_public)?,
+            unit_budget: unit_budget.get(usize::try_from(row.round).ok()?).copied(),
+        })
+    };
+    rows.iter().enumerate().filter_map(point).collect()
+}
+
+/// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
+/// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
+fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
+    let plan = plan(loaded)?;
+    let schedule = &loaded.config.schedule;
+    let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
+    let most = |t: u64| {
+        let of_learner = plan.mechanisms.iter().map(|mechanism| match mechanism.rule {
+            Rule::Tight => ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t)),
+            _ => mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1)),
+        });
+        of_learner.fold(0.0, f64::max)
+    };
+    if matches!(loaded.config.rule, Rule::Shielded { .. } | Rule::Local) {
+        return Ok(Vec::new());
+    }
+    let mut sum = 0.0;
+    let running = |t| {
+        sum += most(t);
+        sum
+    };
+    Ok((0..loaded.config.rounds).map(running).collect())
+}

@@ -1,0 +1,148 @@
+//! Table II: what noise does to accuracy, and to an attacker.
+
+use super::networks::{Extent, NetworkRun, RunPoint, kept, run_missing};
+use super::quartiles::Quartiles;
+use super::{ReproduceError, Watch};
+use crate::attack::invert::{Effort, Labels};
+use crate::attack::{Line, Settings, attack};
+use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::run_store::RunStore;
+use serde::Serialize;
+use undertone::config::{OneOrEach, RawConfig};
+
+/// One column of the paper's table.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Printed {
+    /// Noise is multiplied by this.
+    pub multiple: f64,
+    /// Training accuracy.
+    pub training: f64,
+    /// Test accuracy.
+    pub test: f64,
+    /// The attacker's error.
+    pub error: f64,
+}
+
+/// The table as printed.
+pub const PRINTED: [Printed; 4] = [
+    Printed { multiple: 0.5, training: 0.9402, test: 0.9449, error: 0.2696 },
+    Printed { multiple: 1.0, training: 0.9350, test: 0.9380, error: 0.2786 },
+    Printed { multiple: 1.5, training: 0.8862, test: 0.8964, error: 0.2898 },
+    Printed { multiple: 2.0, training: 0.8180, test: 0.8259, error: 0.3110 },
+];
+
+/// As many rounds as the paper has; four records a round are one pass over MNIST.
+pub const WHOLE: Extent = Extent { rounds: 3000, batch: 4, seeds: 3, shielded_divisor: 1 };
+/// Some ten minutes on two cores.
+pub const QUICK: Extent = Extent { rounds: 300, batch: 4, seeds: 3, shielded_divisor: 1 };
+/// Seeds of the attack: so many times five victims.
+const ATTACK_SEEDS: u64 = 2;
+const EFFORT: Effort = Effort { iterations: 300, starts: 2 };
+
+/// The base level of the table's noise is Lap(0.05 (t+1)^(0.1 + 0.01 i)); the paper prints 0.01^i.
+const NOISE: f64 = 0.05;
+const NOISE_EXPONENTS: [f64; 5] = [0.11, 0.12, 0.13, 0.14, 0.15];
+
+/// One noise level, theirs and ours.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Row {
+    /// As printed.
+    pub printed: Printed,
+    /// Ours after the last round, over seeds.
+    pub training: Quartiles,
+    /// Learners' own, over seeds.
+    pub test_own: Quartiles,
+    /// What DLG makes of one record of round 0.
+    pub attack: Line,
+}
+
+/// The whole table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table2 {
+    /// How much was run.
+    pub extent: Extent,
+    /// Learners for themselves, without noise or messages: training and test accuracy.
+    pub local: (Quartiles, Quartiles),
+    /// The attack without noise.
+    pub attack_without_noise: Line,
+    /// The error of guesses that are evenly random.
+    pub error_of_random: Option<f64>,
+    /// One for each noise level.
+    pub rows: Vec<Row>,
+}
+
+/// How many measurements and reconstructions there are at most.
+#[must_use]
+pub fn steps(extent: Extent) -> u64 {
+    let runs = (PRINTED.len() as u64 + 1) * extent.seeds;
+    runs * super::networks::ROWS + ATTACK_SEEDS * 5 * (PRINTED.len() as u64 + 1)
+}
+
+/// Runs what is missing of the table and the attack, and puts both together.
+///
+/// # Errors
+/// When interrupted; finished runs are kept.
+pub fn table(
+    extent: Extent,
+    store: &mut RunStore<NetworkRun>,
+    watch: &Watch<'_>,
+) -> Result<Table2, ReproduceError> {
+    let multiples: Vec<f64> = PRINTED.iter().map(|printed| printed.multiple).collect();
+    let mut configs = Vec::new();
+    for &multiple in &multiples {
+        configs
+            .push(config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(multiple * NOISE)))?);
+    }
+    configs.push(config(extent, |raw| raw.method = Some("local".into()))?);
+    run_missing(&configs, extent.seeds, store, watch)?;
+    let of_one = config(Extent { batch: 1, ..extent }, |raw| {
+        raw.noise.scale = Some(OneOrEach::One(NOISE));
+    })?;
+    let settings = Settings {
+        labels: Labels::Dlg,
+        multiples: [&[0.0], &multiples[..]].concat(),
+        round: 0,
+        seeds: ATTACK_SEEDS,
+        effort: EFFORT,
+    };
+    let attacked = attack(&of_one, settings, watch)?;
+    let mut rows = Vec::new();
+    for ((printed, loaded), &attack) in PRINTED.into_iter().zip(&configs).zip(&attacked.lines[1..])
+    {
+        let (training, test_own) = last(store, loaded, extent.seeds)?;
+        rows.push(Row { printed, training, test_own, attack });
+    }
+    Ok(Table2 {
+        extent,
+        local: last(store, &configs[PRINTED.len()], extent.seeds)?,
+        attack_without_noise: attacked.lines[0],
+        error_of_random: attacked.error_of_random,
+        rows,
+    })
+}
+
+fn config(
+    extent: Extent,
+    change: impl FnOnce(&mut RawConfig),
+) -> Result<LoadedConfig, ReproduceError> {
+    Ok(load_preset_with("paper-mnist", |raw| {
+        raw.rounds = Some(extent.rounds);
+        raw.data.batch = Some(extent.batch);
+        raw.noise.exponent = Some(OneOrEach::Each(NOISE_EXPONENTS.to_vec()));
+        change(raw);
+    })?)
+}
+
+/// Training and test accuracy after the last round, over seeds.
+fn last(
+    store: &RunStore<NetworkRun>,
+    loaded: &LoadedConfig,
+    seeds: u64,
+) -> Result<(Quartiles, Quartiles), ReproduceError> {
+    let runs = kept(store, loaded, seeds)?;
+    let over_seeds = |value: fn(&RunPoint) -> f64| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.points.last()).map(value).collect();
+        Quartiles::of(&values).ok_or(ReproduceError::NothingMeasured)
+    };
+    Ok((over_seeds(|point| point.training)?, over_seeds(|point| point.test_own)?))
+}
