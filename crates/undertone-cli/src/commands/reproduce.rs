@@ -17,7 +17,7 @@ use undertone_lab::reproduce::networks::{self, Extent, Images, NetworkFigure, Ne
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet, table2};
-use undertone_lab::run_store::RunStore;
+use undertone_lab::run_store::{RunStore, make_private_folder};
 use undertone_lab::summary::NOT_PRIVATE;
 
 /// Run an experiment of the paper again, beside the numbers it prints
@@ -158,7 +158,7 @@ impl Output {
     /// Makes the folder for results; before the runs, so that none are made in vain.
     fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
-        fs::create_dir_all(&folder)
+        make_private_folder(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         Ok(folder)
     }

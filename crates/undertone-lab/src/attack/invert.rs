@@ -8,7 +8,7 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use undertone_models::network::{Guess, Network, NetworkError};
 
 /// How labels are found.
@@ -43,6 +43,8 @@ pub struct Reconstruction {
 
 /// Earlier steps that L-BFGS remembers.
 const MEMORY: usize = 20;
+/// A line search on a rough slope may try many points and get nowhere.
+const POINTS_PER_STEP: u64 = 3;
 /// A gradient is explained when this share of its squared norm is left.
 const EXPLAINED: f64 = 1e-10;
 
@@ -88,12 +90,14 @@ pub fn invert(
         known,
         scale,
         interrupted,
+        left: Cell::default(),
         seen: RefCell::default(),
     };
     let mut order = Shuffle::new(seed);
     for _ in 0..effort.starts.max(1) {
         let start: Vec<f64> = (0..matching.variables()).map(|_| order.unit()).collect();
         matching.evaluate(&start)?;
+        matching.left.set(POINTS_PER_STEP * effort.iterations);
         descend(&matching, start, effort.iterations);
         if matching.least() < EXPLAINED || interrupted() {
             break;
@@ -141,6 +145,8 @@ struct Matching<'a> {
     known: Option<usize>,
     scale: f64,
     interrupted: &'a (dyn Fn() -> bool + Sync),
+    /// How many more points may be tried from this start.
+    left: Cell<u64>,
     seen: RefCell<Seen>,
 }
 
@@ -195,11 +201,13 @@ impl Matching<'_> {
     }
 
     fn at<T>(&self, point: &[f64], value: fn(&Seen) -> T) -> Result<T, argmin::core::Error> {
-        if (self.interrupted)() {
-            return Err(argmin::core::Error::msg("interrupted"));
-        }
         let known = self.seen.borrow().point == point;
         if !known {
+            let left = self.left.get().checked_sub(1);
+            let Some(left) = left.filter(|_| !(self.interrupted)()) else {
+                return Err(argmin::core::Error::msg("enough"));
+            };
+            self.left.set(left);
             self.evaluate(point)?;
         }
         Ok(value(&self.seen.borrow()))

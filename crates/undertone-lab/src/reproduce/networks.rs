@@ -362,3 +362,72 @@ fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
     };
     Ok((0..loaded.config.rounds).map(running).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: Extent = Extent { rounds: 30, batch: 2, seeds: 2, shielded_divisor: 6 };
+
+    fn made_up(digest: String, seed: u64) -> NetworkRun {
+        let point = |round| RunPoint {
+            round,
+            training: 0.5,
+            test_own: 0.25 * seed as f64,
+            test_public: 0.1,
+        };
+        NetworkRun { digest, seed, certified: None, points: vec![point(0), point(29)] }
+    }
+
+    #[test]
+    fn every_contender_has_a_config_on_both_data_sets() {
+        for images in [Images::Mnist, Images::Cifar10] {
+            for extent in [Extent::WHOLE, Extent::QUICK] {
+                for method in METHODS {
+                    let loaded = contender(method, images, extent).unwrap();
+                    plan(&loaded).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kept_runs_are_not_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open(folder.path(), "fig2").unwrap();
+        assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 12 * ROWS);
+        for method in METHODS {
+            let digest = digest(&contender(method, Images::Mnist, TINY).unwrap()).unwrap();
+            for seed in 1..=2 {
+                store.add(made_up(digest.clone(), seed)).unwrap();
+            }
+        }
+        drop(store);
+        let mut store = open(folder.path(), "fig2").unwrap();
+        assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 0);
+        let longer = Extent { rounds: 31, ..TINY };
+        assert!(missing(Images::Mnist, longer, &store).unwrap() > 0);
+        // With nothing missing the figure needs no data.
+        let watch = Watch { done: &|| (), interrupted: &|| true };
+        let found = figure(Images::Mnist, TINY, &mut store, &watch).unwrap();
+        let last = found.curves[0].points.last().unwrap();
+        assert!((last.test_own.median - 0.375).abs() < 1e-12 && last.round == 29);
+        let page = crate::report::network_page(&found);
+        assert!(page.contains("no certificate") && !page.contains("NaN"));
+        drop(store);
+        assert!(matches!(open(folder.path(), "fig3"), Err(StoreError::Other { .. })));
+    }
+
+    #[test]
+    fn the_shape_of_a_budget_is_the_sum_of_its_rounds() {
+        let of = |method| unit_budget(&contender(method, Images::Mnist, TINY).unwrap()).unwrap();
+        let ours = of(Method::Algorithm1);
+        let noise = std::f64::consts::SQRT_2;
+        let second = 1.0 / noise + 2f64.powf(-1.01 - 0.12) / noise;
+        assert!((ours[0] - 1.0 / noise).abs() < 1e-12 && (ours[1] - second).abs() < 1e-12);
+        // DOLA: 1/√(t+1) over 0.35/(t+2).
+        let dola = of(Method::Dola);
+        assert!((dola[0] - 2.0 / DOLA_NOISE).abs() < 1e-9, "{}", dola[0]);
+        assert!(of(Method::Local).is_empty() && of(Method::Shielded).is_empty());
+    }
+}

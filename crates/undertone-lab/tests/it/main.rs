@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 #![allow(clippy::print_stdout, reason = "long tests print what they measure")]
 
+mod attack;
 mod audit;
 mod audit_shielded;
 mod budgets;

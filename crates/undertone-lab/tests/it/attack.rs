@@ -1,0 +1,194 @@
+//! Records come back from releases without noise, by every method, and do not with it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use undertone::config::OneOrEach;
+use undertone_lab::attack::invert::{Effort, Labels};
+use undertone_lab::attack::{Attack, AttackError, Settings, attack};
+use undertone_lab::config_file::{LoadedConfig, load_file_with};
+use undertone_lab::reproduce::Watch;
+
+const CONFIG: &str = r#"
+name = "small"
+rounds = 10
+unproven = true
+
+[network]
+learners = 3
+topology = "complete"
+weight = 0.2
+
+[data]
+source = "images.csv"
+label = "label"
+partition = "iid"
+batch = 1
+
+[bounds]
+feature_norm = 8.0
+out_of_bounds = "refuse"
+
+[model]
+loss = "cnn"
+input = { channels = 1, height = 8, width = 8 }
+classes = 3
+layers = [
+    { kind = "conv", channels = 6, kernel = 3, padding = 1 },
+    { kind = "tanh" },
+    { kind = "conv", channels = 6, kernel = 3, stride = 2, padding = 1 },
+    { kind = "tanh" },
+    { kind = "dense", outputs = 3 },
+]
+clip = 1e3
+
+[memory]
+kind = "exact"
+
+[parameters]
+set = "ball"
+radius = 1e3
+
+[schedule]
+step = 0.5
+step_exponent = 0.7
+coupling = 0.5
+coupling_exponent = 0.6
+
+[noise]
+kind = "laplace"
+scale = 1.0
+exponent = 0.05
+
+[privacy]
+delta = 1e-5
+"#;
+
+/// Blobs at places that depend on the class.
+fn write_images(folder: &Path) {
+    let mut text: String = (0..64).map(|pixel| format!("p{pixel},")).collect();
+    text.push_str("label\n");
+    for number in 0..60 {
+        let class = number % 3;
+        let (x, y) = (1.0 + 2.0 * f64::from(class), 2.0 + f64::from(number % 7) / 2.0);
+        for pixel in 0..64 {
+            let (column, row) = (f64::from(pixel % 8), f64::from(pixel / 8));
+            let square = (column - x).powi(2) + (row - y).powi(2);
+            let _ = write!(text, "{:.4},", (-square / 3.0).exp());
+        }
+        let _ = writeln!(text, "{class}");
+    }
+    std::fs::write(folder.join("images.csv"), text).unwrap();
+}
+
+fn load(folder: &Path, method: &str) -> LoadedConfig {
+    write_images(folder);
+    let path = folder.join("config.toml");
+    std::fs::write(&path, CONFIG).unwrap();
+    load_file_with(&path, |raw| {
+        if method == "algorithm1" {
+            return;
+        }
+        raw.method = Some(method.into());
+        raw.schedule.coupling_exponent = Some(0.0);
+        if method != "shielded" && method != "local" {
+            raw.memory.kind = None;
+        }
+        if method == "dola" || method == "pdop" {
+            // Their gradients are taken where neighbours' noise is mixed in, so it must not drown the network.
+            raw.noise.scale = Some(OneOrEach::One(0.01));
+        }
+        if method == "pdop" {
+            raw.schedule.step_exponent = Some(0.0);
+            raw.schedule.step_ratio = Some(0.9);
+            raw.noise.exponent = Some(OneOrEach::One(0.0));
+            raw.noise.ratio = Some(0.95);
+        }
+    })
+    .unwrap()
+}
+
+fn settings(labels: Labels) -> Settings {
+    let effort = Effort { iterations: 300, starts: 4 };
+    Settings { labels, multiples: vec![0.0, 1.0], round: 0, seeds: 1, effort }
+}
+
+fn run(loaded: &LoadedConfig, settings: Settings) -> Result<Attack, AttackError> {
+    attack(loaded, settings, &Watch { done: &|| (), interrupted: &|| false })
+}
+
+fn assert_noise_decides(method: &str, found: &Attack) {
+    let [without, with] = &found.lines[..] else { panic!("two lines") };
+    assert_eq!(found.victims.len(), 3);
+    assert!(
+        without.error_max < 1e-3,
+        "{method}: without noise the attack must succeed: {without:?}"
+    );
+    assert!((without.labels_found - 1.0).abs() < 1e-9, "{method}: {without:?}");
+    // The control: the same attack, with noise.
+    assert!(with.error > 0.05, "{method}: {with:?}");
+}
+
+#[test]
+fn every_method_gives_records_away_without_noise_and_not_with_it() {
+    for method in ["algorithm1", "shielded", "dsgd", "dola", "pdop"] {
+        let folder = tempfile::tempdir().unwrap();
+        let loaded = load(folder.path(), method);
+        let full = if method == "dola" || method == "pdop" { 100.0 } else { 1.0 };
+        let settings = Settings { multiples: vec![0.0, full], ..settings(Labels::Dlg) };
+        assert_noise_decides(method, &run(&loaded, settings).unwrap());
+    }
+}
+
+#[test]
+fn the_label_can_be_read_off_the_gradient() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = run(&load(folder.path(), "algorithm1"), settings(Labels::Idlg)).unwrap();
+    assert_noise_decides("idlg", &found);
+}
+
+#[test]
+fn several_records_and_later_rounds_are_taken_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load(folder.path(), "algorithm1");
+    let later = Settings { round: 1, multiples: vec![0.0], ..settings(Labels::Dlg) };
+    let found = run(&loaded, later).unwrap();
+    assert_eq!(found.records, 2);
+    // Two records are harder; both still come out far better than a random guess.
+    let random = found.error_of_random.unwrap();
+    assert!(found.lines[0].error < random / 4.0, "{:?} of {random}", found.lines[0]);
+}
+
+#[test]
+fn what_cannot_be_attacked_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load(folder.path(), "algorithm1");
+    let refused = |settings| run(&loaded, settings).map(|_| ()).unwrap_err();
+    let late = Settings { round: 40, ..settings(Labels::Dlg) };
+    assert!(matches!(refused(late), AttackError::TooManyRecords { found: 41, .. }));
+    let two = Settings { round: 1, ..settings(Labels::Idlg) };
+    assert!(matches!(refused(two), AttackError::OneRecordOnly(2)));
+    for bad in [f64::NAN, -1.0, f64::INFINITY] {
+        let bad = Settings { multiples: vec![bad], ..settings(Labels::Dlg) };
+        assert!(matches!(refused(bad), AttackError::Multiple));
+    }
+    let silent = run(&load(folder.path(), "local"), settings(Labels::Dlg));
+    assert!(matches!(silent, Err(AttackError::NothingSent)));
+    let linear = undertone_lab::config_file::load_preset("mushrooms", &Default::default()).unwrap();
+    assert!(matches!(run(&linear, settings(Labels::Dlg)), Err(AttackError::NotANetwork)));
+    let stopped = Watch { done: &|| (), interrupted: &|| true };
+    let stopped = attack(&loaded, settings(Labels::Dlg), &stopped);
+    assert!(matches!(stopped, Err(AttackError::Interrupted)));
+}
+
+#[test]
+fn nothing_but_the_page_shows_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let quick = Settings { effort: Effort { iterations: 2, starts: 1 }, ..settings(Labels::Dlg) };
+    let found = run(&load(folder.path(), "algorithm1"), quick).unwrap();
+    let json = serde_json::to_string(&found).unwrap();
+    assert!(!json.contains("originals") && !json.contains("found\":["));
+    assert!(format!("{:?}", found.victims[0]).contains("<redacted>"));
+    let page = undertone_lab::report::attack_page(&found);
+    assert!(page.matches("data:image/png").count() == 3 * 3, "three victims, three pictures each");
+    assert!(page.contains("NOT PRIVATE") && !page.contains("NaN"));
+}
