@@ -40,7 +40,7 @@ pub(crate) fn seeded_run(
     streams: Streams,
     seed: u64,
     measuring: Measuring,
-    after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
+    after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SeededRunError> {
     Ok(simulate(plan, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
 }

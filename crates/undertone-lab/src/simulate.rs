@@ -158,7 +158,7 @@ const ROWS_OF_NETWORK_MAX: u64 = 40;
 /// And only about this many rounds.
 const ROWS_OF_LARGE_MAX: u64 = 200;
 
-/// Runs all rounds, calling `after_round` with each measured row.
+/// Runs all rounds, calling `after_round` after each, with the row of those that are measured.
 ///
 /// # Errors
 /// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
@@ -168,7 +168,7 @@ pub fn simulate(
     streams: Streams,
     entropy: RunEntropy,
     measuring: Measuring,
-    mut after_round: impl FnMut(&RoundRow) -> ControlFlow<()>,
+    mut after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
     let config = &plan.config;
     // Every record of every learner counts in θ*, so a large network is measured less often.
@@ -221,12 +221,10 @@ pub fn simulate(
                 .collect();
             let since = rows.last().map_or(1, |row: &RoundRow| t - row.round);
             let metrics = evaluator.measure(&thetas, public.values(), since);
-            let row = row(plan, t, &members, &score, &total, metrics);
-            let flow = after_round(&row);
-            rows.push(row);
-            flow.is_break()
+            rows.push(row(plan, t, &members, &score, &total, metrics));
+            after_round(rows.last()).is_break()
         } else {
-            false
+            after_round(None).is_break()
         };
         absorb_all(&mut members, &releases, plan);
         rounds_run = t + 1;

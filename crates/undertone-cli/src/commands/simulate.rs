@@ -68,8 +68,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
     let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
-        progress.set_position(row.round + 1);
-        progress.set_message(progress_message(row));
+        progress.inc(1);
+        if let Some(row) = row {
+            progress.set_message(progress_message(row));
+        }
         if interrupted.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {

@@ -78,7 +78,7 @@ const ROWS: Measuring = Measuring::Evenly(40);
 pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
     let (plan, streams) = prepare(&settings.config, folder, seed)?;
     let started = Instant::now();
-    let go = |_: &_| ControlFlow::Continue(());
+    let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome = seeded_run(&plan, streams, seed, ROWS, go)?;
     let seconds = started.elapsed().as_secs_f64();
     if outcome.rounds_run < plan.config.rounds {

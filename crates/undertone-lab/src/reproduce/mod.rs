@@ -67,7 +67,7 @@ pub enum ReproduceError {
 pub struct Watch<'a> {
     /// Called when a run is done.
     pub done: &'a (dyn Fn() + Sync),
-    /// Asked in every measured round.
+    /// Asked in every round.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -93,7 +93,11 @@ fn run(
     let mut interrupted = false;
     let outcome = seeded_run(&plan, streams, seed, measuring, |row| {
         interrupted = (watch.interrupted)();
-        if interrupted || stop(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupted || row.is_some_and(&mut stop) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     if interrupted {
         return Err(ReproduceError::Interrupted);

@@ -102,7 +102,7 @@ fn run(loaded: &LoadedConfig) -> Outcome {
     let streams = stream::load(&plan.config, &loaded.folder, 1).unwrap();
     assert_eq!(streams.classes.as_deref().unwrap(), ["left", "right"]);
     assert_eq!((streams.name.as_str(), streams.test.len()), ("images", 24));
-    let go = |_: &_| ControlFlow::Continue(());
+    let go = |_: Option<&_>| ControlFlow::Continue(());
     simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(3), go).unwrap()
 }
 

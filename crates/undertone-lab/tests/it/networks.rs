@@ -261,7 +261,7 @@ fn the_public_network_is_written_layer_by_layer() {
         records_refused: 0,
         seconds: 0.0,
     };
-    let go = |_: &_| ControlFlow::Continue(());
+    let go = |_: Option<&_>| ControlFlow::Continue(());
     let entropy = RunEntropy::new(Some(1));
     let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(2), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts);

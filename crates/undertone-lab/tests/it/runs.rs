@@ -64,7 +64,7 @@ fn a_run_without_a_seed_is_never_the_same_twice() {
     let once = || {
         let plan = Plan::new(loaded.config.clone()).unwrap();
         let streams = stream::load(&plan.config, Path::new("."), 0).unwrap();
-        let go = |_: &_| ControlFlow::Continue(());
+        let go = |_: Option<&_>| ControlFlow::Continue(());
         simulate(&plan, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
     };
     assert_ne!(once(), once());
@@ -117,7 +117,11 @@ fn an_interrupted_run_keeps_what_it_has() {
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
     let outcome =
         simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
-            if row.round == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if row.is_some_and(|row| row.round == 9) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })
         .unwrap();
     assert_eq!(
@@ -183,7 +187,7 @@ fn facts(seed: Option<u64>) -> RunFacts {
 fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
     let plan = Plan::new(loaded.config.clone()).unwrap();
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
-    let go = |_: &_| ControlFlow::Continue(());
+    let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
         simulate(&plan, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(seed));
@@ -231,7 +235,7 @@ fn only_the_public_model_is_written_as_a_model() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
     let plan = Plan::new(loaded.config.clone()).unwrap();
     let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
-    let go = |_: &_| ControlFlow::Continue(());
+    let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
         simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
     let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
