@@ -10,10 +10,11 @@ use undertone::config::{
 use undertone::privacy::Rule;
 
 /// A preset by name, with its starter file.
-const PRESETS: [(&str, &str); 5] = [
+const PRESETS: [(&str, &str); 6] = [
     ("mushrooms", include_str!("../presets/mushrooms.toml")),
     ("shielded-mushrooms", include_str!("../presets/shielded-mushrooms.toml")),
     ("shielded-mnist", include_str!("../presets/shielded-mnist.toml")),
+    ("shielded-cifar10", include_str!("../presets/shielded-cifar10.toml")),
     ("paper-mnist", include_str!("../presets/paper-mnist.toml")),
     ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
 ];
