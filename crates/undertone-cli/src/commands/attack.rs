@@ -49,6 +49,9 @@ struct Common {
     /// Attack the gradient of this round
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1000))]
     round: u64,
+    /// Let the attacker use that the start is public: in round 0 one noise fewer is in its way
+    #[arg(long)]
+    knows_start: bool,
     /// How many seeds, 1 to N, each with other records
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
@@ -83,6 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         multiples: common.noise.clone(),
         round: common.round,
         seeds: common.seeds,
+        knows_start: common.knows_start,
         effort: Effort { iterations: common.iterations, starts: common.starts },
     };
     let name = format!("{}-{kind}", folder_name(&loaded.config.name));

@@ -12,7 +12,7 @@ use crate::seeded_run::{SeededRunError, prepare};
 use crate::simulate::SimulateError;
 use crate::stream::Streams;
 use invert::{Effort, Evidence, Labels, Reconstruction, invert};
-use overhear::{Overheard, overhear};
+use overhear::{Overheard, View, overhear};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
@@ -88,6 +88,8 @@ pub struct Settings {
     pub round: u64,
     /// Seeds 1 to this, with other records and other noise each.
     pub seeds: u64,
+    /// Whether the attacker uses that the start θ_0 is public: in round 0 one noise fewer is in its way.
+    pub knows_start: bool,
     /// How long to look.
     pub effort: Effort,
 }
@@ -183,9 +185,8 @@ pub fn attack(
         plan.config.caps.fill(None);
         let first = victims.len();
         for (number, &multiple) in settings.multiples.iter().enumerate() {
-            for (learner, heard) in
-                hear(&plan, &streams, seed, settings.round, multiple)?.into_iter().enumerate()
-            {
+            let heard = hear(&plan, &streams, seed, &settings, multiple)?;
+            for (learner, heard) in heard.into_iter().enumerate() {
                 if number == 0 {
                     let originals = heard.truth.iter().map(features).collect();
                     victims.push(Victim { seed, learner, attempts: Vec::new(), originals });
@@ -266,18 +267,22 @@ fn hear(
     plan: &Plan,
     streams: &Streams,
     seed: u64,
-    round: u64,
+    settings: &Settings,
     multiple: f64,
 ) -> Result<Vec<Overheard>, AttackError> {
     let mut plan = plan.clone();
-    let unprotected = !(multiple > 0.0);
-    if !unprotected {
+    let view = match (multiple > 0.0, settings.knows_start) {
+        (false, _) => View::Unprotected,
+        (true, true) => View::ReleasesAndStart,
+        (true, false) => View::Releases,
+    };
+    if view != View::Unprotected {
         for mechanism in &mut plan.mechanisms {
             mechanism.noise.scale.initial *= multiple;
             mechanism.noise_max.initial *= multiple;
         }
     }
-    overhear(&plan, streams.clone(), seed, round, unprotected)
+    overhear(&plan, streams.clone(), seed, settings.round, view)
 }
 
 fn attempt(

@@ -22,16 +22,25 @@ pub(super) struct Overheard {
     pub(super) truth: Vec<Record>,
 }
 
+/// What the attacker sees of a victim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// What it sends.
+    Releases,
+    /// And θ_0, as all learners start at one public point.
+    ReleasesAndStart,
+    /// Its own numbers before noise: the attack as it would be without any protection.
+    Unprotected,
+}
+
 /// Runs all learners until their gradient of round t has been released, and listens.
 ///
-/// With `unprotected`, the listener sees each victim's own numbers before noise: the attack as it would be
-/// without any protection.
 pub(super) fn overhear(
     plan: &Plan,
     streams: Streams,
     seed: u64,
     round: u64,
-    unprotected: bool,
+    view: View,
 ) -> Result<Vec<Overheard>, AttackError> {
     let entropy = RunEntropy::new(Some(seed));
     let mut members = gather(plan, streams.learners, streams.order)?;
@@ -57,7 +66,9 @@ pub(super) fn overhear(
     let mut found = Vec::with_capacity(members.len());
     for (place, truth) in truths.into_iter().enumerate() {
         let mechanism = &plan.mechanisms[place];
-        let own = if unprotected { &before[place] } else { first[place].values() };
+        let unprotected = view == View::Unprotected;
+        let start_known = view == View::ReleasesAndStart && round == 0;
+        let own = if unprotected || start_known { &before[place] } else { first[place].values() };
         let next = if unprotected { &after[place] } else { second[place].values() };
         let (theta, mut gradient) = estimate(plan, mechanism, place, (own, next), &first, round);
         if let Some(private) = gradients[place].as_ref().filter(|_| unprotected) {

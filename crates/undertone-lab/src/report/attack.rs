@@ -19,9 +19,10 @@ pub fn attack_page(attack: &Attack) -> String {
         Labels::Idlg => "iDLG",
     };
     let lead = format!(
-        "The attacker hears every release and nothing else. From two releases of a learner in a row, and what its \
+        "The attacker hears every release{} and nothing else. From two releases of a learner in a row, and what its \
          neighbours sent, follows its gradient of round {} but for the noise; {kind} then looks for the {} whose \
          gradient it is, by L-BFGS with exact second derivatives ({} steps, {} starts at most).",
+        if attack.settings.knows_start { ", knows the public start" } else { "" },
         attack.settings.round,
         if attack.records == 1 { "record".into() } else { format!("{} records", attack.records) },
         count(attack.settings.effort.iterations),
@@ -48,8 +49,8 @@ fn note(attack: &Attack) -> String {
         format!(" A guess that is evenly random has error {}.", number(error))
     });
     format!(
-        "<p class=\"note\">Error: mean squared difference of a value, over all records of all {} victims. Noise ×0: \
-         the victim’s own numbers as they are before noise. The mismatch of the gradient, which is all the \
+        "<p class=\"note\">Error: mean squared difference of a value, over all records of all {} victims. Without \
+         noise: the victim’s own numbers before it is added. The mismatch of the gradient, which is all the \
          attacker can judge by, is in results.json.{random} An attack that fails proves nothing: \
          a better one may come. What is proved is the certificate.</p>\n",
         count(attack.victims.len() as u64)
@@ -81,7 +82,8 @@ fn multiple(multiple: f64) -> String {
 fn pictures(attack: &Attack) -> String {
     let mut header = String::from("<th>learner</th><th>original</th>");
     for &times in &attack.settings.multiples {
-        let _ = write!(header, "<th>noise {}</th>", multiple(times));
+        let label = if times > 0.0 { format!("noise ×{times}") } else { "without noise".into() };
+        let _ = write!(header, "<th>{label}</th>");
     }
     let rows: String =
         attack.victims.iter().take(VICTIMS_SHOWN).map(|victim| rows(attack, victim)).collect();

@@ -103,6 +103,7 @@ pub fn table(
         multiples: [&[0.0], &multiples[..]].concat(),
         round: 0,
         seeds: ATTACK_SEEDS,
+        knows_start: false,
         effort: EFFORT,
     };
     let attacked = attack(&of_one, settings, watch)?;

@@ -109,7 +109,7 @@ fn load(folder: &Path, method: &str) -> LoadedConfig {
 
 fn settings(labels: Labels) -> Settings {
     let effort = Effort { iterations: 300, starts: 4 };
-    Settings { labels, multiples: vec![0.0, 1.0], round: 0, seeds: 1, effort }
+    Settings { labels, multiples: vec![0.0, 1.0], round: 0, seeds: 1, knows_start: false, effort }
 }
 
 fn run(loaded: &LoadedConfig, settings: Settings) -> Result<Attack, AttackError> {
