@@ -377,15 +377,21 @@ fn run_table2(options: &NetworkOptions) -> Result<(), Failure> {
 }
 
 fn print_table2(out: &mut dyn Write, found: &table2::Table2) -> io::Result<()> {
-    writeln!(out, "         training          test              DLG error         labels")?;
-    writeln!(out, "noise    paper's   ours    paper's   ours    paper's   ours    found")?;
+    writeln!(
+        out,
+        "         training          test              DLG error         labels      start known"
+    )?;
+    writeln!(
+        out,
+        "noise    paper's   ours    paper's   ours    paper's   ours    found      error   labels"
+    )?;
     let free = &found.attack_without_noise;
     writeln!(out, "none     {:>60.2e} {:>7.0} %", free.error, 100.0 * free.labels_found)?;
     for row in &found.rows {
-        let table2::Row { printed, training, test_own, attack } = row;
+        let table2::Row { printed, training, test_own, attack, attack_with_start } = row;
         writeln!(
             out,
-            "×{:<7} {:>7.4} {:>7.4}   {:>7.4} {:>7.4}   {:>7.4} {:>7.4} {:>7.0} %",
+            "×{:<7} {:>7.4} {:>7.4}   {:>7.4} {:>7.4}   {:>7.4} {:>7.4} {:>7.0} %   {:>7.4} {:>7.0} %",
             printed.multiple,
             printed.training,
             training.median,
@@ -393,7 +399,9 @@ fn print_table2(out: &mut dyn Write, found: &table2::Table2) -> io::Result<()> {
             test_own.median,
             printed.error,
             attack.error,
-            100.0 * attack.labels_found
+            100.0 * attack.labels_found,
+            attack_with_start.error,
+            100.0 * attack_with_start.labels_found
         )?;
     }
     let Extent { rounds, batch, seeds, .. } = found.extent;

@@ -141,6 +141,8 @@ pub fn table2(table: &Table2) -> Bytes {
         "paper_attack_error",
         "attack_error",
         "labels_found",
+        "attack_error_start_known",
+        "labels_found_start_known",
     ])?;
     for row in &table.rows {
         let numbers = [
@@ -152,6 +154,8 @@ pub fn table2(table: &Table2) -> Bytes {
             row.printed.error,
             row.attack.error,
             row.attack.labels_found,
+            row.attack_with_start.error,
+            row.attack_with_start.labels_found,
         ];
         writer.write_record(numbers.map(|number| number.to_string()))?;
     }

@@ -52,8 +52,10 @@ pub struct Row {
     pub training: Quartiles,
     /// Learners' own, over seeds.
     pub test_own: Quartiles,
-    /// What DLG makes of one record of round 0.
+    /// What DLG makes of one record of round 0, from releases alone.
     pub attack: Line,
+    /// The same by an attacker who uses that the start is public.
+    pub attack_with_start: Line,
 }
 
 /// The whole table.
@@ -75,7 +77,7 @@ pub struct Table2 {
 #[must_use]
 pub fn steps(extent: Extent) -> u64 {
     let runs = (PRINTED.len() as u64 + 1) * extent.seeds;
-    runs * super::networks::ROWS + ATTACK_SEEDS * 5 * (PRINTED.len() as u64 + 1)
+    runs * super::networks::ROWS + 2 * ATTACK_SEEDS * 5 * (PRINTED.len() as u64 + 1)
 }
 
 /// Runs what is missing of the table and the attack, and puts both together.
@@ -98,20 +100,21 @@ pub fn table(
     let of_one = config(Extent { batch: 1, ..extent }, |raw| {
         raw.noise.scale = Some(OneOrEach::One(NOISE));
     })?;
-    let settings = Settings {
+    let settings = |knows_start| Settings {
         labels: Labels::Dlg,
         multiples: [&[0.0], &multiples[..]].concat(),
         round: 0,
         seeds: ATTACK_SEEDS,
-        knows_start: false,
+        knows_start,
         effort: EFFORT,
     };
-    let attacked = attack(&of_one, settings, watch)?;
+    let attacked = attack(&of_one, settings(false), watch)?;
+    let with_start = attack(&of_one, settings(true), watch)?;
     let mut rows = Vec::new();
-    for ((printed, loaded), &attack) in PRINTED.into_iter().zip(&configs).zip(&attacked.lines[1..])
-    {
-        let (training, test_own) = last(store, loaded, extent.seeds)?;
-        rows.push(Row { printed, training, test_own, attack });
+    for (place, printed) in PRINTED.into_iter().enumerate() {
+        let (training, test_own) = last(store, &configs[place], extent.seeds)?;
+        let (attack, attack_with_start) = (attacked.lines[place + 1], with_start.lines[place + 1]);
+        rows.push(Row { printed, training, test_own, attack, attack_with_start });
     }
     Ok(Table2 {
         extent,
