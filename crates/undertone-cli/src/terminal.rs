@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,4 +27,13 @@ pub(crate) fn progress_bar(unit: &str, count: u64, visible: bool) -> ProgressBar
 /// A config's name as part of a path.
 pub(crate) fn folder_name(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}
+
+/// `PARENT/NAME-1`, or the first number that is free.
+pub(crate) fn free_folder(parent: &str, name: &str) -> PathBuf {
+    let safe = folder_name(name);
+    (1..)
+        .map(|number: u64| Path::new(parent).join(format!("{safe}-{number}")))
+        .find(|path| !path.exists())
+        .expect("there are more numbers than folders")
 }

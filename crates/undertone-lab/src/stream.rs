@@ -130,9 +130,10 @@ impl Stream {
         Stream { records, drawn: 0, repeat }
     }
 
-    /// Forgets all but the first records, where no more will be drawn.
-    pub(crate) fn shorten(&mut self, count: u64) {
+    /// Forgets all but the first records, where no more will be drawn; says how many there are.
+    pub(crate) fn shorten(&mut self, count: u64) -> u64 {
         self.records.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        if self.repeat { count } else { self.records.len() as u64 }
     }
 
     /// The next records, fewer when the stream runs dry and does not repeat.

@@ -2,7 +2,7 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
-use crate::terminal::{folder_name, interruption, progress_bar};
+use crate::terminal::{free_folder, interruption, progress_bar};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -15,12 +15,14 @@ use undertone_lab::attack::invert::{Effort, Labels};
 use undertone_lab::attack::{Attack, RECORDS_MAX, Settings, attack, reconstructions};
 use undertone_lab::report::attack_page;
 use undertone_lab::reproduce::Watch;
+use undertone_lab::run_folder;
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::NOT_PRIVATE;
 
 /// Reconstruct records from releases, with and without noise
 ///
-/// Runs the learners of a config with a seed, listens to what they send, and looks for the records behind it.
+/// Runs the learners of a config with a seed, listens to what they send, and looks for the records behind it. The
+/// config is that of a network; without one it is the preset paper-mnist, which needs `undertone data get mnist`.
 /// NOT PRIVATE: the report shows records.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -43,7 +45,7 @@ struct Common {
     /// Multiples of the config's noise; 0 is none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.5,1,1.5,2")]
     noise: Vec<f64>,
-    /// Records behind the gradient: a learner's batch is N, and there is no warm-up
+    /// Records of a learner in each round, instead of the config's batch and warm-up
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=RECORDS_MAX as u64))]
     records: u64,
     /// Attack the gradient of this round
@@ -61,7 +63,7 @@ struct Common {
     /// Random starts, until one explains the gradient
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     starts: u64,
-    /// Folder for results and report [default: attack/NAME-dlg or -idlg]
+    /// Folder for results and report [default: attack/NAME-dlg-1, -2, …]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Print the results as JSON to stdout
@@ -77,22 +79,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Kind::Dlg(common) => (Labels::Dlg, "dlg", common),
         Kind::Idlg(common) => (Labels::Idlg, "idlg", common),
     };
-    let loaded = common.source.load_with_or("paper-mnist", |raw| {
-        raw.data.batch = Some(common.records);
-        raw.data.warmup = Some(0);
-    })?;
+    let loaded = common.source.load_with_or("paper-mnist", |_| ())?;
     let settings = Settings {
         labels,
         multiples: common.noise.clone(),
+        records: common.records,
         round: common.round,
         seeds: common.seeds,
         knows_start: common.knows_start,
         effort: Effort { iterations: common.iterations, starts: common.starts },
     };
-    let name = format!("{}-{kind}", folder_name(&loaded.config.name));
-    let folder = common.out.clone().unwrap_or_else(|| Path::new("attack").join(name));
-    make_private_folder(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let name = format!("{}-{kind}", loaded.config.name);
+    let folder = common.out.clone().unwrap_or_else(|| free_folder("attack", &name));
+    run_folder::check(&folder)?;
     let talks = !common.quiet && !common.json;
     let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
     let interrupted = interruption()?;
@@ -101,6 +100,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let result = attack(&loaded, settings, &watch);
     progress.finish_and_clear();
     let found = result?;
+    // Nobody but the owner may look into it.
+    make_private_folder(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let json = serde_json::to_string_pretty(&Results {
         schema_version: 1,
         warning: NOT_PRIVATE,
@@ -128,13 +130,16 @@ struct Results<'a> {
 
 fn print(found: &Attack, folder: &Path) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "noise   mean error   worst error   labels found")?;
+    writeln!(out, "noise   mean error      smallest       largest   labels found")?;
     for line in &found.lines {
         let multiple =
             if line.multiple > 0.0 { format!("×{}", line.multiple) } else { "none".into() };
-        let (error, worst) = (line.error, line.error_max);
+        let (error, least, most) = (line.error, line.error_min, line.error_max);
         let labels = 100.0 * line.labels_found;
-        writeln!(out, "{multiple:<6} {error:>11.3e} {worst:>13.3e} {labels:>12.0} %")?;
+        writeln!(
+            out,
+            "{multiple:<6} {error:>11.3e} {least:>13.3e} {most:>13.3e} {labels:>12.0} %"
+        )?;
     }
     if let Some(error) = found.error_of_random {
         writeln!(out, "A guess that is evenly random has error {error:.3}.")?;

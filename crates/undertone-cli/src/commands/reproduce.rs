@@ -75,10 +75,10 @@ struct NetworkOptions {
     /// Fewer rounds and records: some ten minutes on two cores
     #[arg(long)]
     quick: bool,
-    /// Run this many rounds instead
+    /// Run this many rounds instead (not shielded, which has its own)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=100_000))]
     rounds: Option<u64>,
-    /// Records of a learner in each round, which the paper does not give
+    /// Records of a learner in each round, which the paper does not give (not shielded)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     batch: Option<u64>,
 }
@@ -358,11 +358,19 @@ fn print_networks(out: &mut dyn Write, found: &NetworkFigure) -> io::Result<()> 
             curve.method, last.training.median, last.test_own.median, last.test_public.median
         )?;
     }
-    let Extent { rounds, batch, seeds, .. } = found.extent;
+    let Extent { rounds, batch, seeds, shielded_divisor } = found.extent;
+    let shielded = match shielded_divisor {
+        1 => "shielded as its preset".into(),
+        divisor => format!("shielded with one record in {divisor} of its preset"),
+    };
     writeln!(
         out,
-        "\nMedians of {seeds} seeds; {rounds} rounds of {batch} records a learner, shielded as its preset."
-    )
+        "\nMedians of {seeds} seeds; {rounds} rounds of {batch} records a learner, {shielded}."
+    )?;
+    if found.curves.iter().any(|curve| curve.ran_dry) {
+        writeln!(out, "Some learners had no records left before the last round.")?;
+    }
+    Ok(())
 }
 
 fn run_table2(options: &NetworkOptions) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
-use crate::terminal::{folder_name, interruption, progress_bar};
+use crate::terminal::{free_folder, interruption, progress_bar};
 use clap::Args;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let interrupted = interruption()?;
     let overrides = Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: None };
     let loaded = arguments.source.load(&overrides)?;
-    let folder = arguments.out.clone().unwrap_or_else(|| free_folder(&loaded.config.name));
+    let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.config.name));
     run_folder::check(&folder)?;
     let plan = Plan::new(loaded.config.clone())?;
     let streams = stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0))?;
@@ -100,15 +100,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(BUDGET_EXHAUSTED));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// `runs/NAME-1`, or the first number that is free.
-fn free_folder(name: &str) -> PathBuf {
-    let safe = folder_name(name);
-    (1..)
-        .map(|number: u64| Path::new("runs").join(format!("{safe}-{number}")))
-        .find(|path| !path.exists())
-        .expect("there are more numbers than folders")
 }
 
 fn introduce(plan: &Plan, data: &str, seed: Option<u64>) -> io::Result<()> {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::fmt;
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::network::Shape;
+use undertone::network::{LayerSpec, Shape};
 use undertone::privacy::Rule;
 use undertone_models::network::{Network, NetworkError};
 use undertone_models::{AnyModel, Record};
@@ -39,8 +39,27 @@ pub enum AttackError {
     #[error("after round 0 the attack needs memory.kind = \"exact\": other memories mix gradients")]
     Memory,
     /// A round of a shielded learner without a gradient.
-    #[error("no gradient is released after round {0}: choose another --round")]
-    NoGradient(u64),
+    #[error("no gradient is released after round {round}; the next one is after round {next}")]
+    NoGradient {
+        /// Which round was asked for.
+        round: u64,
+        /// The next round with one.
+        next: u64,
+    },
+    /// The start matters in round 0 only.
+    #[error("only round 0 starts at the public start")]
+    StartIsLongAgo,
+    /// A learner runs dry before the round.
+    #[error("a learner has {found} records, and this round comes after {needed}")]
+    TooFewRecords {
+        /// How many it has.
+        found: u64,
+        /// How many are drawn until then.
+        needed: u64,
+    },
+    /// iDLG needs a bias for each class.
+    #[error("idlg reads the label off the last layer, which must be dense: use dlg")]
+    NoBiases,
     /// Too many records behind the gradient.
     #[error(
         "the gradient of round {round} is the mean over {found} records, and the attack takes at most {most}: \
@@ -84,6 +103,8 @@ pub struct Settings {
     pub labels: Labels,
     /// The noise of the config times each of these; 0 is no noise on the victim.
     pub multiples: Vec<f64>,
+    /// Records that a learner takes in each round, instead of the config's batch; there is no warm-up.
+    pub records: u64,
     /// Whose gradient: that of this round.
     pub round: u64,
     /// Seeds 1 to this, with other records and other noise each.
@@ -131,6 +152,8 @@ pub struct Line {
     pub multiple: f64,
     /// Mean over victims of the mean squared error.
     pub error: f64,
+    /// The smallest error of any victim: the one who is protected least.
+    pub error_min: f64,
     /// The largest error of any victim.
     pub error_max: f64,
     /// Mean share of labels found.
@@ -179,10 +202,14 @@ pub fn attack(
     let mut network = None;
     for seed in 1..=settings.seeds {
         let (mut plan, mut streams) = prepare(&loaded.config, &loaded.folder, seed)?;
-        let needed = loaded.config.data.batch * (settings.round + 1) + loaded.config.data.warmup;
-        streams.learners.iter_mut().for_each(|stream| stream.shorten(needed));
+        if (watch.interrupted)() {
+            return Err(AttackError::Interrupted);
+        }
+        // Noise stays what the config's own batch and warm-up ask for, with fewer records behind it.
+        (plan.config.data.batch, plan.config.data.warmup) = (settings.records, 0);
         // Half the noise may cost more than the cap; this is a laboratory.
         plan.config.caps.fill(None);
+        shorten(&mut streams, settings.records * (settings.round + 1))?;
         let first = victims.len();
         for (number, &multiple) in settings.multiples.iter().enumerate() {
             let heard = hear(&plan, &streams, seed, &settings, multiple)?;
@@ -212,15 +239,28 @@ pub fn attack(
     let lines = (0..settings.multiples.len()).map(|place| line(&victims, place)).collect();
     let name = loaded.config.name.clone();
     let shape = network.spec().input;
-    let originals = victims.iter().flat_map(|victim| &victim.originals);
-    let error_of_random = is_image(shape).then(|| mean(originals.map(|one| of_random(one))));
+    let originals = || victims.iter().flat_map(|victim| &victim.originals);
+    let error_of_random =
+        range_of(originals()).map(|_| mean(originals().map(|one| of_random(one))));
     Ok(Attack { name, settings, records, error_of_random, lines, victims, shape })
 }
 
-/// Whether records are grey or colour images, whose values are known to lie between 0 and 1.
-#[must_use]
-pub fn is_image(shape: Shape) -> bool {
-    matches!(shape.channels, 1 | 3) && shape.height > 1 && shape.width > 1
+/// Keeps the records that will be drawn and nothing else.
+fn shorten(streams: &mut Streams, needed: u64) -> Result<(), AttackError> {
+    streams.test = Vec::new();
+    for stream in &mut streams.learners {
+        let found = stream.shorten(needed);
+        if found < needed {
+            return Err(AttackError::TooFewRecords { found, needed });
+        }
+    }
+    Ok(())
+}
+
+/// Pixels lie between 0 and 1, and an attacker knows it; other data have no such range.
+fn range_of<'a>(mut records: impl Iterator<Item = &'a Vec<f64>>) -> Option<(f64, f64)> {
+    let within = |record: &Vec<f64>| record.iter().all(|value| (0.0..=1.0).contains(value));
+    records.all(within).then_some((0.0, 1.0))
 }
 
 /// How many reconstructions an attack makes.
@@ -232,9 +272,7 @@ pub fn reconstructions(loaded: &LoadedConfig, settings: &Settings) -> u64 {
 /// Whether there is something to attack; gives how many records are behind a gradient.
 fn check(loaded: &LoadedConfig, settings: &Settings) -> Result<u64, AttackError> {
     let config = &loaded.config;
-    if config.network.is_none() {
-        return Err(AttackError::NotANetwork);
-    }
+    let Some(network) = &config.network else { return Err(AttackError::NotANetwork) };
     if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
         return Err(AttackError::Multiple);
     }
@@ -242,22 +280,34 @@ fn check(loaded: &LoadedConfig, settings: &Settings) -> Result<u64, AttackError>
     match config.rule {
         Rule::Local => return Err(AttackError::NothingSent),
         Rule::Shielded { interval } if !(settings.round + 1).is_multiple_of(interval) => {
-            return Err(AttackError::NoGradient(settings.round));
+            let next = (settings.round / interval + 1) * interval - 1;
+            return Err(AttackError::NoGradient { round: settings.round, next });
         }
         _ => {}
     }
     if settings.round > 0 && !newest_only && config.memory != MemoryKind::Exact {
         return Err(AttackError::Memory);
     }
-    let warmup = if newest_only && settings.round > 0 { 0 } else { config.data.warmup };
     let rounds = if newest_only { 1 } else { settings.round.saturating_add(1) };
-    let found = config.data.batch.saturating_mul(rounds).saturating_add(warmup);
+    let found = settings.records.saturating_mul(rounds);
     let round = settings.round;
+    if settings.knows_start && round > 0 {
+        return Err(AttackError::StartIsLongAgo);
+    }
+    let needed = settings.records.saturating_mul(round.saturating_add(1));
+    if needed > u64::from(u32::MAX) {
+        return Err(AttackError::TooManyRecords { round, found: needed, most: RECORDS_MAX });
+    }
     if found > RECORDS_MAX as u64 {
         return Err(AttackError::TooManyRecords { round, found, most: RECORDS_MAX });
     }
-    if settings.labels == Labels::Idlg && found != 1 {
-        return Err(AttackError::OneRecordOnly(found));
+    if settings.labels == Labels::Idlg {
+        if found != 1 {
+            return Err(AttackError::OneRecordOnly(found));
+        }
+        if !matches!(network.layers.last(), Some(LayerSpec::Dense { .. })) {
+            return Err(AttackError::NoBiases);
+        }
     }
     Ok(found)
 }
@@ -293,12 +343,13 @@ fn attempt(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Attempt, AttackError> {
+    let originals: Vec<Vec<f64>> = heard.truth.iter().map(features).collect();
     let evidence = Evidence {
         network,
         theta: &heard.theta,
         gradient: &heard.gradient,
         records: heard.truth.len(),
-        range: is_image(network.spec().input).then_some((0.0, 1.0)),
+        range: range_of(originals.iter()),
     };
     let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted)?;
     if (watch.interrupted)() {
@@ -307,25 +358,29 @@ fn attempt(
     Ok(judge(multiple, &heard.truth, found))
 }
 
-/// Puts each original next to what comes closest of what is left, and counts.
+/// Puts originals next to what comes closest, the closest pair first, and counts.
 fn judge(multiple: f64, truth: &[Record], reconstruction: Reconstruction) -> Attempt {
     let Reconstruction { inputs, labels, mismatch } = reconstruction;
-    let mut left: Vec<(Vec<f64>, usize)> = inputs.into_iter().zip(labels).collect();
-    let (mut errors, mut hits, mut found) = (Vec::new(), 0.0, Vec::new());
-    for record in truth {
-        let original = features(record);
-        let errors_left = left.iter().map(|(input, _)| squared_error(&original, input));
-        let Some((place, error)) = errors_left.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b))
-        else {
-            break;
-        };
-        let (input, label) = left.swap_remove(place);
-        errors.push(error);
-        hits += f64::from(u8::from((label as f64 - record.label).abs() < 0.5));
-        found.push(input);
+    let originals: Vec<Vec<f64>> = truth.iter().map(features).collect();
+    let mut pairs = Vec::new();
+    for (record, original) in originals.iter().enumerate() {
+        for (guess, input) in inputs.iter().enumerate() {
+            pairs.push((squared_error(original, input), record, guess));
+        }
     }
-    let labels_found = hits / truth.len() as f64;
-    Attempt { multiple, error: mean(errors.into_iter()), labels_found, mismatch, found }
+    pairs.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut partners: Vec<Option<usize>> = vec![None; truth.len()];
+    let (mut error, mut hits) = (0.0, 0.0);
+    for (apart, record, guess) in pairs {
+        if partners[record].is_none() && !partners.contains(&Some(guess)) {
+            partners[record] = Some(guess);
+            error += apart;
+            hits += f64::from(u8::from((labels[guess] as f64 - truth[record].label).abs() < 0.5));
+        }
+    }
+    let count = truth.len() as f64;
+    let found = partners.into_iter().flatten().map(|guess| inputs[guess].clone()).collect();
+    Attempt { multiple, error: error / count, labels_found: hits / count, mismatch, found }
 }
 
 fn features(record: &Record) -> Vec<f64> {
@@ -353,6 +408,7 @@ fn line(victims: &[Victim], place: usize) -> Line {
     Line {
         multiple: attempts().next().map_or(f64::NAN, |attempt| attempt.multiple),
         error: mean(attempts().map(|attempt| attempt.error)),
+        error_min: attempts().map(|attempt| attempt.error).fold(f64::INFINITY, f64::min),
         error_max: attempts().map(|attempt| attempt.error).fold(0.0, f64::max),
         labels_found: mean(attempts().map(|attempt| attempt.labels_found)),
     }

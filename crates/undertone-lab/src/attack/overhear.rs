@@ -34,7 +34,6 @@ pub(super) enum View {
 }
 
 /// Runs all learners until their gradient of round t has been released, and listens.
-///
 pub(super) fn overhear(
     plan: &Plan,
     streams: Streams,
@@ -68,7 +67,13 @@ pub(super) fn overhear(
         let mechanism = &plan.mechanisms[place];
         let unprotected = view == View::Unprotected;
         let start_known = view == View::ReleasesAndStart && round == 0;
-        let own = if unprotected || start_known { &before[place] } else { first[place].values() };
+        // What a shielded learner sends is where it is.
+        let public = matches!(mechanism.rule, Rule::Shielded { .. });
+        let own = if (unprotected || start_known) && !public {
+            &before[place]
+        } else {
+            first[place].values()
+        };
         let next = if unprotected { &after[place] } else { second[place].values() };
         let (theta, mut gradient) = estimate(plan, mechanism, place, (own, next), &first, round);
         if let Some(private) = gradients[place].as_ref().filter(|_| unprotected) {

@@ -62,15 +62,16 @@ fn table(attack: &Attack) -> String {
     for line in &attack.lines {
         let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             multiple(line.multiple),
             number(line.error),
+            number(line.error_min),
             number(line.error_max),
             percent(line.labels_found)
         );
     }
     format!(
-        "<div class=\"scroll\"><table><thead><tr><th>noise</th><th>error, mean</th><th>error, worst</th>\
+        "<div class=\"scroll\"><table><thead><tr><th>noise</th><th>error, mean</th><th>smallest</th><th>largest</th>\
          <th>labels found</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
     )
 }
@@ -80,7 +81,7 @@ fn multiple(multiple: f64) -> String {
 }
 
 fn pictures(attack: &Attack) -> String {
-    let mut header = String::from("<th>learner</th><th>original</th>");
+    let mut header = String::from("<th>seed</th><th>learner</th><th>original</th>");
     for &times in &attack.settings.multiples {
         let label = if times > 0.0 { format!("noise ×{times}") } else { "without noise".into() };
         let _ = write!(header, "<th>{label}</th>");
@@ -101,7 +102,12 @@ fn rows(attack: &Attack, victim: &Victim) -> String {
     let mut rows = String::new();
     for (place, original) in victim.originals.iter().enumerate() {
         let Some(shown) = picture(attack.shape, original, "original") else { return rows };
-        let _ = write!(rows, "<tr><td>{}</td><td>{shown}</td>", victim.learner + 1);
+        let _ = write!(
+            rows,
+            "<tr><td>{}</td><td>{}</td><td>{shown}</td>",
+            victim.seed,
+            victim.learner + 1
+        );
         for attempt in &victim.attempts {
             let found = attempt.found.get(place);
             let shown = found.and_then(|found| picture(attack.shape, found, "reconstruction"));

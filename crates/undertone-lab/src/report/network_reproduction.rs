@@ -12,8 +12,8 @@ use crate::reproduce::table2::{Row, Table2};
 use std::fmt::Write as _;
 
 const NO_CERTIFICATE: &str = "Algorithm 1 and DSGD have no certificate on a network: their noise hides a state that \
-    a record has moved, how far depends on the network’s smoothness L, and no finite L is known for it. No number \
-    of rounds and no noise changes that; the paper gives none either.";
+    a record has moved, how far depends on the network’s smoothness L, and no finite L is known for it. (Clipping alone would bound a \
+    number of rounds, by a budget that grows with every one.) The paper gives none either.";
 
 /// Draws Figure 2 or 3.
 #[must_use]
@@ -36,13 +36,17 @@ pub fn network_page(found: &NetworkFigure) -> String {
         budget(found),
     ];
     let charts: String = charts.iter().map(|chart| figure(chart, true)).collect();
+    let shielded = match found.extent.shielded_divisor {
+        1 => "it learns from the same data".into(),
+        divisor => format!("it learns from one record in {divisor} of those its preset takes"),
+    };
     let body = format!(
         "<section>\n<div class=\"charts\">\n{charts}</div>\n</section>\n<section>\n<h2>Last round</h2>\n{}\
-         <p class=\"note\">{NO_CERTIFICATE} DOLA and PDOP have one only because gradients are clipped, here at a norm \
-         that none reaches: hence the size of ε. The public model is the average of all releases; with the \
-         paper’s noise it is worth nothing. <em>local</em> sends and hears nothing: where Algorithm 1 is no better, the \
+         <p class=\"note\">{NO_CERTIFICATE} PDOP’s holds because gradients are clipped, here at a norm of 1000, which the paper does not do: hence \
+         its size. DOLA’s noise falls faster than its steps, so each record pays more than the one \
+         before. The public model is the average of all releases. <em>local</em> sends and hears nothing: where Algorithm 1 is no better, the \
          learners have not learnt together. <em>shielded</em> has its own rounds, steps and noise, and is \
-         certified for ever.</p>\n</section>\n",
+         certified for ever; {shielded}.</p>\n</section>\n",
         rows(found),
     );
     page(title, &lead, &body)
@@ -97,8 +101,8 @@ fn budget(found: &NetworkFigure) -> Chart {
         id: "budget",
         title: "Budget, its shape",
         caption: "What each round adds with every constant set to 1, as in the paper’s Table I: the rate of \
-                  Theorem 5 for Algorithm 1, step over noise for the others. It shows which sums stay finite, and is \
-                  not an ε."
+                  Theorem 5 for Algorithm 1, step over noise for the others. This is the paper’s reading; \
+                  as DSGD, DOLA and PDOP use a record once, one record pays its own round’s part only. Not an ε."
             .into(),
         y_label: "sum over rounds (log scale)",
         scale: Scale::Log,
@@ -122,9 +126,10 @@ fn rows(found: &NetworkFigure) -> String {
             None if curve.method == Method::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };
+        let dry = if curve.ran_dry { " (ran out of records)" } else { "" };
         let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{certified}</td></tr>",
+            "<tr><td>{}{dry}</td><td>{}</td><td>{}</td><td>{}</td><td>{certified}</td></tr>",
             curve.method,
             spread(last.training),
             spread(last.test_own),
@@ -143,7 +148,7 @@ fn rows(found: &NetworkFigure) -> String {
 pub fn table2_page(table: &Table2) -> String {
     let lead = format!(
         "A small CNN on MNIST with noise multiplied by 0.5 to 2: {} rounds of {} records a learner, {} seeds. The attack \
-         is on one record of round 0, the attacker’s best case.",
+         is on one record of round 0.",
         count(table.extent.rounds),
         count(table.extent.batch),
         count(table.extent.seeds)
@@ -156,9 +161,8 @@ pub fn table2_page(table: &Table2) -> String {
         "<section>\n<h2>All numbers</h2>\n{}<p class=\"note\">Without noise the attack’s error is {} and it finds {} of \
          the labels.{random} Error: mean squared difference of a pixel; the paper does not say what its own is. All learners \
          start at one public point; who uses it has one noise fewer in the way. \
-         Learners for themselves, with nothing sent, reach {} in training and {} in the test: what the noise costs is \
-         little because the coupling is weak (Σ 0.6 γ_t is below 0.3), not because the learners withstand \
-         it.</p><p class=\"note\">{NO_CERTIFICATE}</p>\n</section>\n",
+         Learners for themselves, with nothing sent, reach {} in training and {} in the test: learners hear \
+         their neighbours with a weight of 0.6 γ_t, which adds up to little, and so does the noise.</p><p class=\"note\">{NO_CERTIFICATE}</p>\n</section>\n",
         table2_rows(&table.rows),
         number(free.error),
         percent(free.labels_found),

@@ -12,7 +12,8 @@ pub(super) fn picture(shape: Shape, values: &[f64], title: &str) -> Option<Strin
         _ => return None,
     };
     let area = shape.height * shape.width;
-    if values.len() != channels * area {
+    // One pixel is no picture but a record of some numbers.
+    if area < 2 || values.len() != channels * area {
         return None;
     }
     let mut bytes = Vec::with_capacity(values.len());

@@ -24,6 +24,9 @@ pub const METHODS: [Method; 6] =
 /// So many rounds of a run are measured: each takes as long as learning in many.
 pub const ROWS: u64 = 20;
 
+/// Goes up whenever the same config would give other numbers, so that kept runs are not mixed with new ones.
+const RESULTS: u32 = 1;
+
 /// DOLA's noise in the paper, 0.07 / (0.2 (t+1)).
 const DOLA_NOISE: f64 = 0.35;
 /// DOLA's steps fall as its authors suggest for losses that are not strongly convex.
@@ -95,6 +98,8 @@ pub struct NetworkRun {
     pub seed: u64,
     /// ε for ever at the config's δ, the most of any learner; absent where nothing is certified.
     pub certified: Option<f64>,
+    /// Whether a learner had no records left before the last round.
+    pub ran_dry: bool,
     /// By round.
     pub points: Vec<RunPoint>,
 }
@@ -122,6 +127,8 @@ pub struct Curve {
     pub method: Method,
     /// ε for ever at δ, for one record; absent where nothing is certified.
     pub certified: Option<f64>,
+    /// Whether learners had no records left before the last round, in any run.
+    pub ran_dry: bool,
     /// By round.
     pub points: Vec<Point>,
 }
@@ -144,7 +151,7 @@ pub struct NetworkFigure {
 /// # Errors
 /// When it belongs to another experiment, or cannot be read or written.
 pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NetworkRun>, StoreError> {
-    let fingerprint = format!("{experiment} {}", env!("CARGO_PKG_VERSION"));
+    let fingerprint = format!("{experiment} {} {RESULTS}", env!("CARGO_PKG_VERSION"));
     let format = "undertone reproduction";
     RunStore::open_as(folder, Identity { format, schema_version: 1, fingerprint })
 }
@@ -167,8 +174,10 @@ pub fn figure(
     for (method, loaded) in METHODS.into_iter().zip(&configs) {
         let runs = kept(store, loaded, extent.seeds)?;
         let unit = unit_budget(loaded)?;
-        let certified = runs.first().and_then(|run| run.certified);
-        curves.push(Curve { method, certified, points: points(&runs, &unit) });
+        let each: Option<Vec<f64>> = runs.iter().map(|run| run.certified).collect();
+        let certified = each.map(|each| each.into_iter().fold(0.0, f64::max));
+        let ran_dry = runs.iter().any(|run| run.ran_dry);
+        curves.push(Curve { method, certified, ran_dry, points: points(&runs, &unit) });
     }
     let delta = configs[0].config.delta;
     Ok(NetworkFigure { images, extent, delta, curves })
@@ -286,6 +295,7 @@ pub(super) fn run_missing(
                 digest,
                 seed,
                 certified: certified(loaded, &outcome)?,
+                ran_dry: outcome.learners.iter().any(|learner| learner.ran_dry),
                 points: outcome.rows.iter().filter_map(run_point).collect(),
             })?;
         }
@@ -386,7 +396,13 @@ mod tests {
             test_own: 0.25 * seed as f64,
             test_public: 0.1,
         };
-        NetworkRun { digest, seed, certified: None, points: vec![point(0), point(29)] }
+        NetworkRun {
+            digest,
+            seed,
+            certified: None,
+            ran_dry: false,
+            points: vec![point(0), point(29)],
+        }
     }
 
     #[test]

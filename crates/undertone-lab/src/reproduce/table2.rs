@@ -4,7 +4,7 @@ use super::networks::{Extent, NetworkRun, RunPoint, kept, run_missing};
 use super::quartiles::Quartiles;
 use super::{ReproduceError, Watch};
 use crate::attack::invert::{Effort, Labels};
-use crate::attack::{Line, Settings, attack};
+use crate::attack::{AttackError, Line, Settings, attack};
 use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::run_store::RunStore;
 use serde::Serialize;
@@ -97,30 +97,34 @@ pub fn table(
     }
     configs.push(config(extent, |raw| raw.method = Some("local".into()))?);
     run_missing(&configs, extent.seeds, store, watch)?;
-    let of_one = config(Extent { batch: 1, ..extent }, |raw| {
-        raw.noise.scale = Some(OneOrEach::One(NOISE));
-    })?;
+    let base = config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(NOISE)))?;
     let settings = |knows_start| Settings {
         labels: Labels::Dlg,
         multiples: [&[0.0], &multiples[..]].concat(),
+        records: 1,
         round: 0,
         seeds: ATTACK_SEEDS,
         knows_start,
         effort: EFFORT,
     };
-    let attacked = attack(&of_one, settings(false), watch)?;
-    let with_start = attack(&of_one, settings(true), watch)?;
+    let attacked = |knows_start| match attack(&base, settings(knows_start), watch) {
+        Err(AttackError::Interrupted) => {
+            Err(ReproduceError::InterruptedButKept { runs: store.runs.len() })
+        }
+        other => Ok(other?),
+    };
+    let (alone, with_start) = (attacked(false)?, attacked(true)?);
     let mut rows = Vec::new();
     for (place, printed) in PRINTED.into_iter().enumerate() {
         let (training, test_own) = last(store, &configs[place], extent.seeds)?;
-        let (attack, attack_with_start) = (attacked.lines[place + 1], with_start.lines[place + 1]);
+        let (attack, attack_with_start) = (alone.lines[place + 1], with_start.lines[place + 1]);
         rows.push(Row { printed, training, test_own, attack, attack_with_start });
     }
     Ok(Table2 {
         extent,
         local: last(store, &configs[PRINTED.len()], extent.seeds)?,
-        attack_without_noise: attacked.lines[0],
-        error_of_random: attacked.error_of_random,
+        attack_without_noise: alone.lines[0],
+        error_of_random: alone.error_of_random,
         rows,
     })
 }

@@ -10,7 +10,7 @@ const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 /// Adding it rounds a small number to a whole one, which then stands in the lowest bits.
 const ROUNDING: f32 = 12_582_912.0;
-/// Below this, e^x no longer changes a sum with 1, and 2^n is still a normal number.
+/// Below this e^x is taken to be e^−80, some 10⁻³⁵, so that 2^n is always a normal number.
 const LEAST: f32 = -80.0;
 
 /// (2^n, e^r − 1) with x = n ln 2 + r and |r| ≤ ln 2 / 2, for x ≤ 0.
@@ -20,7 +20,7 @@ fn exponential(x: f32) -> (f32, f32) {
     let shifted = x * LOG2_E + ROUNDING;
     let n = shifted - ROUNDING;
     let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-    // The series of (e^r − 1)/r: the first term left out is below 2^−27 of it.
+    // The series of (e^r − 1)/r: the first term left out is below 2^−25 of it.
     let series = 1.0 / 5040.0;
     let series = series * r + 1.0 / 720.0;
     let series = series * r + 1.0 / 120.0;
