@@ -314,7 +314,7 @@ fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
 
 fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<(), Failure> {
     let output = &options.output;
-    let extent = options.extent(Extent::whole(images), Extent::QUICK);
+    let extent = options.extent(Extent::whole(images), Extent::quick(images));
     let (folder, mut store) = open(output, name)?;
     let missing = networks::missing(images, extent, &store)?;
     let progress = output.progress("measurement", missing);

@@ -73,7 +73,14 @@ impl Extent {
     }
 
     /// Some ten minutes on two cores.
-    pub const QUICK: Extent = Extent { rounds: 150, batch: 20, seeds: 3, shielded_divisor: 6 };
+    #[must_use]
+    pub fn quick(images: Images) -> Extent {
+        let (rounds, shielded_divisor) = match images {
+            Images::Mnist => (150, 6),
+            Images::Cifar10 => (100, 12),
+        };
+        Extent { rounds, batch: 20, seeds: 3, shielded_divisor }
+    }
 }
 
 /// One measured round of one run.
@@ -169,7 +176,7 @@ pub fn figure(
     let configs: Result<Vec<LoadedConfig>, ReproduceError> =
         METHODS.iter().map(|&method| contender(method, images, extent)).collect();
     let configs = configs?;
-    run_missing(&configs, extent.seeds, store, watch)?;
+    run_missing(&configs, extent.seeds, ROWS, store, watch)?;
     let mut curves = Vec::new();
     for (method, loaded) in METHODS.into_iter().zip(&configs) {
         let runs = kept(store, loaded, extent.seeds)?;
@@ -271,6 +278,7 @@ fn other_method(method: Method, raw: &mut RawConfig) {
 pub(super) fn run_missing(
     configs: &[LoadedConfig],
     seeds: u64,
+    rows: u64,
     store: &mut RunStore<NetworkRun>,
     watch: &Watch<'_>,
 ) -> Result<(), ReproduceError> {
@@ -281,7 +289,7 @@ pub(super) fn run_missing(
                 continue;
             }
             let quiet = Watch { done: &|| (), ..*watch };
-            let outcome = run(loaded, seed, Measuring::Evenly(ROWS), &quiet, |_| {
+            let outcome = run(loaded, seed, Measuring::Evenly(rows), &quiet, |_| {
                 (watch.done)();
                 false
             });
@@ -408,7 +416,7 @@ mod tests {
     #[test]
     fn every_contender_has_a_config_on_both_data_sets() {
         for images in [Images::Mnist, Images::Cifar10] {
-            for extent in [Extent::whole(images), Extent::QUICK] {
+            for extent in [Extent::whole(images), Extent::quick(images)] {
                 for method in METHODS {
                     let loaded = contender(method, images, extent).unwrap();
                     plan(&loaded).unwrap();

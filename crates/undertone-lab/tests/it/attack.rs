@@ -93,8 +93,7 @@ fn load(folder: &Path, method: &str) -> LoadedConfig {
         if method != "shielded" && method != "local" {
             raw.memory.kind = None;
         }
-        if method == "dola" || method == "pdop" {
-            // Their gradients are taken where neighbours' noise is mixed in, so it must not drown the network.
+        if mixes_noise_in(method) {
             raw.noise.scale = Some(OneOrEach::One(0.01));
         }
         if method == "pdop" {
@@ -105,6 +104,11 @@ fn load(folder: &Path, method: &str) -> LoadedConfig {
         }
     })
     .unwrap()
+}
+
+/// Gradients are taken at points with noise in them, which must not drown the network.
+fn mixes_noise_in(method: &str) -> bool {
+    ["shielded", "dola", "pdop"].contains(&method)
 }
 
 fn settings(labels: Labels) -> Settings {
@@ -141,7 +145,7 @@ fn every_method_gives_records_away_without_noise_and_not_with_it() {
     for method in ["algorithm1", "shielded", "dsgd", "dola", "pdop"] {
         let folder = tempfile::tempdir().unwrap();
         let loaded = load(folder.path(), method);
-        let full = if method == "dola" || method == "pdop" { 100.0 } else { 1.0 };
+        let full = if mixes_noise_in(method) { 100.0 } else { 1.0 };
         // Hardly any noise is next to none, with what is heard on the wire alone.
         let multiples = vec![0.0, full, 1e-6 * full];
         let found = run(&loaded, Settings { multiples, ..settings(Labels::Dlg) }).unwrap();
