@@ -352,10 +352,14 @@ fn print_networks(out: &mut dyn Write, found: &NetworkFigure) -> io::Result<()> 
             None if curve.method == Method::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };
+        let public = match curve.method {
+            Method::Local => "-".into(),
+            _ => format!("{:.4}", last.test_public.median),
+        };
         writeln!(
             out,
-            "{:<10} {:>9.4} {:>11.4} {:>14.4}   {certified}",
-            curve.method, last.training.median, last.test_own.median, last.test_public.median
+            "{:<10} {:>9.4} {:>11.4} {public:>14}   {certified}",
+            curve.method, last.training.median, last.test_own.median
         )?;
     }
     let Extent { rounds, batch, seeds, shielded_divisor } = found.extent;

@@ -45,7 +45,7 @@ pub fn network_page(found: &NetworkFigure) -> String {
          <p class=\"note\">{NO_CERTIFICATE} PDOP’s holds because gradients are clipped, here at a norm of 1000, which the paper does not do: hence \
          its size. DOLA’s noise falls faster than its steps, so each record pays more than the one \
          before. The public model is the average of all releases. <em>local</em> sends and hears nothing: where Algorithm 1 is no better, the \
-         learners have not learnt together. <em>shielded</em> has its own rounds, steps and noise, and is \
+         learners have not learnt together. <em>shielded</em> has its own network, rounds, steps and noise, and is \
          certified for ever; {shielded}.</p>\n</section>\n",
         rows(found),
     );
@@ -133,7 +133,7 @@ fn rows(found: &NetworkFigure) -> String {
             curve.method,
             spread(last.training),
             spread(last.test_own),
-            spread(last.test_public),
+            if curve.method == Method::Local { "–".into() } else { spread(last.test_public) },
         );
     }
     format!(
