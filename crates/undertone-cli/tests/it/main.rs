@@ -1,6 +1,7 @@
 //! The command as a person meets it: right and wrong arguments, good and bad files, exit codes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
 
+mod attack;
 mod audit;
 mod compare;
 mod data;
