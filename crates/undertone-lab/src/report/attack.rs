@@ -52,7 +52,7 @@ fn note(attack: &Attack) -> String {
         "<p class=\"note\">Error: mean squared difference of a value, over all records of all {} victims. Without \
          noise: the victim’s own numbers before it is added. The mismatch of the gradient, which is all the \
          attacker can judge by, is in results.json.{random} An attack that fails proves nothing: \
-         a better one may come. What is proved is the certificate.</p>\n",
+         a better one may come. What is proved is the certificate, where there is one.</p>\n",
         count(attack.victims.len() as u64)
     )
 }
