@@ -156,3 +156,54 @@ fn last(
     };
     Ok((over_seeds(|point| point.training)?, over_seeds(|point| point.test_own)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table2_page;
+    use crate::reproduce::networks;
+
+    #[test]
+    fn every_level_has_a_config_and_its_own_noise() {
+        for extent in [WHOLE, QUICK] {
+            let base = config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(NOISE))).unwrap();
+            let scale = crate::Plan::new(base.config).unwrap().scales();
+            assert!(scale.iter().all(|scale| (scale - NOISE).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn the_page_has_theirs_and_ours() {
+        let all = |value| Quartiles { low: value, median: value, high: value };
+        let line =
+            Line { multiple: 1.0, error: 0.31, error_min: 0.3, error_max: 0.32, labels_found: 0.5 };
+        let row = |printed| Row {
+            printed,
+            training: all(0.81),
+            test_own: all(0.82),
+            attack: line,
+            attack_with_start: line,
+        };
+        let table = Table2 {
+            extent: QUICK,
+            local: (all(0.7), all(0.71)),
+            attack_without_noise: Line { error: 1e-8, labels_found: 1.0, ..line },
+            error_of_random: Some(0.3),
+            rows: PRINTED.map(row).to_vec(),
+        };
+        let page = table2_page(&table);
+        for text in ["93.5%", "0.279", "81.0%", "none", "no certificate", "NOT PRIVATE"] {
+            assert!(page.contains(text), "{text}");
+        }
+        let csv = super::super::spreadsheet::table2(&table).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap().lines().count(), 1 + PRINTED.len());
+    }
+
+    #[test]
+    fn without_all_runs_there_is_no_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = networks::open(folder.path(), "table2").unwrap();
+        let loaded = config(QUICK, |_| ()).unwrap();
+        assert!(matches!(last(&store, &loaded, 1), Err(ReproduceError::NothingMeasured)));
+    }
+}
