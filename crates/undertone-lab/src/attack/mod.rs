@@ -1,6 +1,6 @@
 //! Records reconstructed from releases: what noise protects from, shown on a run's own data.
 //!
-//! [`overhear`] is what an attacker on the wire sees, [`mod@invert`] goes from there back to records.
+//! `overhear.rs` is what an attacker on the wire sees, [`mod@invert`] goes from there back to records.
 
 pub mod invert;
 mod overhear;
