@@ -1,10 +1,13 @@
 //! What commands that run for long share: progress, Ctrl-C, and names of folders.
 
+use crate::failure::Failure;
 use anyhow::Context;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use undertone_lab::reproduce::Watch;
 
 /// A flag that Ctrl-C sets.
 pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
@@ -22,6 +25,37 @@ pub(crate) fn progress_bar(unit: &str, count: u64, visible: bool) -> ProgressBar
     let style =
         ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(count), target).with_style(style)
+}
+
+/// Runs an experiment under a progress bar and Ctrl-C.
+pub(crate) fn watched<T, E: Into<Failure>>(
+    progress: &ProgressBar,
+    experiment: impl FnOnce(&Watch<'_>) -> Result<T, E>,
+) -> Result<T, Failure> {
+    let interrupted = interruption()?;
+    let done = || progress.inc(1);
+    let stop = || interrupted.load(Ordering::Relaxed);
+    let result = experiment(&Watch { done: &done, interrupted: &stop });
+    progress.finish_and_clear();
+    result.map_err(Into::into)
+}
+
+/// What a command that makes many runs prints.
+#[derive(Args)]
+pub(crate) struct Voice {
+    /// Print the results as JSON to stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Voice {
+    /// Whether progress and results are shown to a person.
+    pub(crate) fn talks(&self) -> bool {
+        !self.quiet && !self.json
+    }
 }
 
 /// A config's name as part of a path.

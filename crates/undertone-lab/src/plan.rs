@@ -1,5 +1,6 @@
 //! From a checked config to the public facts of every learner: mechanisms, scales, certificates.
 
+use crate::budget::LifetimeBudget;
 use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
 use undertone::noise::NoiseError;
@@ -68,6 +69,15 @@ impl Plan {
     #[must_use]
     pub fn scales(&self) -> Vec<f64> {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
+    }
+
+    /// ε for ever at the config's δ, the most of any learner; none unless every learner has a certificate.
+    #[must_use]
+    pub fn lifetime_epsilon_max(&self) -> Option<f64> {
+        let of_learner = |place| LifetimeBudget::of(self, place, self.config.delta).epsilon;
+        (0..self.mechanisms.len())
+            .map(of_learner)
+            .try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
     }
 }
 

@@ -3,14 +3,17 @@
 //! A line is written whole and flushed, so an interrupted experiment loses at most the run it was in; a
 //! torn last line is dropped.
 
+use crate::catalogue::hex;
 use crate::data::DataError;
 use crate::summary::NOT_PRIVATE;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use undertone::config::RawConfig;
 
 const NAME: &str = "runs.ndjson";
 
@@ -156,6 +159,17 @@ fn read<R: DeserializeOwned>(
             .map_err(|_| StoreError::Line { path: path.into(), line: place + 2 })
     };
     lines.enumerate().map(parse).collect()
+}
+
+/// A digest of a config and of the program's version: runs of another are not the same experiment.
+///
+/// # Errors
+/// When the config has no form in TOML.
+pub fn config_digest(raw: &RawConfig) -> Result<String, toml::ser::Error> {
+    let mut hash = Sha256::new();
+    hash.update(env!("CARGO_PKG_VERSION"));
+    hash.update(toml::to_string(raw)?);
+    Ok(hex(hash))
 }
 
 /// Makes a folder that is its owner's alone: accuracies and pictures come from private records.

@@ -71,6 +71,14 @@ pub struct Outcome {
     pub ending: Ending,
 }
 
+impl Outcome {
+    /// Whether some learner's records ran out, which voids its certificate.
+    #[must_use]
+    pub fn ran_dry(&self) -> bool {
+        self.learners.iter().any(|learner| learner.ran_dry)
+    }
+}
+
 /// What one learner did and spent.
 #[derive(Clone, Debug)]
 pub struct LearnerOutcome {

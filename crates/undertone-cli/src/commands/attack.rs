@@ -2,7 +2,7 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
-use crate::terminal::{free_folder, interruption, progress_bar};
+use crate::terminal::{Voice, free_folder, progress_bar, watched};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -10,11 +10,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use undertone_lab::attack::invert::{Effort, Labels};
-use undertone_lab::attack::{Attack, RECORDS_MAX, Settings, attack, reconstructions};
+use undertone_lab::attack::{
+    Attack, RECORDS_MAX, Settings, attack, multiple_in_words, reconstructions,
+};
 use undertone_lab::report::attack_page;
-use undertone_lab::reproduce::Watch;
 use undertone_lab::run_folder;
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::NOT_PRIVATE;
@@ -66,12 +66,8 @@ struct Common {
     /// Folder for results and report [default: attack/NAME-dlg-1, -2, …]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Print the results as JSON to stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    voice: Voice,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -92,14 +88,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = format!("{}-{kind}", loaded.config.name);
     let folder = common.out.clone().unwrap_or_else(|| free_folder("attack", &name));
     run_folder::check(&folder)?;
-    let talks = !common.quiet && !common.json;
+    let talks = common.voice.talks();
     let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
-    let interrupted = interruption()?;
-    let watch =
-        Watch { done: &|| progress.inc(1), interrupted: &|| interrupted.load(Ordering::Relaxed) };
-    let result = attack(&loaded, settings, &watch);
-    progress.finish_and_clear();
-    let found = result?;
+    let found = watched(&progress, |watch| attack(&loaded, settings, watch))?;
     // Nobody but the owner may look into it.
     make_private_folder(&folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -112,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let path = folder.join(file);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    if common.json {
+    if common.voice.json {
         writeln!(io::stdout(), "{json}")?;
     } else if talks {
         print(&found, &folder)?;
@@ -132,8 +123,7 @@ fn print(found: &Attack, folder: &Path) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "noise   mean error      smallest       largest   labels found")?;
     for line in &found.lines {
-        let multiple =
-            if line.multiple > 0.0 { format!("×{}", line.multiple) } else { "none".into() };
+        let multiple = multiple_in_words(line.multiple);
         let (error, least, most) = (line.error, line.error_min, line.error_max);
         let labels = 100.0 * line.labels_found;
         writeln!(

@@ -2,7 +2,7 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
-use crate::terminal::{folder_name, interruption, progress_bar};
+use crate::terminal::{Voice, folder_name, interruption, progress_bar};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use rayon::prelude::*;
@@ -41,12 +41,8 @@ pub(crate) struct Arguments {
     /// Folder for runs, tables and report [default: compare/NAME]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Print the results as JSON to stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    voice: Voice,
 }
 
 /// One run to be made.
@@ -74,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let talk = !arguments.quiet && !arguments.json;
+    let talk = arguments.voice.talks();
     if talk {
         let done = all.len() as u64 * arguments.seeds - jobs.len() as u64;
         let done = if done > 0 { format!(", {done} there already") } else { String::new() };
@@ -154,7 +150,7 @@ fn finish(
     save("results.csv", &page::csv(&store.runs)?)?;
     save("report.html", page::html(&facts, &store.runs).as_bytes())?;
     let mut out = io::stdout().lock();
-    if arguments.json {
+    if arguments.voice.json {
         serde_json::to_writer_pretty(&mut out, &value).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if talk {

@@ -1,7 +1,7 @@
 //! `undertone reproduce`: the paper's experiments beside its own numbers.
 
 use crate::failure::Failure;
-use crate::terminal::{interruption, progress_bar};
+use crate::terminal::{Voice, progress_bar, watched};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
@@ -10,15 +10,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use undertone_lab::compare::settings::Method;
 use undertone_lab::report::{fig1_page, network_page, table1_page, table2_page};
 use undertone_lab::reproduce::networks::{self, Extent, Images, NetworkFigure, NetworkRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
-use undertone_lab::reproduce::{ReproduceError, Watch, fig1, spreadsheet, table2};
+use undertone_lab::reproduce::{fig1, spreadsheet, table2};
 use undertone_lab::run_store::{RunStore, make_private_folder};
-use undertone_lab::summary::NOT_PRIVATE;
+use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 
 /// Run an experiment of the paper again, beside the numbers it prints
 ///
@@ -97,12 +96,8 @@ struct Output {
     /// Folder for results and report [default: reproduce/NAME]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Print the results as JSON to stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    voice: Voice,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -120,19 +115,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs an experiment under a progress bar and Ctrl-C.
-fn watched<T>(
-    progress: &ProgressBar,
-    experiment: impl FnOnce(&Watch<'_>) -> Result<T, ReproduceError>,
-) -> Result<T, Failure> {
-    let interrupted = interruption()?;
-    let done = || progress.inc(1);
-    let stop = || interrupted.load(Ordering::Relaxed);
-    let result = experiment(&Watch { done: &done, interrupted: &stop });
-    progress.finish_and_clear();
-    Ok(result?)
-}
-
 impl NetworkOptions {
     /// The whole experiment or the quick one, changed as asked for.
     fn extent(&self, whole: Extent, quick: Extent) -> Extent {
@@ -147,12 +129,8 @@ impl NetworkOptions {
 }
 
 impl Output {
-    fn talks(&self) -> bool {
-        !self.quiet && !self.json
-    }
-
     fn progress(&self, unit: &str, count: u64) -> ProgressBar {
-        progress_bar(unit, count, self.talks())
+        progress_bar(unit, count, self.voice.talks())
     }
 
     /// Makes the folder for results; before the runs, so that none are made in vain.
@@ -188,9 +166,9 @@ impl Output {
             fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let mut out = io::stdout().lock();
-        if self.json {
+        if self.voice.json {
             writeln!(out, "{json}")?;
-        } else if self.talks() {
+        } else if self.voice.talks() {
             print(&mut out)?;
             writeln!(out, "\nReport: {}", folder.join("report.html").display())?;
         }
@@ -255,9 +233,9 @@ fn run_search(common: &Common) -> Result<(), Failure> {
     let runs = (grid().len() * rows().len()) as u64 * common.seeds;
     let found = watched(&common.output.progress("run", runs), |watch| search(common.seeds, watch))?;
     let mut out = io::stdout().lock();
-    if common.output.json {
+    if common.output.voice.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
-    } else if common.output.talks() {
+    } else if common.output.voice.talks() {
         writeln!(out, "distance  batch  ridge  start  our median iterations")?;
         for Candidate { unknowns, distance, medians } in &found {
             let medians: Vec<String> =
@@ -328,7 +306,7 @@ fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<
 fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NetworkRun>), Failure> {
     let folder = output.folder(name)?;
     let store = networks::open(&folder, name)?;
-    if output.talks() && !store.runs.is_empty() {
+    if output.voice.talks() && !store.runs.is_empty() {
         writeln!(
             io::stderr(),
             "{} finished runs are kept in {}",
@@ -348,7 +326,7 @@ fn print_networks(out: &mut dyn Write, found: &NetworkFigure) -> io::Result<()> 
     for curve in &found.curves {
         let Some(last) = curve.points.last() else { continue };
         let certified = match curve.certified {
-            Some(epsilon) => format!("{epsilon:.4}"),
+            Some(epsilon) => format!("{:.4}", rounded_up(epsilon)),
             None if curve.method == Method::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };

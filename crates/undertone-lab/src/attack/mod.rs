@@ -6,13 +6,14 @@ pub mod invert;
 mod overhear;
 
 use crate::config_file::LoadedConfig;
+use crate::metrics::squared_distance;
 use crate::plan::Plan;
 use crate::reproduce::Watch;
 use crate::seeded_run::{SeededRunError, prepare};
 use crate::simulate::SimulateError;
 use crate::stream::Streams;
 use invert::{Effort, Evidence, Labels, Reconstruction, invert};
-use overhear::{Overheard, View, overhear};
+use overhear::{Overheard, Script, View, overhear};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
@@ -205,8 +206,6 @@ pub fn attack(
         if (watch.interrupted)() {
             return Err(AttackError::Interrupted);
         }
-        // Noise stays what the config's own batch and warm-up ask for, with fewer records behind it.
-        (plan.config.data.batch, plan.config.data.warmup) = (settings.records, 0);
         // Half the noise may cost more than the cap; this is a laboratory.
         plan.config.caps.fill(None);
         shorten(&mut streams, settings.records * (settings.round + 1))?;
@@ -261,6 +260,12 @@ fn shorten(streams: &mut Streams, needed: u64) -> Result<(), AttackError> {
 fn range_of<'a>(mut records: impl Iterator<Item = &'a Vec<f64>>) -> Option<(f64, f64)> {
     let within = |record: &Vec<f64>| record.iter().all(|value| (0.0..=1.0).contains(value));
     records.all(within).then_some((0.0, 1.0))
+}
+
+/// A multiple of the noise, as tables show it.
+#[must_use]
+pub fn multiple_in_words(multiple: f64) -> String {
+    if multiple > 0.0 { format!("×{multiple}") } else { "none".into() }
 }
 
 /// How many reconstructions an attack makes.
@@ -332,7 +337,9 @@ fn hear(
             mechanism.noise_max.initial *= multiple;
         }
     }
-    overhear(&plan, streams.clone(), seed, settings.round, view)
+    // Noise stays what the config's own batch and warm-up ask for, with fewer records behind it.
+    let script = Script { seed, round: settings.round, records: settings.records };
+    overhear(&plan, streams.clone(), script, view)
 }
 
 fn attempt(
@@ -355,17 +362,22 @@ fn attempt(
     if (watch.interrupted)() {
         return Err(AttackError::Interrupted);
     }
-    Ok(judge(multiple, &heard.truth, found))
+    Ok(judge(multiple, &heard.truth, &originals, found))
 }
 
 /// Puts originals next to what comes closest, the closest pair first, and counts.
-fn judge(multiple: f64, truth: &[Record], reconstruction: Reconstruction) -> Attempt {
+fn judge(
+    multiple: f64,
+    truth: &[Record],
+    originals: &[Vec<f64>],
+    reconstruction: Reconstruction,
+) -> Attempt {
     let Reconstruction { inputs, labels, mismatch } = reconstruction;
-    let originals: Vec<Vec<f64>> = truth.iter().map(features).collect();
     let mut pairs = Vec::new();
     for (record, original) in originals.iter().enumerate() {
         for (guess, input) in inputs.iter().enumerate() {
-            pairs.push((squared_error(original, input), record, guess));
+            let error = squared_distance(original, input) / original.len() as f64;
+            pairs.push((error, record, guess));
         }
     }
     pairs.sort_by(|left, right| left.0.total_cmp(&right.0));
@@ -387,10 +399,6 @@ fn features(record: &Record) -> Vec<f64> {
     let mut dense = vec![0.0; record.features.dimension()];
     record.features.add_scaled_to(1.0, &mut dense);
     dense
-}
-
-fn squared_error(left: &[f64], right: &[f64]) -> f64 {
-    mean(left.iter().zip(right).map(|(a, b)| (a - b) * (a - b)))
 }
 
 /// The expected squared error of a guess that is evenly spread over [0, 1].

@@ -22,6 +22,17 @@ pub(super) struct Overheard {
     pub(super) truth: Vec<Record>,
 }
 
+/// What is overheard.
+#[derive(Clone, Copy)]
+pub(super) struct Script {
+    /// The seed of records and noise.
+    pub(super) seed: u64,
+    /// Whose gradient: that of this round.
+    pub(super) round: u64,
+    /// Records of a learner in each round.
+    pub(super) records: u64,
+}
+
 /// What the attacker sees of a victim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
@@ -37,16 +48,14 @@ pub(super) enum View {
 pub(super) fn overhear(
     plan: &Plan,
     streams: Streams,
-    seed: u64,
-    round: u64,
+    Script { seed, round, records }: Script,
     view: View,
 ) -> Result<Vec<Overheard>, AttackError> {
     let entropy = RunEntropy::new(Some(seed));
     let mut members = gather(plan, streams.learners, streams.order)?;
     let mut truths: Vec<Vec<Record>> = vec![Vec::new(); members.len()];
     for t in 0..=round {
-        let count = plan.config.data.batch + if t == 0 { plan.config.data.warmup } else { 0 };
-        observe(&mut members, count, &mut truths)?;
+        observe(&mut members, records, &mut truths)?;
         if t < round {
             let releases = released(&mut members, entropy)?;
             absorb_all(&mut members, &releases, plan);

@@ -89,10 +89,8 @@ pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement,
     let graph = &plan.config.graph;
     let messages = 2.0 * graph.edges() as f64 / graph.learners() as f64;
     let sends = settings.method.publishes();
-    let certified = plan.lifetimes.iter().map(|bound| bound.ok().map(|bound| bound.total.zcdp));
-    let certified = certified.reduce(|left, right| Some(left?.max(right?))).flatten();
     // A certificate counts on the planned records: without them each of the others weighs more.
-    let certified = certified.filter(|_| !outcome.learners.iter().any(|learner| learner.ran_dry));
+    let certified = plan.lifetime_epsilon_max().filter(|_| !outcome.ran_dry());
     Ok(Measurement {
         digest: settings.digest()?,
         method: settings.method,
@@ -103,10 +101,7 @@ pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement,
         accuracy_central: last.test_accuracy_optimum,
         regret: last.instantaneous_regret,
         regret_mean: last.dynamic_regret / rounds,
-        certified_epsilon: settings
-            .epsilon
-            .and(certified)
-            .map(|zcdp| undertone::privacy::epsilon_from_zcdp(zcdp, plan.config.delta)),
+        certified_epsilon: settings.epsilon.and(certified),
         seconds_per_round: seconds / rounds,
         bytes_per_round: if sends { 8.0 * plan.model.parameters() as f64 * messages } else { 0.0 },
     })

@@ -1,10 +1,9 @@
 //! The config of one method at one budget, from the config that all methods start from.
 
-use crate::catalogue::hex;
 use crate::config_file::LoadedConfig;
 use crate::planner::{PlanningError, Request, make};
+use crate::run_store::config_digest;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 use thiserror::Error;
 use undertone::config::{Config, Faults, OneOrEach, RawConfig};
@@ -91,10 +90,7 @@ impl Settings {
     /// # Errors
     /// When the config has no form in TOML.
     pub fn digest(&self) -> Result<String, toml::ser::Error> {
-        let mut hash = Sha256::new();
-        hash.update(env!("CARGO_PKG_VERSION"));
-        hash.update(toml::to_string(&self.raw)?);
-        Ok(hex(hash))
+        config_digest(&self.raw)
     }
 }
 

@@ -4,7 +4,7 @@ use super::number::{count, escape, number, percent};
 use super::picture::picture;
 use super::{banner, head};
 use crate::attack::invert::Labels;
-use crate::attack::{Attack, Victim};
+use crate::attack::{Attack, Victim, multiple_in_words};
 use std::fmt::Write as _;
 
 /// Pictures of more victims would make the page long and say no more.
@@ -63,7 +63,7 @@ fn table(attack: &Attack) -> String {
         let _ = writeln!(
             rows,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            multiple(line.multiple),
+            multiple_in_words(line.multiple),
             number(line.error),
             number(line.error_min),
             number(line.error_max),
@@ -74,10 +74,6 @@ fn table(attack: &Attack) -> String {
         "<div class=\"scroll\"><table><thead><tr><th>noise</th><th>error, mean</th><th>smallest</th><th>largest</th>\
          <th>labels found</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
     )
-}
-
-fn multiple(multiple: f64) -> String {
-    if multiple > 0.0 { format!("×{multiple}") } else { "none".into() }
 }
 
 fn pictures(attack: &Attack) -> String {

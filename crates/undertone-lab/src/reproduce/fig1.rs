@@ -1,5 +1,6 @@
 //! Figure 1: tracking error, regret and budget of Algorithm 1, DSGD, DOLA and PDOP on mushrooms.
 
+use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
@@ -9,7 +10,7 @@ use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::simulate::{Measuring, Outcome};
 use serde::Serialize;
 use undertone::Round;
-use undertone::config::{OneOrEach, RawConfig, RawMemory};
+use undertone::config::RawConfig;
 use undertone::privacy::Mechanism;
 
 /// The methods of the figure, ours first.
@@ -21,16 +22,11 @@ const RESOLUTION: u64 = 60;
 /// The measured slope is that of the rounds from here on, where the first records no longer matter.
 const SLOPE_FROM: u64 = 100;
 
-/// DOLA's noise is that of the paper's second experiment, 0.07 / (0.2 (t+1)).
-const DOLA_NOISE: f64 = 0.35;
-/// PDOP's noise starts where it does in the paper's second experiment.
-const PDOP_NOISE: f64 = 0.5;
-/// There it falls by 0.98 a round over 600 rounds; here as far over 2000, below which no noise could
-/// be drawn exactly.
+/// The noise of DOLA and PDOP is that of the paper's second experiment. There PDOP's falls by 0.98 a round over
+/// this many rounds; here as far over all of them, below which no noise could be drawn exactly.
 const PDOP_NOISE_END: f64 = 600.0;
-const PDOP_NOISE_RATIO: f64 = 0.98;
-/// Steps must fall faster than noise; the paper does not say how fast.
-const PDOP_STEP_RATIO: f64 = 0.97;
+/// DOLA's steps fall as its authors suggest for losses that are strongly convex.
+const DOLA_STEP_EXPONENT: f64 = 1.0;
 
 /// One method in one round.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -90,26 +86,8 @@ pub(super) fn contender(
         raw.model.ridge = Some(unknowns.ridge);
         raw.parameters.start_spread = Some(unknowns.start_spread);
         if method != Method::Algorithm1 {
-            raw.method = Some(method.name().into());
-            raw.memory = RawMemory::default();
+            turn_into(method, raw, DOLA_STEP_EXPONENT, PDOP_NOISE_END / rounds as f64);
             raw.schedule.step = Some(step);
-            raw.schedule.coupling_exponent = Some(0.0);
-        }
-        let longer = PDOP_NOISE_END / rounds as f64;
-        match method {
-            Method::Dola => {
-                raw.schedule.step_exponent = Some(1.0);
-                raw.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
-                raw.noise.exponent = Some(OneOrEach::One(-1.0));
-            }
-            Method::Pdop => {
-                raw.schedule.step_exponent = Some(0.0);
-                raw.schedule.step_ratio = Some(PDOP_STEP_RATIO.powf(longer));
-                raw.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
-                raw.noise.exponent = Some(OneOrEach::One(0.0));
-                raw.noise.ratio = Some(PDOP_NOISE_RATIO.powf(longer));
-            }
-            Method::Algorithm1 | Method::Shielded | Method::Dsgd | Method::Local => {}
         }
         change(raw);
     })?;

@@ -6,6 +6,7 @@
 
 pub mod fig1;
 pub mod networks;
+mod other_methods;
 pub mod quartiles;
 pub mod spreadsheet;
 pub mod table1;

@@ -2,19 +2,17 @@
 //!
 //! Runs take minutes, so each is kept when it is done, and an experiment goes on where it was stopped.
 
+use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::{ReproduceError, Watch, plan, run};
-use crate::budget::LifetimeBudget;
-use crate::catalogue::hex;
 use crate::compare::settings::Method;
 use crate::config_file::{LoadedConfig, load_preset_with};
-use crate::run_store::{Identity, RunStore, StoreError};
+use crate::run_store::{Identity, RunStore, StoreError, config_digest};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 use undertone::Round;
-use undertone::config::{OneOrEach, RawConfig, RawMemory};
+use undertone::config::RawConfig;
 use undertone::network::Shape;
 use undertone::privacy::Rule;
 
@@ -27,16 +25,8 @@ pub const ROWS: u64 = 20;
 /// Goes up whenever the same config would give other numbers, so that kept runs are not mixed with new ones.
 const RESULTS: u32 = 1;
 
-/// DOLA's noise in the paper, 0.07 / (0.2 (t+1)).
-const DOLA_NOISE: f64 = 0.35;
 /// DOLA's steps fall as its authors suggest for losses that are not strongly convex.
 const DOLA_STEP_EXPONENT: f64 = 0.5;
-/// PDOP's noise in the paper, 0.5 · 0.98^t.
-const PDOP_NOISE: f64 = 0.5;
-const PDOP_NOISE_RATIO: f64 = 0.98;
-/// Steps must fall faster than noise; the paper does not say how fast.
-const PDOP_STEP_RATIO: f64 = 0.97;
-
 /// On what the network learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -232,7 +222,13 @@ fn contender(
         }
         raw.rounds = Some(extent.rounds);
         raw.data.batch = Some(extent.batch);
-        other_method(method, raw);
+        match method {
+            Method::Dsgd | Method::Dola | Method::Pdop => {
+                turn_into(method, raw, DOLA_STEP_EXPONENT, 1.0);
+            }
+            Method::Local => raw.method = Some(method.name().into()),
+            Method::Algorithm1 | Method::Shielded => {}
+        }
     })?;
     Ok(loaded)
 }
@@ -242,36 +238,6 @@ fn on_cifar10(raw: &mut RawConfig) {
     raw.data.source = Some("cifar-10".into());
     raw.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
     raw.bounds.feature_norm = Some(3072f64.sqrt().ceil());
-}
-
-/// What the paper changes for the methods it compares with, and leaving all messages out.
-fn other_method(method: Method, raw: &mut RawConfig) {
-    if matches!(method, Method::Algorithm1 | Method::Shielded) {
-        return;
-    }
-    raw.method = Some(method.name().into());
-    if method == Method::Local {
-        return;
-    }
-    raw.memory = RawMemory::default();
-    raw.schedule.coupling = Some(1.0);
-    raw.schedule.coupling_exponent = Some(0.0);
-    match method {
-        Method::Dola => {
-            raw.schedule.step_exponent = Some(DOLA_STEP_EXPONENT);
-            raw.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
-            raw.noise.exponent = Some(OneOrEach::One(-1.0));
-        }
-        Method::Pdop => {
-            raw.schedule.step_exponent = Some(0.0);
-            raw.schedule.step_ratio = Some(PDOP_STEP_RATIO);
-            raw.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
-            raw.noise.exponent = Some(OneOrEach::One(0.0));
-            raw.noise.ratio = Some(PDOP_NOISE_RATIO);
-        }
-        // The same step and noise as Algorithm 1, says the paper.
-        Method::Dsgd | Method::Algorithm1 | Method::Shielded | Method::Local => {}
-    }
 }
 
 /// Runs all seeds of all configs that are not kept yet, one after the other: learners share the cores.
@@ -284,7 +250,7 @@ pub(super) fn run_missing(
 ) -> Result<(), ReproduceError> {
     for seed in 1..=seeds {
         for loaded in configs {
-            let digest = digest(loaded)?;
+            let digest = config_digest(&loaded.raw)?;
             if store.runs.iter().any(|run| run.seed == seed && run.digest == digest) {
                 continue;
             }
@@ -303,7 +269,7 @@ pub(super) fn run_missing(
                 digest,
                 seed,
                 certified: certified(loaded, &outcome)?,
-                ran_dry: outcome.learners.iter().any(|learner| learner.ran_dry),
+                ran_dry: outcome.ran_dry(),
                 points: outcome.rows.iter().filter_map(run_point).collect(),
             })?;
         }
@@ -317,26 +283,19 @@ pub(super) fn kept<'a>(
     loaded: &LoadedConfig,
     seeds: u64,
 ) -> Result<Vec<&'a NetworkRun>, ReproduceError> {
-    let digest = digest(loaded)?;
+    let digest = config_digest(&loaded.raw)?;
     let of_seed = |seed| store.runs.iter().find(|run| run.seed == seed && run.digest == digest);
     Ok((1..=seeds).filter_map(of_seed).collect())
 }
 
-fn digest(loaded: &LoadedConfig) -> Result<String, ReproduceError> {
-    Ok(hex(Sha256::new_with_prefix(toml::to_string(&loaded.raw)?)))
-}
-
 /// ε for ever of one record, unless nothing can be certified.
 fn certified(loaded: &LoadedConfig, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
-    let plan = plan(loaded)?;
     // Nothing is sent: there is nothing to certify.
     let silent = loaded.config.rule == Rule::Local;
-    if silent || outcome.learners.iter().any(|learner| learner.ran_dry) {
+    if silent || outcome.ran_dry() {
         return Ok(None);
     }
-    let of_learner = |place| LifetimeBudget::of(&plan, place, loaded.config.delta).epsilon;
-    let each: Option<Vec<f64>> = (0..plan.mechanisms.len()).map(of_learner).collect();
-    Ok(each.map(|each| each.into_iter().fold(0.0, f64::max)).filter(|most| most.is_finite()))
+    Ok(plan(loaded)?.lifetime_epsilon_max())
 }
 
 fn run_point(row: &RoundRow) -> Option<RunPoint> {
@@ -393,6 +352,7 @@ fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::other_methods;
     use super::*;
 
     const TINY: Extent = Extent { rounds: 30, batch: 2, seeds: 2, shielded_divisor: 6 };
@@ -431,7 +391,8 @@ mod tests {
         let mut store = open(folder.path(), "fig2").unwrap();
         assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 12 * ROWS);
         for method in METHODS {
-            let digest = digest(&contender(method, Images::Mnist, TINY).unwrap()).unwrap();
+            let digest =
+                config_digest(&contender(method, Images::Mnist, TINY).unwrap().raw).unwrap();
             for seed in 1..=2 {
                 store.add(made_up(digest.clone(), seed)).unwrap();
             }
@@ -461,7 +422,7 @@ mod tests {
         assert!((ours[0] - 1.0 / noise).abs() < 1e-12 && (ours[1] - second).abs() < 1e-12);
         // DOLA: 1/√(t+1) over 0.35/(t+2).
         let dola = of(Method::Dola);
-        assert!((dola[0] - 2.0 / DOLA_NOISE).abs() < 1e-9, "{}", dola[0]);
+        assert!((dola[0] - 2.0 / other_methods::DOLA_NOISE).abs() < 1e-9, "{}", dola[0]);
         assert!(of(Method::Local).is_empty() && of(Method::Shielded).is_empty());
     }
 }
