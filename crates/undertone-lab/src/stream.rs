@@ -202,7 +202,7 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
     };
     check_shape(config, &source.dataset)?;
     if config.data.centre {
-        source.dataset.centre_one_hot();
+        source.dataset.centre();
     }
     deal(config, source, seed)
 }

@@ -6,6 +6,7 @@ pub mod invert;
 mod overhear;
 
 use crate::config_file::LoadedConfig;
+use crate::data::MIDDLE_GREY;
 use crate::metrics::squared_distance;
 use crate::plan::Plan;
 use crate::reproduce::Watch;
@@ -179,6 +180,9 @@ pub struct Attack {
     /// The shape of a record.
     #[serde(skip)]
     pub shape: Shape,
+    /// The value that is drawn black in pictures.
+    #[serde(skip)]
+    pub black: f64,
 }
 
 /// Shows shapes only: records are private, originals and reconstructions alike.
@@ -241,7 +245,8 @@ pub fn attack(
     let originals = || victims.iter().flat_map(|victim| &victim.originals);
     let error_of_random =
         range_of(originals()).map(|_| mean(originals().map(|one| of_random(one))));
-    Ok(Attack { name, settings, records, error_of_random, lines, victims, shape })
+    let black = if loaded.config.data.centre { -MIDDLE_GREY } else { 0.0 };
+    Ok(Attack { name, settings, records, error_of_random, lines, victims, shape, black })
 }
 
 /// Keeps the records that will be drawn and nothing else.

@@ -56,6 +56,9 @@ pub use options::{Format, LoadOptions, Task};
 /// A damaged index must not make the program ask for all memory.
 pub const DIMENSION_MAX: usize = 1 << 22;
 
+/// What centring takes from pixels, which lie between 0 and 1.
+pub const MIDDLE_GREY: f64 = 0.5;
+
 /// The name of the feature that is always 1.
 pub const INTERCEPT: &str = "intercept";
 
@@ -85,12 +88,15 @@ impl Dataset {
         self.records.iter().map(|record| record.label).collect()
     }
 
-    /// Subtracts 1/k from the k features of every categorical column, so that they add up to zero.
+    /// Subtracts ½ from the pixels of images and 1/k from the k features of every categorical column.
     ///
-    /// The common offset of one-hot features slows gradient methods down and carries nothing. Only
-    /// the schema is used, never a record's value, so this costs no privacy.
-    pub fn centre_one_hot(&mut self) {
+    /// A common offset of all records slows gradient methods down and carries nothing. Only the schema is
+    /// used, never a record's value, so this costs no privacy.
+    pub fn centre(&mut self) {
         let mut offset = vec![0.0; self.dimension];
+        if let Some(shape) = self.image_shape {
+            offset[..shape.count()].fill(MIDDLE_GREY);
+        }
         for block in &self.one_hot {
             #[expect(clippy::cast_precision_loss, reason = "a column has few categories")]
             let share = 1.0 / block.len() as f64;

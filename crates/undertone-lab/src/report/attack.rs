@@ -97,7 +97,9 @@ fn pictures(attack: &Attack) -> String {
 fn rows(attack: &Attack, victim: &Victim) -> String {
     let mut rows = String::new();
     for (place, original) in victim.originals.iter().enumerate() {
-        let Some(shown) = picture(attack.shape, original, "original") else { return rows };
+        let Some(shown) = picture(attack.shape, original, attack.black, "original") else {
+            return rows;
+        };
         let _ = write!(
             rows,
             "<tr><td>{}</td><td>{}</td><td>{shown}</td>",
@@ -106,7 +108,8 @@ fn rows(attack: &Attack, victim: &Victim) -> String {
         );
         for attempt in &victim.attempts {
             let found = attempt.found.get(place);
-            let shown = found.and_then(|found| picture(attack.shape, found, "reconstruction"));
+            let shown = found
+                .and_then(|found| picture(attack.shape, found, attack.black, "reconstruction"));
             let _ = write!(rows, "<td>{}</td>", shown.unwrap_or_default());
         }
         rows.push_str("</tr>\n");

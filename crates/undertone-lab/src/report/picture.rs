@@ -4,8 +4,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use undertone::network::Shape;
 
-/// An `<img>` of grey or colour values from 0 to 1, channel after channel; nothing for other shapes.
-pub(super) fn picture(shape: Shape, values: &[f64], title: &str) -> Option<String> {
+/// An `<img>` of grey or colour values, channel after channel, from black to one above; nothing for
+/// other shapes.
+pub(super) fn picture(shape: Shape, values: &[f64], black: f64, title: &str) -> Option<String> {
     let (color, channels) = match shape.channels {
         1 => (png::ColorType::Grayscale, 1),
         3 => (png::ColorType::Rgb, 3),
@@ -19,7 +20,7 @@ pub(super) fn picture(shape: Shape, values: &[f64], title: &str) -> Option<Strin
     let mut bytes = Vec::with_capacity(values.len());
     for pixel in 0..area {
         for channel in 0..channels {
-            let value = values[channel * area + pixel].clamp(0.0, 1.0);
+            let value = (values[channel * area + pixel] - black).clamp(0.0, 1.0);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

@@ -113,6 +113,11 @@ fn classes_and_images_come_sorted_by_name_and_values_are_divided_by_255() {
     let widened = LoadOptions { intercept: true, dimension: Some(2), ..options() };
     let dataset = super::load(folder.path(), &widened).unwrap();
     assert_eq!((dataset.dimension, values(&dataset, 2)), (3, vec![51, 255, 255]));
+
+    let mut centred = dataset;
+    centred.centre();
+    let third: Vec<f64> = centred.records[2].features.entries().map(|(_, value)| value).collect();
+    assert_eq!(third, [51.0 / 255.0 - 0.5, 0.5, 1.0], "pixels only");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Behind max-pool and relu most slopes are zero; only the others are visited. One list for each output
 //! channel says where in the input a slope acts. The same code serves convolutions with all slopes alive.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{BLOCK, LANES, Lanes, Vector};
 use super::packed::PackedStep;
 use super::plan::Convolution;
 
@@ -86,9 +86,10 @@ impl Convolution {
     #[inline(always)]
     fn weight_gradient<L: Lanes>(&self, input: &[f32], list: &[Entry], weights: &mut [f32]) {
         let padded = self.padded_row();
-        // Short rows are taken several at a time, so that enough sums are under way at once.
+        // Rows are taken several at a time, so that enough sums are under way at once.
         let rows_at_once = match (padded / LANES, self.kernel) {
             (1 | 2, 5) => 5,
+            (10, 5) if L::MANY_REGISTERS => 5,
             (1 | 2, 3) => 3,
             _ => 1,
         };
@@ -96,10 +97,11 @@ impl Convolution {
             let input = &input[group * rows_at_once * self.row_stride..];
             let stride = self.row_stride;
             match (rows_at_once, padded / LANES) {
-                (5, 1) => gather::<L, 5, 1>(input, list, stride, weights),
-                (5, 2) => gather::<L, 5, 2>(input, list, stride, weights),
-                (3, 1) => gather::<L, 3, 1>(input, list, stride, weights),
-                (3, 2) => gather::<L, 3, 2>(input, list, stride, weights),
+                (5, 1) => gather::<L, LANES, 5, 1>(input, list, stride, weights),
+                (5, 2) => gather::<L::Block, BLOCK, 5, 1>(input, list, stride, weights),
+                (5, 10) => gather::<L::Block, BLOCK, 5, 5>(input, list, stride, weights),
+                (3, 1) => gather::<L, LANES, 3, 1>(input, list, stride, weights),
+                (3, 2) => gather::<L::Block, BLOCK, 3, 1>(input, list, stride, weights),
                 _ => gather_row::<L>(input, list, weights),
             }
             for row in weights.chunks_exact_mut(padded) {
@@ -114,17 +116,14 @@ impl Convolution {
     fn input_slopes<L: Lanes>(&self, packed: &[f32], list: &[Entry], back: &mut [f32]) {
         for (kernel_row, weights) in packed.chunks_exact(self.padded_row()).enumerate() {
             let mut back = &mut back[kernel_row * self.row_stride..];
-            let (tens, mut rest) = weights.as_chunks::<{ 10 * LANES }>();
-            for weights in tens {
-                scatter::<L, 10>(weights, list, back);
-                back = &mut back[10 * LANES..];
-            }
+            let mut rest = weights;
             while !rest.is_empty() {
                 let width = match rest.len() / LANES {
-                    6.. => scatter_some::<L, 6>(&mut rest, list, back),
-                    4.. => scatter_some::<L, 4>(&mut rest, list, back),
-                    2.. => scatter_some::<L, 2>(&mut rest, list, back),
-                    _ => scatter_some::<L, 1>(&mut rest, list, back),
+                    10.. => scatter_some::<L::Block, BLOCK, 5>(&mut rest, list, back),
+                    6.. => scatter_some::<L::Block, BLOCK, 3>(&mut rest, list, back),
+                    4.. => scatter_some::<L::Block, BLOCK, 2>(&mut rest, list, back),
+                    2.. => scatter_some::<L::Block, BLOCK, 1>(&mut rest, list, back),
+                    _ => scatter_some::<L, LANES, 1>(&mut rest, list, back),
                 };
                 back = &mut back[width..];
             }
@@ -146,9 +145,9 @@ fn sum_of_slopes(list: &[Entry]) -> f32 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
-/// Σ slope · input for R rows of V vectors.
+/// Σ slope · input for R rows of V vectors of N values.
 #[inline(always)]
-fn gather<L: Lanes, const R: usize, const V: usize>(
+fn gather<L: Vector<N>, const N: usize, const R: usize, const V: usize>(
     input: &[f32],
     list: &[Entry],
     stride: usize,
@@ -164,13 +163,13 @@ fn gather<L: Lanes, const R: usize, const V: usize>(
     for &(place, slope) in list {
         let (place, slope) = (place as usize, L::splat(slope));
         for r in 0..R {
-            let values = &rows[r][place..place + V * LANES].as_chunks::<LANES>().0[..V];
+            let values = &rows[r][place..place + V * N].as_chunks::<N>().0[..V];
             for v in 0..V {
                 sums[r][v] = slope.multiply_add(L::load(&values[v]), sums[r][v]);
             }
         }
     }
-    for (out, sums) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums.as_flattened()) {
+    for (out, sums) in out.as_chunks_mut::<N>().0.iter_mut().zip(sums.as_flattened()) {
         sums.store(out);
     }
 }
@@ -188,11 +187,11 @@ fn gather_row<L: Lanes>(mut input: &[f32], list: &[Entry], mut out: &mut [f32]) 
         };
         let (now, later) = out.split_at_mut(vectors * LANES);
         match vectors {
-            10 => gather::<L, 1, 10>(input, list, 0, now),
-            6 => gather::<L, 1, 6>(input, list, 0, now),
-            4 => gather::<L, 1, 4>(input, list, 0, now),
-            2 => gather::<L, 1, 2>(input, list, 0, now),
-            _ => gather::<L, 1, 1>(input, list, 0, now),
+            10 => gather::<L::Block, BLOCK, 1, 5>(input, list, 0, now),
+            6 => gather::<L::Block, BLOCK, 1, 3>(input, list, 0, now),
+            4 => gather::<L::Block, BLOCK, 1, 2>(input, list, 0, now),
+            2 => gather::<L::Block, BLOCK, 1, 1>(input, list, 0, now),
+            _ => gather::<L, LANES, 1, 1>(input, list, 0, now),
         }
         input = &input[vectors * LANES..];
         out = later;
@@ -201,27 +200,31 @@ fn gather_row<L: Lanes>(mut input: &[f32], list: &[Entry], mut out: &mut [f32]) 
 
 /// Adds slope · weights at each place, for V vectors; takes them off `weights` and says how many values.
 #[inline(always)]
-fn scatter_some<L: Lanes, const V: usize>(
+fn scatter_some<L: Vector<N>, const N: usize, const V: usize>(
     weights: &mut &[f32],
     list: &[Entry],
     back: &mut [f32],
 ) -> usize {
-    let (now, later) = weights.split_at(V * LANES);
-    scatter::<L, V>(now, list, back);
+    let (now, later) = weights.split_at(V * N);
+    scatter::<L, N, V>(now, list, back);
     *weights = later;
-    V * LANES
+    V * N
 }
 
-/// Adds slope · weights at each place, for V vectors.
+/// Adds slope · weights at each place, for V vectors of N values.
 #[inline(always)]
-fn scatter<L: Lanes, const V: usize>(weights: &[f32], list: &[Entry], back: &mut [f32]) {
-    let weights = &weights.as_chunks::<LANES>().0[..V];
+fn scatter<L: Vector<N>, const N: usize, const V: usize>(
+    weights: &[f32],
+    list: &[Entry],
+    back: &mut [f32],
+) {
+    let weights = &weights.as_chunks::<N>().0[..V];
     let mut held = [L::splat(0.0); V];
     for v in 0..V {
         held[v] = L::load(&weights[v]);
     }
     for &(place, slope) in list {
-        let values = &mut back[place as usize..][..V * LANES].as_chunks_mut::<LANES>().0[..V];
+        let values = &mut back[place as usize..][..V * N].as_chunks_mut::<N>().0[..V];
         let slope = L::splat(slope);
         for v in 0..V {
             slope.multiply_add(held[v], L::load(&values[v])).store(&mut values[v]);

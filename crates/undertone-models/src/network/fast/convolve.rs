@@ -1,24 +1,20 @@
 //! Convolutions forward, and with relu and 2×2 max-pooling in one go.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{BLOCK, Lanes, Vector};
 use super::packed::PackedStep;
-use super::plan::{BLOCK, Convolution};
-
-/// Pixels computed together: with two vectors of channels each, twelve running sums fit into sixteen
-/// registers, beside the weights and one value of the input.
-const TILE: usize = 6;
+use super::plan::Convolution;
 
 /// A row whose length is not known in advance.
 const ANY: usize = 0;
 
 /// The values of a block of channels.
-type Pair = [[f32; LANES]; 2];
+type Channels = [f32; BLOCK];
 
 /// One block's weights, by kernel row and place in the row, and biases.
 #[derive(Clone, Copy)]
 struct BlockOf<'a> {
-    weights: &'a [Pair],
-    biases: &'a Pair,
+    weights: &'a [Channels],
+    biases: &'a Channels,
 }
 
 impl Convolution {
@@ -31,7 +27,7 @@ impl Convolution {
             let mut pixel = 0;
             self.pixels::<L>(of, input, &self.bases, |sums| {
                 let start = pixel * self.channels + first;
-                put(sums.as_flattened(), &mut output[start..start + count]);
+                put(sums, &mut output[start..start + count]);
                 pixel += 1;
             });
         }
@@ -44,7 +40,7 @@ impl Convolution {
         &self,
         packed: &PackedStep,
         input: &[f32],
-        band: &mut [Pair],
+        band: &mut [Channels],
         (output, winners): (&mut [f32], &mut [i32]),
     ) {
         let Some((_, columns)) = self.pooled else { return };
@@ -76,8 +72,8 @@ impl Convolution {
     #[inline(always)]
     fn block_of<'a>(&self, packed: &'a PackedStep, block: usize) -> BlockOf<'a> {
         let rows = self.kernel * self.row;
-        let weights = &pairs(&packed.forward)[block * rows..(block + 1) * rows];
-        BlockOf { weights, biases: &pairs(&packed.biases)[block] }
+        let weights = &packed.forward.as_chunks().0[block * rows..(block + 1) * rows];
+        BlockOf { weights, biases: &packed.biases.as_chunks().0[block] }
     }
 
     /// The first channel of a block and how many it has.
@@ -94,7 +90,7 @@ impl Convolution {
         of: BlockOf<'_>,
         input: &[f32],
         bases: &[u32],
-        mut emit: impl FnMut(&Pair),
+        mut emit: impl FnMut(&Channels),
     ) {
         // Short rows of a usual size are unrolled: their loop would cost as much as what it does.
         match self.row {
@@ -112,19 +108,34 @@ impl Convolution {
         of: BlockOf<'_>,
         input: &[f32],
         bases: &[u32],
-        emit: &mut impl FnMut(&Pair),
+        emit: &mut impl FnMut(&Channels),
     ) {
-        let (tiles, rest) = bases.as_chunks::<TILE>();
+        // As many pixels as registers allow: each needs a running sum, beside the weights.
+        let mut rest = bases;
+        if L::MANY_REGISTERS {
+            rest = self.tiles_of::<L, ROW, 16>(of, input, rest, emit);
+            rest = self.tiles_of::<L, ROW, 8>(of, input, rest, emit);
+        } else {
+            rest = self.tiles_of::<L, ROW, 6>(of, input, rest, emit);
+        }
+        rest = self.tiles_of::<L, ROW, 4>(of, input, rest, emit);
+        self.tiles_of::<L, ROW, 1>(of, input, rest, emit);
+    }
+
+    /// As many tiles of T pixels as there are; gives back the pixels left over.
+    #[inline(always)]
+    fn tiles_of<'a, L: Lanes, const ROW: usize, const T: usize>(
+        &self,
+        of: BlockOf<'_>,
+        input: &[f32],
+        bases: &'a [u32],
+        emit: &mut impl FnMut(&Channels),
+    ) -> &'a [u32] {
+        let (tiles, rest) = bases.as_chunks::<T>();
         for tile in tiles {
-            self.tile::<L, ROW, TILE>(of, input, tile, emit);
+            self.tile::<L, ROW, T>(of, input, tile, emit);
         }
-        let (fours, rest) = rest.as_chunks::<4>();
-        for tile in fours {
-            self.tile::<L, ROW, 4>(of, input, tile, emit);
-        }
-        for tile in rest.as_chunks::<1>().0 {
-            self.tile::<L, ROW, 1>(of, input, tile, emit);
-        }
+        rest
     }
 
     /// The sums of T pixels, handed to `emit`.
@@ -134,9 +145,9 @@ impl Convolution {
         of: BlockOf<'_>,
         input: &[f32],
         bases: &[u32; T],
-        emit: &mut impl FnMut(&Pair),
+        emit: &mut impl FnMut(&Channels),
     ) {
-        let mut sums = [[L::load(&of.biases[0]), L::load(&of.biases[1])]; T];
+        let mut sums = [L::Block::load(of.biases); T];
         let row = if ROW == ANY { self.row } else { ROW };
         for (kernel_row, weights) in of.weights.chunks_exact(row).enumerate() {
             let start = kernel_row * self.row_stride;
@@ -146,18 +157,15 @@ impl Convolution {
                 rows[t] = &input[bases[t] as usize + start..][..row];
             }
             for (place, weights) in weights.iter().enumerate() {
-                let (first, second) = (L::load(&weights[0]), L::load(&weights[1]));
+                let weights = L::Block::load(weights);
                 for t in 0..T {
-                    let value = L::splat(rows[t][place]);
-                    sums[t][0] = value.multiply_add(first, sums[t][0]);
-                    sums[t][1] = value.multiply_add(second, sums[t][1]);
+                    sums[t] = L::Block::splat(rows[t][place]).multiply_add(weights, sums[t]);
                 }
             }
         }
-        for [first, second] in sums {
-            let mut values = [[0.0; LANES]; 2];
-            first.store(&mut values[0]);
-            second.store(&mut values[1]);
+        for sum in sums {
+            let mut values = [0.0; BLOCK];
+            sum.store(&mut values);
             emit(&values);
         }
     }
@@ -172,23 +180,18 @@ fn put<T: Copy>(from: &[T], to: &mut [T]) {
     }
 }
 
-#[inline(always)]
-fn pairs(values: &[f32]) -> &[Pair] {
-    values.as_chunks::<LANES>().0.as_chunks::<2>().0
-}
-
 /// The largest of four pixels and above 0, by channel, and where it began.
 #[inline(always)]
 fn pool(
-    (upper, lower): (&[Pair; 2], &[Pair; 2]),
+    (upper, lower): (&[Channels; 2], &[Channels; 2]),
     (upper_bases, lower_bases): (&[u32; 2], &[u32; 2]),
 ) -> ([f32; BLOCK], [i32; BLOCK]) {
     let others =
         [(&upper[1], upper_bases[1]), (&lower[0], lower_bases[0]), (&lower[1], lower_bases[1])];
     let (mut maxima, mut places) = ([0.0; BLOCK], [upper_bases[0].cast_signed(); BLOCK]);
-    maxima.copy_from_slice(upper[0].as_flattened());
+    maxima.copy_from_slice(&upper[0]);
     for (values, base) in others {
-        let (values, base) = (values.as_flattened(), base.cast_signed());
+        let base = base.cast_signed();
         for lane in 0..BLOCK {
             let larger = values[lane] > maxima[lane];
             maxima[lane] = if larger { values[lane] } else { maxima[lane] };

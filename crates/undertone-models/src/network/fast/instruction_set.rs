@@ -1,9 +1,9 @@
 //! The instruction sets the kernels are compiled for, and the choice between them.
 
 use super::chunk::Chunk;
-#[cfg(target_arch = "x86_64")]
-use super::lanes::Avx2;
 use super::lanes::Portable;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Avx2, Avx512};
 use super::scratch::Scratch;
 
 /// An instruction set.
@@ -14,13 +14,16 @@ pub(super) enum InstructionSet {
     /// 256-bit vectors and fused products.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// 512-bit vectors, and twice as many of them.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl InstructionSet {
     /// Those this processor has, best last.
     pub(super) fn available() -> impl DoubleEndedIterator<Item = InstructionSet> {
         #[cfg(target_arch = "x86_64")]
-        let all = [InstructionSet::Baseline, InstructionSet::Avx2];
+        let all = [InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512];
         #[cfg(not(target_arch = "x86_64"))]
         let all = [InstructionSet::Baseline];
         all.into_iter().filter(|set| set.is_available())
@@ -38,6 +41,14 @@ impl InstructionSet {
             InstructionSet::Avx2 => {
                 std::arch::is_x86_feature_detected!("avx2")
                     && std::arch::is_x86_feature_detected!("fma")
+            }
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => {
+                InstructionSet::Avx2.is_available()
+                    && std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+                    && std::arch::is_x86_feature_detected!("avx512dq")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
             }
         }
     }
@@ -57,6 +68,9 @@ impl InstructionSet {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the assertion above has found AVX2 and FMA on this processor.
             InstructionSet::Avx2 => unsafe { run_avx2(chunk, scratch) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the same for AVX-512 and its extensions.
+            InstructionSet::Avx512 => unsafe { run_avx512(chunk, scratch) },
         }
     }
 }
@@ -65,4 +79,10 @@ impl InstructionSet {
 #[target_feature(enable = "avx2,fma")]
 fn run_avx2(chunk: &Chunk<'_>, scratch: &mut Scratch) {
     chunk.run::<Avx2>(scratch);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+fn run_avx512(chunk: &Chunk<'_>, scratch: &mut Scratch) {
+    chunk.run::<Avx512>(scratch);
 }

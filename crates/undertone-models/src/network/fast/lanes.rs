@@ -1,19 +1,55 @@
-//! Vectors of eight f32: in one register where the processor has one, in an array elsewhere.
+//! Vectors of eight and of sixteen f32: in registers where the processor has them, in arrays elsewhere.
 //!
 //! Left to the compiler, loops over arrays reached about a third of the speed: it spilled running sums to
 //! memory and read weights again for each use.
 
-/// Values in a vector.
+/// Values in a short vector.
 pub(super) const LANES: usize = 8;
 
-/// A vector of eight f32.
-pub(super) trait Lanes: Copy {
-    /// Eight times the same.
+/// Values in a long vector: the output channels of a convolution that are computed together.
+pub(super) const BLOCK: usize = 2 * LANES;
+
+/// A vector of N f32.
+pub(super) trait Vector<const N: usize>: Copy {
+    /// N times the same.
     fn splat(value: f32) -> Self;
-    fn load(from: &[f32; LANES]) -> Self;
-    fn store(self, to: &mut [f32; LANES]);
+    fn load(from: &[f32; N]) -> Self;
+    fn store(self, to: &mut [f32; N]);
     /// self · factor + sum.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
+}
+
+/// The vectors of an instruction set: a short one, and the long one that goes with it.
+pub(super) trait Lanes: Vector<LANES> {
+    type Block: Vector<BLOCK>;
+    /// Whether 25 long vectors can be held in registers, or only six.
+    const MANY_REGISTERS: bool;
+}
+
+/// A long vector in two short ones.
+impl<V: Vector<LANES>> Vector<BLOCK> for [V; 2] {
+    #[inline(always)]
+    fn splat(value: f32) -> [V; 2] {
+        [V::splat(value); 2]
+    }
+
+    #[inline(always)]
+    fn load(from: &[f32; BLOCK]) -> [V; 2] {
+        let halves = from.as_chunks::<LANES>().0;
+        [V::load(&halves[0]), V::load(&halves[1])]
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f32; BLOCK]) {
+        let halves = to.as_chunks_mut::<LANES>().0;
+        self[0].store(&mut halves[0]);
+        self[1].store(&mut halves[1]);
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, factor: [V; 2], sum: [V; 2]) -> [V; 2] {
+        [self[0].multiply_add(factor[0], sum[0]), self[1].multiply_add(factor[1], sum[1])]
+    }
 }
 
 /// Any processor. Products and sums are rounded apart unless the processor is known to fuse them; where it
@@ -22,6 +58,11 @@ pub(super) trait Lanes: Copy {
 pub(super) struct Portable([f32; LANES]);
 
 impl Lanes for Portable {
+    type Block = [Portable; 2];
+    const MANY_REGISTERS: bool = false;
+}
+
+impl Vector<LANES> for Portable {
     #[inline(always)]
     fn splat(value: f32) -> Portable {
         Portable([value; LANES])
@@ -51,46 +92,89 @@ impl Lanes for Portable {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx2::Avx2;
+pub(super) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions that not every processor has")]
-mod avx2 {
-    use super::{LANES, Lanes};
+mod x86 {
+    use super::{BLOCK, LANES, Lanes, Vector};
     use std::arch::x86_64::{
-        __m256, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps,
+        __m256, __m512, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps,
+        _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
     };
 
-    /// One register of a processor with AVX2 and FMA.
+    /// A type for the registers of a processor that has them.
     ///
-    /// Only code reached through `InstructionSet::Avx2` names this type, and that is entered after the
-    /// processor was found to have both: this is what each `SAFETY` below relies on.
-    #[derive(Clone, Copy)]
-    pub(in crate::network::fast) struct Avx2(__m256);
+    /// Only code reached through the `InstructionSet` of the same name names these types, and that is entered
+    /// after the processor was found to have it: this is what each `SAFETY` below relies on.
+    macro_rules! register {
+        ($name:ident, $register:ty, $values:ident, $splat:ident, $load:ident, $store:ident, $multiply_add:ident) => {
+            #[derive(Clone, Copy)]
+            pub(in crate::network::fast) struct $name($register);
+
+            impl Vector<$values> for $name {
+                #[inline(always)]
+                fn splat(value: f32) -> $name {
+                    // SAFETY: the processor has the instruction, see above.
+                    $name(unsafe { $splat(value) })
+                }
+
+                #[inline(always)]
+                fn load(from: &[f32; $values]) -> $name {
+                    // SAFETY: as many values can be read there; alignment is not asked for.
+                    $name(unsafe { $load(from.as_ptr()) })
+                }
+
+                #[inline(always)]
+                fn store(self, to: &mut [f32; $values]) {
+                    // SAFETY: as many values can be written there; alignment is not asked for.
+                    unsafe { $store(to.as_mut_ptr(), self.0) }
+                }
+
+                #[inline(always)]
+                fn multiply_add(self, factor: $name, sum: $name) -> $name {
+                    // SAFETY: the processor has the instruction, see above.
+                    $name(unsafe { $multiply_add(self.0, factor.0, sum.0) })
+                }
+            }
+        };
+    }
+
+    register!(
+        Avx2,
+        __m256,
+        LANES,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps
+    );
+    register!(
+        Avx512,
+        __m256,
+        LANES,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps
+    );
+    register!(
+        Long,
+        __m512,
+        BLOCK,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_fmadd_ps
+    );
 
     impl Lanes for Avx2 {
-        #[inline(always)]
-        fn splat(value: f32) -> Avx2 {
-            // SAFETY: the processor has the instruction, see the type.
-            Avx2(unsafe { _mm256_set1_ps(value) })
-        }
+        type Block = [Avx2; 2];
+        const MANY_REGISTERS: bool = false;
+    }
 
-        #[inline(always)]
-        fn load(from: &[f32; LANES]) -> Avx2 {
-            // SAFETY: eight values can be read there; alignment is not asked for. As for the type.
-            Avx2(unsafe { _mm256_loadu_ps(from.as_ptr()) })
-        }
-
-        #[inline(always)]
-        fn store(self, to: &mut [f32; LANES]) {
-            // SAFETY: eight values can be written there; alignment is not asked for. As for the type.
-            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
-        }
-
-        #[inline(always)]
-        fn multiply_add(self, factor: Avx2, sum: Avx2) -> Avx2 {
-            // SAFETY: the processor has the instruction, see the type.
-            Avx2(unsafe { _mm256_fmadd_ps(self.0, factor.0, sum.0) })
-        }
+    impl Lanes for Avx512 {
+        type Block = Long;
+        const MANY_REGISTERS: bool = true;
     }
 }

@@ -1,7 +1,8 @@
 //! Parameters in the order of the kernels, and gradients back from it.
 
 use super::aligned::Aligned;
-use super::plan::{BLOCK, Convolution, Dense, Kind, Plan};
+use super::lanes::BLOCK;
+use super::plan::{Convolution, Dense, Kind, Plan};
 use crate::network::Shape;
 
 /// Parameters in f32, as the kernels read them.

@@ -3,13 +3,10 @@
 //! Values lie row after row, column after column, with the channels of a pixel together, because then all
 //! a kernel row touches is contiguous.
 
-use super::lanes::LANES;
+use super::lanes::{BLOCK, LANES};
 use crate::network::{Layer, Operation};
 use crate::network::{Network, Shape};
 use std::ops::Range;
-
-/// Output channels computed together: two vectors.
-pub(super) const BLOCK: usize = 2 * LANES;
 
 /// The steps of a network.
 pub(super) struct Plan {

@@ -2,7 +2,7 @@
 
 use super::aligned::Aligned;
 use super::backward::{Entry, GROUP};
-use super::lanes::LANES;
+use super::lanes::{BLOCK, LANES};
 use super::plan::{Kind, Plan};
 
 /// The buffers of one thread.
@@ -16,7 +16,7 @@ pub(super) struct Scratch {
     /// For each step: the padded input of a convolution with padding, and the slopes in it.
     pub(super) bordered: Vec<(Aligned, Aligned)>,
     /// Two rows of pixels before pooling.
-    pub(super) band: Vec<[[f32; LANES]; 2]>,
+    pub(super) band: Vec<[f32; BLOCK]>,
     /// Where the slopes of a convolution act.
     pub(super) entries: Vec<Entry>,
     /// One record's gradient, of convolutions only: that of dense layers is a product of two vectors.
@@ -59,7 +59,7 @@ impl Scratch {
             slopes: shapes().map(room).collect(),
             winners: winners.collect(),
             bordered: bordered.collect(),
-            band: vec![[[0.0; LANES]; 2]; band],
+            band: vec![[0.0; BLOCK]; band],
             entries: vec![(0, 0.0); GROUP * positions.max().unwrap_or(0)],
             gradient: Aligned::zeros(plan.packed),
             sum: Aligned::zeros(plan.packed),

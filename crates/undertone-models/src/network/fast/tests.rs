@@ -66,6 +66,28 @@ fn every_instruction_set_agrees_with_the_reference() {
     }
 }
 
+/// The same sums in the same order: a network of unlike machines can be computed again on any of them.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn longer_vectors_change_no_bit() {
+    let both = [InstructionSet::Avx2, InstructionSet::Avx512];
+    if !both.iter().all(|set| InstructionSet::available().any(|has| has == *set)) {
+        return;
+    }
+    let real = [NetworkSpec::mnist_cnn(), NetworkSpec::cifar10_cnn()].map(Network::new);
+    for network in real.into_iter().map(Result::unwrap).chain(networks()) {
+        let wide = |values: &[f32]| values.iter().map(|&x| 0.2 * f64::from(x)).collect::<Vec<_>>();
+        let theta = wide(&numbers(network.parameters(), 5));
+        let inputs = numbers(3 * network.features(), 7);
+        let batch = Batch::new(&network, &inputs, &[0, 1, 2]).unwrap();
+        let found = both.map(|set| {
+            let fast = FastNetwork::with(network.clone(), set);
+            fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).unwrap()
+        });
+        assert_eq!(found[0], found[1], "{:?}", network.spec());
+    }
+}
+
 #[test]
 fn there_is_always_an_instruction_set() {
     assert_eq!(InstructionSet::available().next(), Some(InstructionSet::Baseline));
