@@ -1,11 +1,11 @@
 //! The budget of a config, learner by learner, computed without data.
 
-use crate::plan::Plan;
 use serde::Serialize;
 use undertone::Round;
 use undertone::privacy::{
     Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
 };
+use undertone_models::Plan;
 
 /// The version of the JSON that `budget` and `simulate` print.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,7 +1,6 @@
 //! `ledger.ndjson`: a header line, then one receipt a line, and its verification.
 
 use crate::config_file::{ConfigError, LoadedConfig, Overrides, load_file};
-use crate::plan::{Plan, PlanError};
 use crate::summary::{NOT_PRIVATE, Summary};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::LearnerId;
 use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
+use undertone_models::{Plan, PlanError};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";

@@ -2,7 +2,6 @@
 
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
 use crate::config_file::{LoadedConfig, resolved};
-use crate::plan::{Plan, PlanError};
 use serde::Serialize;
 use thiserror::Error;
 use undertone::config::{Config, Faults, OneOrEach, RawConfig};
@@ -10,6 +9,7 @@ use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict
 use undertone::privacy::{Cap, Horizon, Rule};
 use undertone_models::memory::error_bound;
 use undertone_models::{AnyModel, MemoryError, ModelError};
+use undertone_models::{Plan, PlanError};
 
 /// As in a config: no more records are collected first.
 const WARMUP_MAX: u64 = 1_000_000_000;

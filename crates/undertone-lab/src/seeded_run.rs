@@ -1,13 +1,13 @@
 //! One run of a config with a seed, as comparisons and reproductions make many of.
 
 use crate::entropy::RunEntropy;
-use crate::plan::{Plan, PlanError};
 use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
 use crate::stream::{self, StreamError, Streams};
 use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
 use undertone::config::Config;
+use undertone_models::{Plan, PlanError};
 
 /// Why a config could not be run.
 #[derive(Debug, Error)]

@@ -3,7 +3,6 @@
 use crate::entropy::{RunEntropy, Shuffle};
 use crate::metrics::{Evaluator, LinearEvaluator, Metrics};
 use crate::network_metrics::NetworkEvaluator;
-use crate::plan::Plan;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -12,9 +11,9 @@ use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{
-    Learner, LearnerId, LearnerSetup, Memory, PublicModel, RecordError, Release, ReleaseError,
-    Round, Score,
+    Learner, LearnerId, Memory, PublicModel, RecordError, Release, ReleaseError, Round, Score,
 };
+use undertone_models::Plan;
 use undertone_models::{AnyMemory, AnyModel, MemoryError, Record};
 
 /// One line of `rounds.csv`.
@@ -287,16 +286,7 @@ pub(crate) fn gather(
         AnyModel::Linear(_) => None,
     };
     for (id, stream) in config.graph.ids().zip(streams) {
-        let setup = LearnerSetup {
-            id,
-            neighbours: config.graph.neighbours(id).to_vec(),
-            mechanism: plan.mechanisms[id.0 as usize],
-            cap: config.caps[id.0 as usize],
-            domain: config.domain,
-            lasso: config.model.lasso,
-        };
-        let memory = AnyMemory::new(config.memory, plan.model.clone())?;
-        let mut learner = Learner::new(setup, memory);
+        let mut learner = plan.learner(id)?;
         if let Some(start) = &network_start {
             learner = learner.starting_at(start);
         } else if config.start_spread > 0.0 {

@@ -2,11 +2,11 @@
 
 use crate::budget::{LifetimeBudget, SCHEMA_VERSION, UNIT, finite};
 use crate::metrics::Metrics;
-use crate::plan::Plan;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Cap, Rule, epsilon_from_zcdp};
+use undertone_models::Plan;
 
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]

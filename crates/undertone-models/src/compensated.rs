@@ -1,5 +1,7 @@
 //! Sums whose rounding error does not grow with the number of terms.
 
+use undertone::persist::{Fields, Persist};
+
 /// A vector of running sums, each with the carry that rounding would lose (Knuth's two-sum).
 ///
 /// # Guarantee
@@ -66,6 +68,13 @@ fn two_sum(sum: &mut f64, carry: &mut f64, term: f64) {
     let back = total - *sum;
     *carry += (*sum - (total - back)) + (term - back);
     *sum = total;
+}
+
+impl Persist for CompensatedSum {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.numbers(&mut self.sums);
+        fields.numbers(&mut self.carries);
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! All records of a stream, in flat arrays.
 
 use crate::{Model, compensated::CompensatedSum, row::Row};
+use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
 
 /// How many record gradients are summed plainly before they join a compensated sum.
 pub(crate) const BLOCK: usize = 32;
@@ -115,6 +116,21 @@ impl History {
                 sum.add(block);
             }
         }
+    }
+}
+
+impl Persist for History {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        flag(fields, &mut self.sparse);
+        let length = fields.length(self.segments.len(), 4 * 8);
+        self.segments.resize(length, Segment::default());
+        for segment in &mut self.segments {
+            list(fields, &mut segment.labels);
+            list(fields, &mut segment.values);
+            whole_numbers(fields, &mut segment.indices);
+            whole_numbers(fields, &mut segment.ends);
+        }
+        self.records = self.segments.iter().map(|segment| segment.labels.len()).sum();
     }
 }
 

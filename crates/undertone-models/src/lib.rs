@@ -2,7 +2,8 @@
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
 //! stream, at a cost per round that need not grow with it. A [`network`] is a small neural network, with
-//! gradients that are clipped record by record.
+//! gradients that are clipped record by record. A [`Plan`] is what follows from a config before any
+//! record is seen.
 
 mod any_model;
 mod compensated;
@@ -13,6 +14,7 @@ mod monomials;
 pub mod network;
 mod network_model;
 mod packed;
+mod plan;
 pub mod record;
 mod row;
 mod scalar_loss;
@@ -22,4 +24,5 @@ pub use any_model::AnyModel;
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
 pub use network_model::NetworkModel;
-pub use record::{Features, Record};
+pub use plan::{Plan, PlanError, memory_error};
+pub use record::{Features, Record, visit_records};

@@ -4,6 +4,7 @@ use crate::model::{ModelError, check_features, is_class};
 use crate::network::{Batch, Clip, ClipNorm, FastNetwork, Network, NetworkSpec};
 use crate::{Features, Record};
 use std::num::NonZeroUsize;
+use undertone::persist::{Fields, Persist, whole_numbers};
 use undertone::{DataBounds, Loss, ModelSpec, RecordError, Score};
 
 /// A network with its data bounds and the bound on each record's gradient.
@@ -192,3 +193,16 @@ impl NetworkModel {
 
 /// Records of one sum of the engine: few enough for its bound on rounding, whatever a history holds.
 const CHUNK: usize = Clip::RECORDS_MAX;
+
+impl Persist for PackedRecords {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        whole_numbers(fields, &mut self.labels);
+        let length = fields.length(self.inputs.len(), 4);
+        self.inputs.resize(length, 0.0);
+        for value in &mut self.inputs {
+            let mut bytes = value.to_bits().to_le_bytes();
+            fields.bytes(&mut bytes);
+            *value = f32::from_bits(u32::from_le_bytes(bytes));
+        }
+    }
+}

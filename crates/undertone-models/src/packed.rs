@@ -1,6 +1,7 @@
 //! Symmetric matrices as packed lower triangles: half the memory, one pass for a product.
 
 use crate::row::{Row, dot};
+use undertone::persist::{Fields, Persist};
 
 /// A symmetric n×n matrix, stored as its n(n+1)/2 entries on and below the diagonal, row by row.
 #[derive(Clone)]
@@ -119,6 +120,12 @@ fn dots_and_add(
     }
     let sum = |sums: [f64; 4], tail: f64| (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
     (sum(left_sums, left_tail), sum(right_sums, right_tail))
+}
+
+impl Persist for PackedSymmetric {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.numbers(&mut self.entries);
+    }
 }
 
 #[cfg(test)]

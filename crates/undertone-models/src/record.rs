@@ -2,6 +2,7 @@
 
 use crate::row::Row;
 use std::fmt;
+use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
 
 /// A feature vector, stored densely or by its non-zero entries.
 #[derive(Clone, PartialEq)]
@@ -127,6 +128,45 @@ impl fmt::Debug for Record {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Record(dim={}, <redacted>)", self.features.dimension())
     }
+}
+
+impl Persist for Record {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.number(&mut self.label);
+        let mut sparse = matches!(self.features, Features::Sparse { .. });
+        flag(fields, &mut sparse);
+        let (mut dimension, mut indices, mut values) =
+            match std::mem::replace(&mut self.features, Features::Dense(Box::default())) {
+                Features::Dense(values) => (0, Vec::new(), values.into_vec()),
+                Features::Sparse { dimension, indices, values } => {
+                    (u64::from(dimension), indices.into_vec(), values.into_vec())
+                }
+            };
+        fields.count(&mut dimension);
+        whole_numbers(fields, &mut indices);
+        list(fields, &mut values);
+        self.features = if sparse {
+            let dimension = u32::try_from(dimension).unwrap_or(u32::MAX);
+            Features::Sparse { dimension, indices: indices.into(), values: values.into() }
+        } else {
+            Features::Dense(values.into())
+        };
+    }
+}
+
+impl Record {
+    /// A record of nothing, to load another into.
+    #[must_use]
+    pub fn empty() -> Record {
+        Record { features: Features::Dense(Box::default()), label: 0.0 }
+    }
+}
+
+/// A list of records among the fields.
+pub fn visit_records(fields: &mut dyn Fields, records: &mut Vec<Record>) {
+    let length = fields.length(records.len(), 4 * 8);
+    records.resize(length, Record::empty());
+    records.iter_mut().for_each(|record| record.visit(fields));
 }
 
 #[cfg(test)]

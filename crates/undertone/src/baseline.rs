@@ -7,11 +7,11 @@
 use crate::learner::Learner;
 use crate::memory::Memory;
 use crate::privacy::Rule;
-use crate::release::Release;
+use crate::release::Heard;
 
 impl<M: Memory> Learner<M> {
     /// Gives the weight and number of neighbours heard.
-    pub(crate) fn mix_what_was_sent_and_step(&mut self, heard: &[&Release]) -> (f64, usize) {
+    pub(crate) fn mix_what_was_sent_and_step(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         let own = std::mem::replace(&mut self.theta, self.sent.clone());
         self.update.fill(0.0);
         let (weight_heard, heard_count) = self.add_pulls(heard);

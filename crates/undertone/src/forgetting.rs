@@ -1,6 +1,7 @@
 //! How a memory forgets: the weight of a record by its age. Public, and known before any data.
 
 use crate::Round;
+use crate::persist::{Fields, Persist, flag};
 use std::collections::VecDeque;
 
 /// How the weight of a record in the gradient falls with its age, the rounds since it arrived.
@@ -159,6 +160,22 @@ impl RecordWeights {
             Some(_) => self.factor.powf(age as f64) / self.total,
             None => before * self.kept,
         }
+    }
+}
+
+impl Persist for RecordWeights {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        let mut begun = self.round.is_some();
+        flag(fields, &mut begun);
+        let mut round = self.round.unwrap_or(Round::ZERO);
+        fields.count(&mut round.0);
+        self.round = begun.then_some(round);
+        let length = fields.length(self.counts.len(), 8);
+        self.counts.resize(length, 0);
+        self.counts.iter_mut().for_each(|count| fields.count(count));
+        fields.number(&mut self.total);
+        fields.number(&mut self.kept);
+        flag(fields, &mut self.begun);
     }
 }
 

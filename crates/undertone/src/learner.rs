@@ -5,8 +5,9 @@
 use crate::domain::{Domain, soft_threshold};
 use crate::memory::{Memory, RecordError, Score};
 use crate::noise::{Entropy, EntropyError, Grid, NoiseError, perturb};
+use crate::persist::{Fields, Persist, flag};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
-use crate::release::Release;
+use crate::release::{Heard, LatePull, Release};
 use crate::{LearnerId, Round};
 use std::fmt;
 use thiserror::Error;
@@ -319,6 +320,52 @@ impl<M: Memory> Learner<M> {
         Ok(Release::new(self.id, round, grid, values))
     }
 
+    /// Takes the release of this round that was drawn before, from a durable record, and pays for it again.
+    ///
+    /// This is for a learner that is computed again after a restart, up to where it was: the charge is the
+    /// one that was made then, and the receipt comes out the same.
+    ///
+    /// # Errors
+    /// When the account refuses what it did not refuse then: the record is of another learner.
+    ///
+    /// # Panics
+    /// When the release is of another learner, round or dimension, or the round has one already.
+    pub fn release_again(&mut self, drawn: Heard<'_>) -> Result<(), Refusal> {
+        assert!(!self.released, "a round has one release");
+        assert!(drawn.learner == self.id && drawn.round == self.round(), "its own, of this round");
+        let cost = self.accountant.pay()?;
+        self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
+        if let Rule::Shielded { .. } = self.accountant.mechanism().rule {
+            // What a shielded learner sends is where it is.
+            self.theta.copy_from_slice(drawn.values);
+        }
+        if self.accountant.mechanism().rule.is_baseline() {
+            self.sent.copy_from_slice(drawn.values);
+        }
+        self.released = true;
+        Ok(())
+    }
+
+    /// Stays out of all rounds before `until`: nothing is released, nothing is learnt and nothing is paid.
+    ///
+    /// Gives the round it is in then: a shielded learner that takes a gradient only every so many rounds
+    /// comes back in a round like the one it left in, with the gradient it holds.
+    ///
+    /// # Panics
+    /// Between `release` and `absorb`: a bug in the caller.
+    pub fn sit_out(&mut self, until: Round) -> Round {
+        assert!(!self.released, "a round that has begun is ended first");
+        let now = self.round();
+        let until = match self.accountant.mechanism().rule {
+            Rule::Shielded { interval } => {
+                Round(now.0 + until.0.saturating_sub(now.0).next_multiple_of(interval))
+            }
+            _ => until.max(now),
+        };
+        self.accountant.sit_out(until);
+        until
+    }
+
     /// Moves towards what the neighbours released and against the history gradient, and ends the round.
     ///
     /// Missing neighbours are a normal case: the update uses the weights actually heard, and the
@@ -328,8 +375,23 @@ impl<M: Memory> Learner<M> {
     /// When a release is not from a neighbour, of another round or of another dimension, or when
     /// nothing was released before: bugs in the caller, who checks what comes from the wire.
     pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
+        let heard: Vec<Heard<'_>> = heard.iter().map(|&release| release.into()).collect();
+        self.absorb_heard(&heard, &[])
+    }
+
+    /// The same for releases that came over a network, with what is to be made up for.
+    ///
+    /// # Guarantee
+    /// A late pull moves θ by a vector that follows from two releases already made, so the account does not
+    /// know it (ADR 0017).
+    ///
+    /// # Panics
+    /// As [`absorb`](Self::absorb), and when there are two late pulls of one neighbour, whose roundings
+    /// are not charged.
+    pub fn absorb_heard(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> RoundReport {
         assert!(self.released, "release comes before absorb");
         let round = self.round();
+        let late = self.late_update(late);
         let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
             Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
             Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
@@ -337,6 +399,7 @@ impl<M: Memory> Learner<M> {
             Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => self.mix_what_was_sent_and_step(heard),
         };
         assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
+        self.make_up(late);
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
         let records = self.memory.records();
         let terms = RoundTerms { round, weight_heard, records };
@@ -348,7 +411,7 @@ impl<M: Memory> Learner<M> {
     }
 
     /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
-    fn step_and_mix(&mut self, heard: &[&Release]) -> (f64, usize) {
+    fn step_and_mix(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         // θ lends itself to the memory; nothing is copied.
         let theta = std::mem::take(&mut self.theta);
         let lambda = self.begin_step_at(&theta);
@@ -366,7 +429,7 @@ impl<M: Memory> Learner<M> {
     }
 
     /// A step along the learner's own gradient. What neighbours say is not listened to.
-    fn step_alone(&mut self, heard: &[&Release]) -> (f64, usize) {
+    fn step_alone(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         self.step_and_mix(&[]);
         (0.0, heard.len())
     }
@@ -384,22 +447,22 @@ impl<M: Memory> Learner<M> {
     }
 
     /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.
-    pub(crate) fn add_pulls(&mut self, heard: &[&Release]) -> (f64, usize) {
+    pub(crate) fn add_pulls(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         let round = self.round();
         // gamma: coupling (paper map, row 4)
         let gamma = self.accountant.mechanism().schedule.coupling.at(round);
         let mut weight_heard = 0.0;
         let mut heard_count = 0;
         for &(neighbour, weight) in &self.neighbours {
-            let Some(release) = heard.iter().find(|release| release.learner() == neighbour) else {
+            let Some(release) = heard.iter().find(|release| release.learner == neighbour) else {
                 continue;
             };
-            assert_eq!(release.round(), round, "releases of this round");
-            assert_eq!(release.values().len(), self.theta.len(), "releases of this dimension");
+            assert_eq!(release.round, round, "releases of this round");
+            assert_eq!(release.values.len(), self.theta.len(), "releases of this dimension");
             let pull = gamma * weight;
             let bound = self.accountant.mechanism().message_bound(round);
             for ((slot, &theirs), &own) in
-                self.update.iter_mut().zip(release.values()).zip(&self.theta)
+                self.update.iter_mut().zip(release.values).zip(&self.theta)
             {
                 *slot += pull * (theirs.clamp(-bound, bound) - own);
             }
@@ -407,6 +470,44 @@ impl<M: Memory> Learner<M> {
             heard_count += 1;
         }
         (weight_heard, heard_count)
+    }
+
+    /// γ_s Σ w (theirs − own) over the late pulls, each value no larger than one heard on time could make it.
+    fn late_update(&self, late: &[LatePull<'_>]) -> Option<Vec<f64>> {
+        if late.is_empty() {
+            return None;
+        }
+        let mechanism = self.accountant.mechanism();
+        let mut update = vec![0.0; self.theta.len()];
+        for (place, pull) in late.iter().enumerate() {
+            let LatePull { own, theirs } = pull;
+            assert!(own.learner == self.id && own.round == theirs.round, "two ends of an edge");
+            assert!(own.round < self.round(), "of an earlier round");
+            let once = late[..place].iter().all(|other| other.theirs.learner != theirs.learner);
+            assert!(once, "one late pull of each neighbour");
+            let weight = self.neighbours.iter().find(|&&(id, _)| id == theirs.learner);
+            let weight = weight.map(|&(_, weight)| weight).expect("a pull of a neighbour");
+            let pull = mechanism.schedule.coupling.at(own.round) * weight;
+            let bound = mechanism.message_bound(own.round);
+            let limit = mechanism.schedule.coupling.at(self.round())
+                * weight
+                * mechanism.message_bound(self.round());
+            let pairs = own.values.iter().zip(theirs.values);
+            for (slot, (own, theirs)) in update.iter_mut().zip(pairs) {
+                let apart = theirs.clamp(-bound, bound) - own.clamp(-bound, bound);
+                *slot += (pull * apart).clamp(-limit, limit);
+            }
+        }
+        Some(update)
+    }
+
+    /// Moves θ by what is to be made up for, and back into Θ.
+    fn make_up(&mut self, late: Option<Vec<f64>>) {
+        let Some(late) = late else { return };
+        for (value, change) in self.theta.iter_mut().zip(late) {
+            *value += change;
+        }
+        self.project();
     }
 
     /// Adds the update to θ, then the proximal step of the lasso, then the projection onto Θ.
@@ -427,6 +528,19 @@ impl<M: Memory> Learner<M> {
 
     pub(crate) fn project(&mut self) {
         self.domain.project(&mut self.theta);
+    }
+}
+
+/// Everything that changes from round to round, but the last receipt, which is in the ledger.
+impl<M: Memory + Persist> Persist for Learner<M> {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.numbers(&mut self.theta);
+        fields.numbers(&mut self.update);
+        fields.numbers(&mut self.sent);
+        flag(fields, &mut self.released);
+        self.accountant.visit(fields);
+        self.ledger.visit(fields);
+        self.memory.visit(fields);
     }
 }
 

@@ -46,6 +46,34 @@ impl Release {
     }
 }
 
+/// What a learner reads of a release: its own, one made in the same process, or one from the wire.
+#[derive(Clone, Copy)]
+pub struct Heard<'a> {
+    /// Who released it.
+    pub learner: LearnerId,
+    /// In which round.
+    pub round: Round,
+    /// The values.
+    pub values: &'a [f64],
+}
+
+/// An edge of an earlier round that only the other end has used, to be made up for.
+///
+/// Both releases are public, so moving by their difference costs nothing.
+#[derive(Clone, Copy)]
+pub struct LatePull<'a> {
+    /// What this learner released then.
+    pub own: Heard<'a>,
+    /// What the neighbour released in the same round.
+    pub theirs: Heard<'a>,
+}
+
+impl<'a> From<&'a Release> for Heard<'a> {
+    fn from(release: &'a Release) -> Heard<'a> {
+        Heard { learner: release.learner, round: release.round, values: &release.values }
+    }
+}
+
 impl fmt::Debug for Release {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

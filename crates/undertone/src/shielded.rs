@@ -8,7 +8,7 @@
 use crate::learner::{Learner, ReleaseError};
 use crate::memory::Memory;
 use crate::noise::{Entropy, Grid, perturb};
-use crate::release::Release;
+use crate::release::{Heard, Release};
 use crate::{Forgetting, Round, privacy::Mechanism};
 
 impl<M: Memory> Learner<M> {
@@ -39,7 +39,7 @@ impl<M: Memory> Learner<M> {
     }
 
     /// Moves x towards the neighbours and takes the gradient at x_t, to be perturbed in the next round.
-    pub(crate) fn mix_and_take_gradient(&mut self, heard: &[&Release]) -> (f64, usize) {
+    pub(crate) fn mix_and_take_gradient(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         let round = self.round();
         let before = self.theta.clone();
         self.update.fill(0.0);

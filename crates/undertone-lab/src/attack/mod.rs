@@ -8,7 +8,6 @@ mod overhear;
 use crate::config_file::LoadedConfig;
 use crate::data::MIDDLE_GREY;
 use crate::metrics::squared_distance;
-use crate::plan::Plan;
 use crate::reproduce::Watch;
 use crate::seeded_run::{SeededRunError, prepare};
 use crate::simulate::SimulateError;
@@ -22,6 +21,7 @@ use thiserror::Error;
 use undertone::MemoryKind;
 use undertone::network::{LayerSpec, Shape};
 use undertone::privacy::Rule;
+use undertone_models::Plan;
 use undertone_models::network::{Network, NetworkError};
 use undertone_models::{AnyModel, Record};
 

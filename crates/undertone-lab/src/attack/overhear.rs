@@ -5,11 +5,11 @@
 
 use super::AttackError;
 use crate::entropy::RunEntropy;
-use crate::plan::Plan;
 use crate::simulate::{Member, SimulateError, absorb_all, gather, release_all};
 use crate::stream::Streams;
 use undertone::privacy::{Mechanism, Rule};
 use undertone::{Release, Round};
+use undertone_models::Plan;
 use undertone_models::Record;
 
 /// One learner as seen from outside; and what the attacker is after, to judge it by.

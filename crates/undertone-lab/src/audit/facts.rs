@@ -1,9 +1,9 @@
 //! The public facts about the learner under audit, and perhaps records of its own.
 
-use crate::plan::Plan;
 use std::sync::Arc;
 use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
 use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
+use undertone_models::Plan;
 use undertone_models::{Model, Record};
 
 /// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass

@@ -1,9 +1,9 @@
 //! Learners by what their claims follow from: those alike share one audit.
 
-use crate::plan::Plan;
 use std::collections::BTreeMap;
 use undertone::LearnerId;
 use undertone::privacy::Cap;
+use undertone_models::Plan;
 
 /// The groups, each by increasing id, in the order of their first learners.
 pub(super) fn kinds(plan: &Plan, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {

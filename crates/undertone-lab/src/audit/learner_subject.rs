@@ -3,13 +3,13 @@
 use super::facts::driven;
 use super::subject::{Claims, Subject, Trial};
 use crate::entropy::Shuffle;
-use crate::plan::Plan;
 use undertone::noise::Entropy;
 use undertone::privacy::{Mechanism, Rule};
 use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
     RecordError, Release, ReleaseError, Round, Score,
 };
+use undertone_models::Plan;
 use undertone_models::{AnyMemory, Record};
 
 /// Keeps starting points apart from the other uses of a small seed.

@@ -41,10 +41,10 @@ pub use learner_subject::LearnerSubject;
 pub use report::{AuditReport, Check, Layer, LearnerAudit, Verdict, passes};
 pub use subject::{Claims, Subject, Trial};
 
-use crate::plan::Plan;
 use crate::stream::Streams;
 use undertone::privacy::Rule;
 use undertone::{LearnerId, ReleaseError};
+use undertone_models::Plan;
 use undertone_models::Record;
 
 /// The version of the JSON that `audit` prints.

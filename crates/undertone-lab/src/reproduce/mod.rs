@@ -17,13 +17,13 @@ pub mod unknowns;
 use crate::attack::AttackError;
 use crate::compare::settings::Method;
 use crate::config_file::{ConfigError, LoadedConfig};
-use crate::plan::Plan;
 use crate::run_store::StoreError;
 use crate::seeded_run::{SeededRunError, prepare, seeded_run};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use thiserror::Error;
+use undertone_models::Plan;
 
 /// Why an experiment could not be run.
 #[derive(Debug, Error)]

@@ -3,11 +3,11 @@
 use super::quartiles::Quartiles;
 use super::{PRESET, ReproduceError, Watch, plan, run, run_all};
 use crate::config_file::{LoadedConfig, load_preset_with};
-use crate::plan::Plan;
 use crate::simulate::Measuring;
 use serde::Serialize;
 use undertone::config::OneOrEach;
 use undertone::privacy::{Cost, Mechanism, epsilon_from_zcdp, lifetimes, planned_cost};
+use undertone_models::Plan;
 
 /// One column of the paper's table.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use undertone::config::{Config, RawConfig};
+use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
 use undertone_lab::config_file::{Overrides, load_file, resolved};
@@ -212,6 +213,30 @@ fn arrival_keeps_the_gradients_that_were_taken_and_exact_takes_them_anew() {
     assert!(old.iter().zip(&kept).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_eq!(at(&mut arrival, 1, &second), kept);
     assert_ne!(at(&mut history, 1, &second), old);
+}
+
+#[test]
+fn a_networks_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
+    let model = small_model(10.0);
+    let kinds = [MemoryKind::Exact, MemoryKind::Arrival, MemoryKind::Window { rounds: 2 }];
+    for kind in kinds {
+        let empty = || AnyMemory::new(kind, AnyModel::Network(Arc::clone(&model))).unwrap();
+        let mut memory = empty();
+        for t in 0..5_u32 {
+            let theta = point(&model, f64::from(t));
+            let batch = [record(0.3, -0.1 * f64::from(t), 1.0), record(0.5, 0.5, 0.0)];
+            memory.observe(&theta, &batch).unwrap();
+            let mut again = empty();
+            load(&mut again, &save(&mut memory)).unwrap();
+            let gradients = [&mut memory, &mut again].map(|memory| {
+                let mut out = vec![0.0; theta.len()];
+                memory.gradient(Round(t.into()), &theta, &mut out);
+                out.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+            });
+            assert_eq!(gradients[0], gradients[1], "{kind:?}");
+            assert_eq!(save(&mut memory), save(&mut again), "{kind:?}");
+        }
+    }
 }
 
 #[test]

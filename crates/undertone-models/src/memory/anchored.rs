@@ -9,6 +9,7 @@ use crate::scalar_loss::ScalarLoss;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
@@ -190,5 +191,16 @@ impl fmt::Debug for Anchored {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, records) = (self.model.parameters(), self.records());
         write!(formatter, "Anchored(parameters={n}, records={records}, <redacted>)")
+    }
+}
+
+impl Persist for Anchored {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.history.visit(fields);
+        fields.numbers(&mut self.anchor);
+        self.gradient_sum.visit(fields);
+        self.hessian_sum.visit(fields);
+        self.second_moment.visit(fields);
+        fields.count(&mut self.expansions);
     }
 }

@@ -2,10 +2,12 @@
 
 use super::{MemoryError, add_ridge, constant, moments, observe_batch};
 use crate::compensated::CompensatedSum;
+use crate::record::visit_records;
 use crate::row::Row;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/w + rθ at the cost O(n²), where S = Σ g·aaᵀ, q = Σ g·ba, w = Σ g and the weight g
@@ -181,5 +183,17 @@ impl fmt::Debug for DecayedMoments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, records) = (self.model.parameters(), self.records);
         write!(formatter, "DecayedMoments(parameters={n}, records={records}, <redacted>)")
+    }
+}
+
+impl Persist for DecayedMoments {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.round.0);
+        fields.number(&mut self.weight);
+        fields.number(&mut self.total);
+        self.second.visit(fields);
+        self.first.visit(fields);
+        visit_records(fields, &mut self.fresh);
+        fields.count(&mut self.records);
     }
 }

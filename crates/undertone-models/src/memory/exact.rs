@@ -6,6 +6,7 @@ use crate::history::{BLOCK, History};
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// Keeps every record and sums all gradients anew in each round. The reference for the others.
@@ -128,5 +129,11 @@ impl fmt::Debug for Exact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, records) = (self.model.parameters(), self.records());
         write!(formatter, "Exact(parameters={n}, records={records}, <redacted>)")
+    }
+}
+
+impl Persist for Exact {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.history.visit(fields);
     }
 }

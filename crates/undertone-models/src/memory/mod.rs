@@ -55,6 +55,7 @@ use crate::row::Row;
 use crate::{AnyModel, Model, NetworkModel, Record};
 use std::sync::Arc;
 use thiserror::Error;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
 
 /// Any of the memories, chosen by a config.
@@ -174,6 +175,22 @@ impl Memory for AnyMemory {
 
     fn error_bound(&self) -> PowerLaw {
         self.as_memory().error_bound()
+    }
+}
+
+impl Persist for AnyMemory {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        match self {
+            AnyMemory::Exact(memory) => memory.visit(fields),
+            AnyMemory::Moments(memory) => memory.visit(fields),
+            AnyMemory::Recursive(memory) => memory.visit(fields),
+            AnyMemory::Polynomial(memory) => memory.visit(fields),
+            AnyMemory::Anchored(memory) => memory.visit(fields),
+            AnyMemory::Recent(memory) => memory.visit(fields),
+            AnyMemory::DecayedMoments(memory) => memory.visit(fields),
+            AnyMemory::NetworkHistory(memory) => memory.visit(fields),
+            AnyMemory::NetworkArrival(memory) => memory.visit(fields),
+        }
     }
 }
 

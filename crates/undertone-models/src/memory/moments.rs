@@ -6,6 +6,7 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
@@ -104,5 +105,13 @@ impl fmt::Debug for Moments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, records) = (self.model.parameters(), self.records);
         write!(formatter, "Moments(parameters={n}, records={records}, <redacted>)")
+    }
+}
+
+impl Persist for Moments {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.records);
+        self.second.visit(fields);
+        self.first.visit(fields);
     }
 }

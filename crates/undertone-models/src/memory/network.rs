@@ -7,6 +7,7 @@ use crate::network_model::{NetworkModel, PackedRecords};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// Keeps records and sums their gradients anew in each round: all, or those of the last rounds.
@@ -160,5 +161,29 @@ impl fmt::Debug for NetworkHistory {
 impl fmt::Debug for NetworkArrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NetworkArrival(records={}, <redacted>)", self.records)
+    }
+}
+
+impl Persist for NetworkHistory {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.kept.visit(fields);
+        let length = fields.length(self.arrivals.len(), 2 * 8);
+        self.arrivals.resize(length, (Round::ZERO, 0));
+        for (round, count) in &mut self.arrivals {
+            fields.count(&mut round.0);
+            let mut records = *count as u64;
+            fields.count(&mut records);
+            *count = usize::try_from(records).unwrap_or(usize::MAX);
+        }
+        self.fresh.visit(fields);
+        fields.count(&mut self.records);
+    }
+}
+
+impl Persist for NetworkArrival {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.sum.visit(fields);
+        self.fresh.visit(fields);
+        fields.count(&mut self.records);
     }
 }

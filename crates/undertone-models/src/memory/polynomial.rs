@@ -8,6 +8,7 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// How many moments one memory may store: 1.6 MB.
@@ -193,5 +194,16 @@ impl fmt::Debug for Polynomial {
             formatter,
             "Polynomial(parameters={n}, degree={degree}, records={records}, <redacted>)"
         )
+    }
+}
+
+impl Persist for Polynomial {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.records);
+        self.first.visit(fields);
+        self.second.visit(fields);
+        for tensor in &mut self.higher {
+            fields.numbers(&mut tensor.sums);
+        }
     }
 }

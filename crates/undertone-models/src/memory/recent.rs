@@ -7,6 +7,7 @@ use crate::{Model, Record};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
 
 /// Keeps the records of the last rounds and sums their gradients anew in each round, every round's with
@@ -116,5 +117,20 @@ impl fmt::Debug for Recent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, kept) = (self.model.parameters(), self.records_kept());
         write!(formatter, "Recent(parameters={n}, records={kept}, <redacted>)")
+    }
+}
+
+impl Persist for Recent {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.weights.visit(fields);
+        let length = fields.length(self.kept.len(), 3 * 8);
+        let dimension = self.model.spec().expanded_features();
+        self.kept.resize(length, (Round::ZERO, History::new(dimension)));
+        for (round, history) in &mut self.kept {
+            fields.count(&mut round.0);
+            history.visit(fields);
+        }
+        self.fresh.visit(fields);
+        fields.count(&mut self.records);
     }
 }

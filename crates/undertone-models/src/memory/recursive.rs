@@ -10,6 +10,7 @@ use crate::{Model, Record};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
+use undertone::persist::{Fields, Persist};
 use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient of a separable polynomial loss of degree q at the cost O(n·q).
@@ -149,5 +150,12 @@ impl fmt::Debug for Recursive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, records) = (self.model.parameters(), self.records);
         write!(formatter, "Recursive(parameters={n}, records={records}, <redacted>)")
+    }
+}
+
+impl Persist for Recursive {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.records);
+        self.sums.visit(fields);
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
 use std::sync::Arc;
+use undertone::persist::{load, save};
 use undertone::{
     DataBounds, Forgetting, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, RecordError, Round,
     Score,
@@ -346,5 +347,33 @@ fn recursive_stays_exact_as_steps_shrink_where_difference_quotients_lose_all_dig
             assert!(apart <= memory.error_bound().at(Round(0)) + exact.rounding_error());
             assert!(apart < 1e-12);
         }
+    }
+}
+
+/// Any memory after some rounds, with records that no gradient has seen yet, saved and loaded.
+#[test]
+fn a_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
+    let mut dice = Dice(11);
+    for (kind, model) in admitted() {
+        let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
+        for round in 0..6 {
+            let theta = dice.theta(&model);
+            let batch: Vec<Record> = (0..4).map(|_| draw(&mut dice, kind, &model)).collect();
+            memory.observe(&theta, &batch).unwrap();
+            let mut again = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
+            load(&mut again, &save(&mut memory)).unwrap();
+            assert_eq!(again.records(), memory.records(), "{kind:?}");
+            let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            let later = 3 * round;
+            assert_eq!(
+                bits(gradient(&mut again, later, &theta)),
+                bits(gradient(&mut memory, later, &theta)),
+                "{kind:?} {:?}",
+                model.spec().loss
+            );
+            assert_eq!(save(&mut again), save(&mut memory), "{kind:?}");
+        }
+        let mut empty = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
+        assert!(load(&mut empty, &save(&mut memory)[1..]).is_err(), "{kind:?}: a byte is missing");
     }
 }

@@ -3,6 +3,7 @@
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 use super::exposures::Exposures;
 use super::mechanism::{Cost, Mechanism, RoundTerms, Total};
+use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -194,6 +195,15 @@ impl Accountant {
         self.round = self.round.next();
     }
 
+    /// Moves on to a later round without a step: θ stays as it is, and so does what it depends on.
+    ///
+    /// # Panics
+    /// When the round is before the one the account is in: a bug in the caller.
+    pub fn sit_out(&mut self, until: Round) {
+        assert!(until >= self.round, "rounds only grow");
+        self.round = until;
+    }
+
     fn check(&self) -> Result<Cost, Refusal> {
         if self.round >= Round::LIMIT {
             return Err(Refusal::RoundLimit { round: self.round, limit: Round::LIMIT });
@@ -218,5 +228,19 @@ impl Accountant {
             return refuse("zCDP", spent.zcdp, growth.zcdp, self.limit.zcdp);
         }
         Ok(cost)
+    }
+}
+
+/// The round, sensitivities and totals; the rest is public and follows from the config.
+impl Persist for Accountant {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.round.0);
+        match &mut self.records {
+            Records::First { sensitivity, spent } => {
+                fields.number(sensitivity);
+                spent.visit(fields);
+            }
+            Records::Each(exposures) => exposures.visit(fields),
+        }
     }
 }

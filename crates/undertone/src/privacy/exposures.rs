@@ -5,6 +5,7 @@
 //! (ADR 0011).
 
 use super::mechanism::{Cost, Mechanism, Price, RoundTerms, Rule, StepEffect, Total, larger};
+use crate::persist::{Fields, Persist};
 use crate::{RecordWeights, Round};
 use std::collections::VecDeque;
 
@@ -127,6 +128,22 @@ impl Exposures {
             if let Some(oldest) = self.entries.pop_front() {
                 self.entries[0].stand_for(&oldest);
             }
+        }
+    }
+}
+
+impl Persist for Exposures {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.weights.visit(fields);
+        fields.count(&mut self.records);
+        let length = fields.length(self.entries.len(), 8 * 8);
+        self.entries.resize(length, Exposure::new(Round::ZERO, 0.0));
+        for entry in &mut self.entries {
+            fields.count(&mut entry.arrival.0);
+            fields.count(&mut entry.latest.0);
+            fields.number(&mut entry.weight);
+            fields.number(&mut entry.sensitivity);
+            entry.spent.visit(fields);
         }
     }
 }

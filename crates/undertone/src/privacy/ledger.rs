@@ -6,6 +6,7 @@
 use super::accountant::{Accountant, Cap};
 use super::mechanism::{Cost, Mechanism, RoundTerms, Rule};
 use crate::noise::NoiseKind;
+use crate::persist::{Fields, Persist, flag};
 use crate::{Forgetting, LearnerId, Round};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -24,9 +25,9 @@ pub struct Receipt {
     pub learner: LearnerId,
     /// In which round t.
     pub round: Round,
-    /// The sum of the weights heard in round t − 1; 0 at the start.
+    /// The sum of the weights heard in the last round before t that the learner took part in; 0 at the start.
     pub weight_heard: f64,
-    /// The records that had arrived by the step of round t − 1; 0 at the start.
+    /// The records that had arrived by the step of that round; 0 at the start.
     pub records: u64,
     /// Φ_t, of the record that θ_t depends on most.
     #[serde(deserialize_with = "null_is_infinite")]
@@ -61,8 +62,8 @@ pub enum Disagreement {
         /// Whose it should be.
         expected: LearnerId,
     },
-    /// A round is missing or out of order.
-    #[error("receipt {place}: of round {found}, expected round {expected}")]
+    /// A round is out of order.
+    #[error("receipt {place}: of round {found}, expected round {expected} or later")]
     Round {
         /// Place in the ledger, from 0.
         place: usize,
@@ -184,6 +185,20 @@ impl Ledger {
     }
 }
 
+impl Persist for Ledger {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        let mut begun = self.before.is_some();
+        flag(fields, &mut begun);
+        let nothing = RoundTerms { round: Round::ZERO, weight_heard: 0.0, records: 0 };
+        let mut before = self.before.unwrap_or(nothing);
+        fields.count(&mut before.round.0);
+        fields.number(&mut before.weight_heard);
+        fields.count(&mut before.records);
+        self.before = begun.then_some(before);
+        fields.bytes(&mut self.previous.0);
+    }
+}
+
 /// The hash of a learner's public facts: what its first receipt carries.
 #[must_use]
 pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
@@ -252,8 +267,8 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
 /// Computes a learner's whole account again and compares it with its receipts.
 ///
 /// # Guarantee
-/// `Ok` means: rounds 0, 1, 2, … without a gap, every receipt chained to the one before, and every
-/// sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
+/// `Ok` means: rounds that increase, every receipt chained to the one before, so that none is missing between
+/// two (a learner sits out the rounds between them), and every sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
 /// heard and records held that the receipts state, and never over the cap. Gives the account, with the
 /// last receipt paid.
 ///
@@ -269,13 +284,14 @@ pub fn verify(
     let mut ledger = Ledger::new(learner, mechanism);
     let mut records = 0;
     for (place, receipt) in receipts.iter().enumerate() {
-        let round = accountant_round(&accountant, place);
+        let round = receipt.round;
         if receipt.learner != learner {
             let (found, expected) = (receipt.learner, learner);
             return Err(Disagreement::Learner { place, found, expected });
         }
-        if receipt.round != round {
-            return Err(Disagreement::Round { place, found: receipt.round, expected: round });
+        let due = if place == 0 { accountant.round() } else { accountant.round().next() };
+        if round < due {
+            return Err(Disagreement::Round { place, found: round, expected: due });
         }
         if receipt.previous != ledger.previous {
             return Err(Disagreement::Chain { round });
@@ -283,13 +299,14 @@ pub fn verify(
         if place > 0 {
             check_terms(mechanism, receipt, records)?;
             let terms = RoundTerms {
-                round: Round(round.0 - 1),
+                round: accountant.round(),
                 weight_heard: receipt.weight_heard,
                 records: receipt.records,
             };
             accountant.advance(&terms);
             ledger.advance(&terms);
         }
+        accountant.sit_out(round);
         records = receipt.records;
         let cost = accountant
             .pay()
@@ -299,11 +316,6 @@ pub fn verify(
         ledger.previous = receipt.digest();
     }
     Ok(accountant)
-}
-
-/// The round a receipt at this place must be of: the account still stands in the round before.
-fn accountant_round(accountant: &Accountant, place: usize) -> Round {
-    if place == 0 { accountant.round() } else { accountant.round().next() }
 }
 
 fn check_terms(
@@ -450,6 +462,11 @@ mod tests {
             found(&|list| {
                 list.remove(7);
             }),
+            Disagreement::Chain { round: Round(8) }
+        ));
+        assert!(matches!(found(&|list| list.swap(7, 8)), Disagreement::Chain { round: Round(8) }));
+        assert!(matches!(
+            found(&|list| list[7].round = Round(6)),
             Disagreement::Round { place: 7, .. }
         ));
         assert!(matches!(

@@ -3,7 +3,7 @@
 //! It assumes that every neighbour is heard and every planned record arrives. The running account
 //! follows what really happened and is the one that a cap is enforced on.
 
-use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule, Total};
+use super::mechanism::{Cost, MESSAGES_CHARGED, Mechanism, ROUNDING, Rule, Total};
 use super::{fresh, stationary};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, Round};
@@ -244,7 +244,7 @@ fn tail_from(mechanism: &Mechanism, from: Round, sensitivity: f64) -> Result<Cos
     }
     let unit = mechanism.machine_unit();
     terms.push(Term { constant: unit * mechanism.radius, decay: 0.0, machine: true });
-    let messages = MESSAGE_SPAN
+    let messages = MESSAGES_CHARGED
         * mechanism.weight
         * mechanism.schedule.coupling.initial
         * mechanism.noise_max.initial;

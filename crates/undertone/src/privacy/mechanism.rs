@@ -1,6 +1,7 @@
 //! All the public facts that decide what one learner's releases cost.
 
 use crate::noise::{NoiseKind, Perturbation};
+use crate::persist::{Fields, Persist};
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
 
@@ -203,8 +204,9 @@ impl Mechanism {
 
     /// The charge for machine arithmetic, added to the sensitivity of every release after the first.
     ///
-    /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · (B + a_t · 64ρ_t), B for
-    /// the state and the rest for the messages added to it, ρ_t the largest scale (ADR 0006).
+    /// θ lives in f64, and two histories may round differently: √n · 2⁻⁵⁰ · (B + 2a_t · 64ρ_t), B for
+    /// the state and the rest for the messages added to it, on time and late, ρ_t the largest scale
+    /// (ADR 0006).
     ///
     /// A shielded learner's state and messages are public, the same for both histories, and only the
     /// gradient rounds: 2⁻⁵¹ · ((n/4 + 4) L B + 40 G), four times the error of the exact memory.
@@ -214,7 +216,7 @@ impl Mechanism {
             return self.gradient_rounding();
         }
         let messages = self.weight * self.schedule.coupling.at(round) * self.noise_max.at(round);
-        self.machine_unit() * (self.radius + MESSAGE_SPAN * messages)
+        self.machine_unit() * (self.radius + MESSAGES_CHARGED * messages)
     }
 
     /// What two gradients of the same records may differ by in machine arithmetic, and some more.
@@ -371,6 +373,10 @@ impl Price {
 /// How many noise scales beyond the radius a received value may lie.
 pub(super) const MESSAGE_SPAN: f64 = 64.0;
 
+/// How many noise scales of messages are charged for: each neighbour is heard once on time, and once at
+/// most to make up for an earlier round.
+pub(super) const MESSAGES_CHARGED: f64 = 2.0 * MESSAGE_SPAN;
+
 /// Covers the rounding of powers, square roots and feature norms (of up to 10⁶ entries) behind a
 /// cost: 1 + 2⁻³².
 pub(crate) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 32) as f64;
@@ -432,6 +438,15 @@ impl Total {
             if left.value() < right.value() || right.value().is_nan() { right } else { left }
         };
         Total { pure: larger(self.pure, other.pure), zcdp: larger(self.zcdp, other.zcdp) }
+    }
+}
+
+impl Persist for Total {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        for sum in [&mut self.pure, &mut self.zcdp] {
+            fields.number(&mut sum.high);
+            fields.number(&mut sum.low);
+        }
     }
 }
 

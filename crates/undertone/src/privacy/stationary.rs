@@ -6,7 +6,7 @@
 
 use super::exposures::{FOLDING_ROOM, drive};
 use super::lifetime::{Lifetime, NoCertificate};
-use super::mechanism::{Cost, MESSAGE_SPAN, Mechanism, ROUNDING, Rule};
+use super::mechanism::{Cost, MESSAGES_CHARGED, Mechanism, ROUNDING, Rule};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, Round};
 
@@ -277,7 +277,8 @@ fn machine_ratio(mechanism: &Mechanism, contraction: f64) -> f64 {
         .map(|round| mechanism.noise_max.at(round) / scale.at(round))
         .into_iter()
         .fold(0.0, f64::max);
-    let messages = messages * MESSAGE_SPAN * mechanism.weight * mechanism.schedule.coupling.initial;
+    let messages =
+        messages * MESSAGES_CHARGED * mechanism.weight * mechanism.schedule.coupling.initial;
     if let Rule::Shielded { .. } = mechanism.rule {
         let error = 2.0 * mechanism.memory_error.initial;
         return (mechanism.gradient_rounding() + error) / scale.at(Round(1));

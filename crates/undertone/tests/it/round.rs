@@ -2,10 +2,11 @@
 
 use crate::FixedEntropy;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, StreamKey};
-use undertone::privacy::{Cap, Mechanism, NoiseLaw, Refusal, Rule};
+use undertone::persist::{Fields, Persist, load, save};
+use undertone::privacy::{Cap, Mechanism, NoiseLaw, Refusal, Rule, verify};
 use undertone::{
-    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
-    PublicModel, RecordError, Release, ReleaseError, Round, Schedule, Score,
+    Domain, Forgetting, Heard, LatePull, Learner, LearnerId, LearnerSetup, LossConstants, Memory,
+    PowerLaw, PublicModel, RecordError, Release, ReleaseError, Round, Schedule, Score,
 };
 
 fn fixed(label: u64) -> FixedEntropy {
@@ -51,6 +52,13 @@ impl Memory for Mean {
 
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
+    }
+}
+
+impl Persist for Mean {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.numbers(&mut self.sum);
+        fields.count(&mut self.count);
     }
 }
 
@@ -342,4 +350,124 @@ fn learning_gets_closer_to_the_mean_of_all() {
         early.iter().map(|learner| distance(learner.private_parameters().for_owner())).sum::<f64>()
             / 5.0;
     assert!(last < 0.3 * first, "{first} {last}");
+}
+
+#[test]
+fn a_learner_loaded_from_its_state_goes_on_with_the_same_bits() {
+    for released in [false, true] {
+        let (mut learners, _) = run(7, 3);
+        let releases = released.then(|| release_all(&mut learners, &mut fixed(3)));
+        let mut again = ring(5, None);
+        for (learner, again) in learners.iter_mut().zip(&mut again) {
+            load(again, &save(learner)).unwrap();
+            assert_eq!(again.round(), learner.round());
+        }
+        for learners in [&mut learners, &mut again] {
+            let drawn;
+            let releases = match &releases {
+                Some(releases) => releases,
+                None => {
+                    drawn = release_all(learners, &mut fixed(3));
+                    &drawn
+                }
+            };
+            absorb_all(learners, releases);
+        }
+        for (learner, again) in learners.iter_mut().zip(&mut again) {
+            assert_eq!(save(learner), save(again), "released: {released}");
+        }
+    }
+}
+
+#[test]
+fn rounds_computed_again_from_their_releases_give_the_same_bits_and_receipts() {
+    let mut learners = ring(5, None);
+    let mut again = ring(5, None);
+    for t in 0..6 {
+        let releases = release_all(&mut learners, &mut fixed(5));
+        for (learner, release) in again.iter_mut().zip(&releases) {
+            learner.observe(&[record(learner.id().0, t)]).unwrap();
+            learner.release_again(release.into()).unwrap();
+        }
+        absorb_all(&mut learners, &releases);
+        absorb_all(&mut again, &releases);
+        for (learner, again) in learners.iter_mut().zip(&mut again) {
+            assert_eq!(learner.receipt(), again.receipt());
+            assert_eq!(save(learner), save(again));
+        }
+    }
+}
+
+#[test]
+fn rounds_sat_out_cost_nothing_and_the_ledger_agrees() {
+    let mut learners = ring(5, None);
+    let mut receipts = Vec::new();
+    for _ in 0..4 {
+        let releases = release_all(&mut learners, &mut fixed(1));
+        receipts.push(*learners[0].receipt().unwrap());
+        absorb_all(&mut learners, &releases);
+    }
+    let learner = &mut learners[0];
+    let (spent, sensitivity) = (learner.accountant().spent(), learner.accountant().sensitivity());
+    let before = bits(learner.private_parameters().for_owner());
+    assert_eq!(learner.sit_out(Round(90)), Round(90));
+    assert_eq!(bits(learner.private_parameters().for_owner()), before);
+    assert_eq!(learner.accountant().spent(), spent);
+    assert_eq!(learner.accountant().sensitivity().to_bits(), sensitivity.to_bits());
+    learner.release(&mut fixed(2)).unwrap();
+    receipts.push(*learner.receipt().unwrap());
+    let account = verify(LearnerId(0), &mechanism(2), None, &receipts).unwrap();
+    assert_eq!(account.spent(), learner.accountant().spent());
+    assert!(learner.accountant().spent().zcdp > spent.zcdp);
+    // The control: the same receipts with the round of the last one denied.
+    receipts[4].round = Round(4);
+    assert!(verify(LearnerId(0), &mechanism(2), None, &receipts).is_err());
+}
+
+/// Learner 0 heard learner 1 in round 0, who did not hear it, and makes up for it in round 1.
+#[test]
+fn a_late_pull_gives_back_what_the_other_end_took() {
+    let facts = mechanism(1);
+    let pair = || -> Vec<Learner<Mean>> {
+        let learner = |id| {
+            let setup = LearnerSetup {
+                id: LearnerId(id),
+                neighbours: vec![(LearnerId(1 - id), 0.25)],
+                mechanism: facts,
+                cap: None,
+                domain: Domain::Ball { radius: 100.0 },
+                lasso: 0.0,
+            };
+            let start: Vec<f64> = (0..DIMENSION).map(|j| f64::from(id) * 3.0 + j as f64).collect();
+            Learner::new(setup, Mean { sum: vec![0.0; DIMENSION], count: 0 }).starting_at(&start)
+        };
+        vec![learner(0), learner(1)]
+    };
+    let run = |settled: bool| {
+        let mut pair = pair();
+        let first: Vec<Release> =
+            pair.iter_mut().map(|learner| learner.release(&mut fixed(8)).unwrap()).collect();
+        pair[0].absorb(&[&first[1]]);
+        pair[1].absorb(&[]);
+        let second: Vec<Release> =
+            pair.iter_mut().map(|learner| learner.release(&mut fixed(8)).unwrap()).collect();
+        pair[0].absorb(&[&second[1]]);
+        let sensitivity = pair[1].accountant().sensitivity();
+        let late = [LatePull { own: (&first[1]).into(), theirs: (&first[0]).into() }];
+        pair[1].absorb_heard(&[Heard::from(&second[0])], if settled { &late } else { &[] });
+        (pair, first, sensitivity)
+    };
+    let (settled, releases, _) = run(true);
+    let (plain, _, _) = run(false);
+    assert_eq!(
+        settled[1].accountant().sensitivity().to_bits(),
+        plain[1].accountant().sensitivity().to_bits(),
+        "what is public moves no account"
+    );
+    for j in 0..DIMENSION {
+        let theta = |learners: &[Learner<Mean>]| learners[1].private_parameters().for_owner()[j];
+        let moved = theta(&settled) - theta(&plain);
+        let due = 0.25 * (releases[0].values()[j] - releases[1].values()[j]);
+        assert!((moved - due).abs() < 1e-12, "{moved} {due}");
+    }
 }

@@ -1,14 +1,15 @@
 //! From a checked config to the public facts of every learner: mechanisms, scales, certificates.
 
-use crate::budget::LifetimeBudget;
+use crate::memory::error_bound;
+use crate::{AnyMemory, AnyModel, MemoryError, ModelError};
 use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
 use undertone::noise::NoiseError;
 use undertone::planner::{PlannerError, calibrate};
-use undertone::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
-use undertone::{LearnerId, PowerLaw, Round};
-use undertone_models::memory::error_bound;
-use undertone_models::{AnyModel, MemoryError, ModelError};
+use undertone::privacy::{
+    Horizon, Lifetime, Mechanism, NoCertificate, epsilon_from_zcdp, lifetimes,
+};
+use undertone::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
 /// A config with everything that follows from it before any record is seen.
 #[derive(Clone, Debug)]
@@ -71,13 +72,39 @@ impl Plan {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
     }
 
-    /// ε for ever at the config's δ, the most of any learner; none unless every learner has a certificate.
+    /// ε for ever of one learner at the config's δ, if it has a certificate and a finite one.
+    #[must_use]
+    pub fn lifetime_epsilon(&self, id: LearnerId) -> Option<f64> {
+        let lifetime = self.lifetimes.get(id.0 as usize)?.as_ref().ok()?;
+        let epsilon = epsilon_from_zcdp(lifetime.total.zcdp, self.config.delta);
+        epsilon.is_finite().then_some(epsilon)
+    }
+
+    /// The most of any learner; none unless every learner has one.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
-        let of_learner = |place| LifetimeBudget::of(self, place, self.config.delta).epsilon;
-        (0..self.mechanisms.len())
-            .map(of_learner)
-            .try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
+        let mut each = self.config.graph.ids().map(|id| self.lifetime_epsilon(id));
+        each.try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
+    }
+
+    /// One learner before round 0, without records.
+    ///
+    /// # Errors
+    /// When the memory does not fit the loss, which `new` has checked.
+    ///
+    /// # Panics
+    /// When there is no such learner: a bug in the caller.
+    pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+        let config = &self.config;
+        let setup = LearnerSetup {
+            id,
+            neighbours: config.graph.neighbours(id).to_vec(),
+            mechanism: self.mechanisms[id.0 as usize],
+            cap: config.caps[id.0 as usize],
+            domain: config.domain,
+            lasso: config.model.lasso,
+        };
+        Ok(Learner::new(setup, AnyMemory::new(config.memory, self.model.clone())?))
     }
 }
 
