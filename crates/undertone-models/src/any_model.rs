@@ -2,9 +2,9 @@
 
 use crate::network::NetworkSpec;
 use crate::network_model::NetworkModel;
-use crate::{Model, ModelError};
+use crate::{Model, ModelError, Record};
 use std::sync::Arc;
-use undertone::{DataBounds, ModelSpec};
+use undertone::{DataBounds, ModelSpec, RecordError};
 
 /// A linear model or a network.
 #[derive(Clone, Debug)]
@@ -52,6 +52,17 @@ impl AnyModel {
         match self {
             AnyModel::Linear(model) => Some(model),
             AnyModel::Network(_) => None,
+        }
+    }
+
+    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, never its values.
+    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
+        match self {
+            AnyModel::Linear(model) => model.check(record, position),
+            AnyModel::Network(model) => model.check(record, position),
         }
     }
 

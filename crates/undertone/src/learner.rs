@@ -534,10 +534,13 @@ impl<M: Memory> Learner<M> {
 /// Everything that changes from round to round, but the last receipt, which is in the ledger.
 impl<M: Memory + Persist> Persist for Learner<M> {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        fields.numbers(&mut self.theta);
-        fields.numbers(&mut self.update);
-        fields.numbers(&mut self.sent);
         flag(fields, &mut self.released);
+        fields.numbers(&mut self.theta);
+        if !self.released {
+            // The gradient that a shielded learner's next release will perturb.
+            fields.numbers(&mut self.update);
+        }
+        fields.numbers(&mut self.sent);
         self.accountant.visit(fields);
         self.ledger.visit(fields);
         self.memory.visit(fields);

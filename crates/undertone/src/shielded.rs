@@ -7,9 +7,9 @@
 
 use crate::learner::{Learner, ReleaseError};
 use crate::memory::Memory;
-use crate::noise::{Entropy, Grid, perturb};
+use crate::noise::{Entropy, perturb};
 use crate::release::{Heard, Release};
-use crate::{Forgetting, Round, privacy::Mechanism};
+use crate::{Forgetting, Round};
 
 impl<M: Memory> Learner<M> {
     /// Ends the step that the last `absorb` began, with noise, and gives the new x.
@@ -30,7 +30,7 @@ impl<M: Memory> Learner<M> {
             }
             self.settle(lambda);
         }
-        let grid = public_grid(&mechanism)?;
+        let grid = mechanism.release_grid(round)?;
         for value in &mut self.theta {
             // Towards zero, so that x stays within the radius.
             *value = (*value / grid.step()).trunc() * grid.step();
@@ -53,9 +53,4 @@ impl<M: Memory> Learner<M> {
         }
         (weight_heard, heard_count)
     }
-}
-
-/// The grid that x is sent on: 2⁻³² of the radius, far below the noise.
-fn public_grid(mechanism: &Mechanism) -> Result<Grid, ReleaseError> {
-    Ok(Grid::new(mechanism.radius * (-20f64).exp2())?)
 }

@@ -95,15 +95,26 @@ pub(super) fn rounding_bound(model: &Model, nodes: u32) -> f64 {
     f64::EPSILON / 2.0 * 32.0 * count * lebesgue * model.constants().gradient_norm
 }
 
+impl Recursive {
+    /// Whether a record may join. `position` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, or that it has more than one non-zero feature.
+    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
+        self.model.check(record, position)?;
+        match record.features.row().nonzeros().nth(1) {
+            Some(_) => Err(RecordError::NotSeparable { position }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Memory for Recursive {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
         for (position, record) in batch.iter().enumerate() {
-            self.model.check(record, position)?;
-            if record.features.row().nonzeros().nth(1).is_some() {
-                return Err(RecordError::NotSeparable { position });
-            }
+            self.check(record, position)?;
         }
         let Recursive { model, records, nodes, sums, .. } = self;
         let loss = model.scalar_loss();

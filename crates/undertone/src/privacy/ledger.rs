@@ -117,6 +117,14 @@ fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
+impl Digest {
+    /// The 32 bytes.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; 32] {
+        self.0
+    }
+}
+
 impl Receipt {
     /// The hash that the next receipt carries.
     #[must_use]

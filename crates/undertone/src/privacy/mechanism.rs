@@ -1,6 +1,6 @@
 //! All the public facts that decide what one learner's releases cost.
 
-use crate::noise::{NoiseKind, Perturbation};
+use crate::noise::{Grid, NoiseError, NoiseKind, Perturbation};
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
@@ -272,6 +272,19 @@ impl Mechanism {
             _ => self.radius,
         };
         Perturbation { kind, scale, bound }
+    }
+
+    /// The grid that every value of a round's release lies on. Public, so that releases can be sent as whole
+    /// numbers.
+    ///
+    /// # Errors
+    /// When the noise scale of the round does not fit the sampler.
+    pub fn release_grid(&self, round: Round) -> Result<Grid, NoiseError> {
+        match self.rule {
+            // What is sent is x, whose own grid is far below the noise: 2⁻³² of the radius.
+            Rule::Shielded { .. } => Grid::new(self.radius * (-20f64).exp2()),
+            _ => self.perturbation(round).grid(),
+        }
     }
 
     /// What the release of one round costs when θ_t has the given sensitivity.

@@ -1,0 +1,9 @@
+//! One learner as a daemon.
+//!
+//! [`wire`] is what learners say to each other, [`protocol`] when they say it, and [`store`] what a learner
+//! never forgets. None of them knows a socket or a clock: whoever drives a [`Node`](protocol::Node) hands it
+//! messages and the time, and does what it asks for.
+
+pub mod protocol;
+pub mod store;
+pub mod wire;

@@ -1,0 +1,98 @@
+//! Marks on the last 64 rounds.
+
+use undertone::Round;
+use undertone::persist::{Fields, Persist};
+
+/// Which of the rounds before some round are marked, as far back as 64 of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// All marked rounds are before this one.
+    end: Round,
+    /// Bit k is for round end − 1 − k.
+    mask: u64,
+}
+
+impl Marks {
+    /// No mark.
+    pub(super) const NONE: Marks = Marks { end: Round::ZERO, mask: 0 };
+
+    /// From a mask in which bit k is for round end − 1 − k.
+    pub(super) fn new(end: Round, mask: u64) -> Marks {
+        Marks { end, mask: if end.0 < 64 { mask & ((1 << end.0) - 1) } else { mask } }
+    }
+
+    /// Marks a round, unless it is too long ago.
+    pub(super) fn mark(&mut self, round: Round) {
+        if round >= self.end {
+            self.mask = self.mask_before(round.next());
+            self.end = round.next();
+        }
+        let age = self.end.0 - 1 - round.0;
+        if age < 64 {
+            self.mask |= 1 << age;
+        }
+    }
+
+    /// Whether a round is marked; one too long ago to tell is not.
+    pub(super) fn has(self, round: Round) -> bool {
+        round < self.end && {
+            let age = self.end.0 - 1 - round.0;
+            age < 64 && self.mask >> age & 1 == 1
+        }
+    }
+
+    /// The marks in which bit k is for round end − 1 − k.
+    pub(super) fn mask_before(self, end: Round) -> u64 {
+        let shifted = |by: u64, left: bool| match u32::try_from(by) {
+            Ok(by) if left => self.mask.checked_shl(by).unwrap_or(0),
+            Ok(by) => self.mask.checked_shr(by).unwrap_or(0),
+            Err(_) => 0,
+        };
+        if end >= self.end {
+            shifted(end.0 - self.end.0, true)
+        } else {
+            shifted(self.end.0 - end.0, false)
+        }
+    }
+
+    /// The marked rounds from one on, before another.
+    pub(super) fn between(self, first: Round, end: Round) -> impl Iterator<Item = Round> {
+        (first.0..end.0).map(Round).filter(move |&round| self.has(round))
+    }
+}
+
+impl Persist for Marks {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.count(&mut self.end.0);
+        fields.count(&mut self.mask);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn marks_are_a_set_of_the_last_64_rounds() {
+        let mut marks = Marks::NONE;
+        let mut set = BTreeSet::new();
+        for step in [0_u64, 1, 5, 4, 63, 2, 64, 130, 70, 300, 299, 240, 230] {
+            marks.mark(Round(step));
+            set.insert(step);
+            let newest = *set.last().unwrap();
+            for round in 0..400 {
+                let known = set.contains(&round) && round + 64 > newest;
+                assert_eq!(marks.has(Round(round)), known, "{round} after {step}");
+            }
+            for end in [Round(newest + 1), Round(newest + 9), Round(newest.saturating_sub(2))] {
+                let same = Marks::new(end, marks.mask_before(end));
+                for round in 0..end.0 {
+                    let known = marks.has(Round(round)) && round + 64 >= end.0;
+                    assert_eq!(same.has(Round(round)), known, "{round} before {end}");
+                }
+            }
+        }
+        assert_eq!(marks.between(Round(230), Round(300)).count(), 2);
+    }
+}

@@ -1,0 +1,622 @@
+//! One learner in its network: when it releases, whom it waits for, and when it goes on without.
+
+use super::entry::{Closing, Entry};
+use super::neighbour::{Arrival, Neighbour, Standing};
+use super::{KEPT_ROUNDS, entry};
+use crate::store::{Commit, Storage, StorageError};
+use crate::wire::{Message, Rejection, Sealed, Wire};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use undertone::noise::Entropy;
+use undertone::persist::{Fields, Persist, save};
+use undertone::privacy::Refusal;
+use undertone::{
+    LatePull, Learner, LearnerId, Memory, RecordError, ReleaseError, Round, RoundReport, Score,
+};
+use undertone_models::{AnyMemory, Plan, Record};
+
+/// How patient a learner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a round waits for neighbours who are present.
+    pub deadline: Duration,
+    /// After this time a release that has not come is asked for, and again.
+    pub ask_after: Duration,
+    /// How long a round waits for its records before it goes on with those that are there.
+    pub records_wait: Duration,
+    /// Without so many neighbours heard a round does not end.
+    pub heard_least: usize,
+    /// The first round that is not run any more.
+    pub end: Round,
+    /// How many records may wait for a round.
+    pub inbox_max: usize,
+}
+
+/// What a node wants done.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Send this to all neighbours.
+    Publish(Sealed),
+    /// Ask a neighbour for its release of a round.
+    Ask {
+        /// Whom.
+        neighbour: LearnerId,
+        /// Of which round.
+        round: Round,
+    },
+    /// Nothing: a round has ended.
+    Ended(RoundEnd),
+    /// Nothing: a neighbour sent two different releases of one round, and is not heard any more.
+    CutOff(LearnerId),
+    /// Say goodbye: the budget is spent, and nothing will be released any more.
+    Retired(Refusal),
+}
+
+/// A round that has ended.
+#[derive(Clone, Debug)]
+pub struct RoundEnd {
+    /// What is public about it.
+    pub report: RoundReport,
+    /// How well the records of the round were predicted. Private.
+    pub score: Score,
+    /// Whose release was used.
+    pub heard: Vec<LearnerId>,
+    /// Earlier rounds of which a release was used now, because the neighbour had used this learner's.
+    pub made_up: Vec<(LearnerId, Round)>,
+}
+
+/// What came that was of no use, by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that were no message.
+    pub rejected: BTreeMap<Rejection, u64>,
+    /// Messages of learners that are no neighbours, or are cut off.
+    pub strangers: u64,
+    /// Messages that had come before.
+    pub repeated: u64,
+}
+
+/// What is known of a neighbour, to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighbourView {
+    /// Who.
+    pub id: LearnerId,
+    /// How it stands.
+    pub standing: Standing,
+    /// The latest round it was heard in.
+    pub newest: Option<Round>,
+}
+
+/// Why a node cannot go on. What it has kept is safe; start it again.
+#[derive(Debug, Error)]
+pub enum Halt {
+    /// The store failed: what it holds is known only after it was opened again.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+    /// There is no noise to be had.
+    #[error(transparent)]
+    Release(ReleaseError),
+    /// It halted before.
+    #[error("the learner has halted before")]
+    Before,
+}
+
+/// Why records were not taken.
+#[derive(Debug, Error)]
+pub enum TakeInError {
+    /// One of them is out of bounds; none was taken.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Too many are waiting.
+    #[error(
+        "{waiting} records are waiting for a round, and there is room for {room}: try again later"
+    )]
+    Full {
+        /// How many are waiting.
+        waiting: usize,
+        /// How many more there is room for.
+        room: usize,
+    },
+    /// They could not be kept.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}
+
+/// Where in a round the learner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before its release, since when.
+    Gathering(Duration),
+    /// After its release, since when, and when to ask again.
+    Waiting { since: Duration, ask_at: Duration },
+}
+
+/// One learner with its neighbours and its store.
+pub struct Node<E, S> {
+    pub(super) plan: Arc<Plan>,
+    pub(super) wire: Wire,
+    pub(super) settings: Settings,
+    pub(super) learner: Learner<AnyMemory>,
+    pub(super) neighbours: Vec<Neighbour>,
+    pub(super) entropy: E,
+    pub(super) store: S,
+    /// Records that no round has used yet.
+    pub(super) inbox: VecDeque<Record>,
+    /// Its own last releases, newest last.
+    pub(super) sent: Vec<Sealed>,
+    /// How the last round ended, which is kept with the next.
+    pub(super) closing: Option<Closing>,
+    /// Bytes kept since the last snapshot, and its size.
+    pub(super) log_bytes: usize,
+    pub(super) log_rounds: u64,
+    pub(super) snapshot_bytes: usize,
+    phase: Phase,
+    score: Score,
+    counters: Counters,
+    refusal: Option<Refusal>,
+    halted: bool,
+}
+
+/// Parts of a node that are made when it is opened.
+pub(super) struct Parts<E, S> {
+    pub(super) plan: Arc<Plan>,
+    pub(super) settings: Settings,
+    pub(super) learner: Learner<AnyMemory>,
+    pub(super) entropy: E,
+    pub(super) store: S,
+}
+
+/// After so many rounds there is a snapshot, so that little is computed again after a restart.
+const SNAPSHOT_ROUNDS: u64 = 64;
+
+impl<E: Entropy, S: Storage> Node<E, S> {
+    pub(super) fn new(parts: Parts<E, S>) -> Node<E, S> {
+        let Parts { plan, settings, learner, entropy, store } = parts;
+        let graph = &plan.config.graph;
+        let own = learner.id();
+        let place_of_own = |id: LearnerId| {
+            let others = graph.neighbours(id).iter();
+            others.map(|&(id, _)| id).filter(|&id| id < own).count()
+        };
+        let neighbours = graph.neighbours(own).iter();
+        let mut neighbours: Vec<Neighbour> =
+            neighbours.map(|&(id, _)| Neighbour::new(id, place_of_own(id))).collect();
+        neighbours.sort_by_key(|neighbour| neighbour.id);
+        Node {
+            wire: Wire::new(Arc::clone(&plan)),
+            plan,
+            settings,
+            learner,
+            neighbours,
+            entropy,
+            store,
+            inbox: VecDeque::new(),
+            sent: Vec::new(),
+            closing: None,
+            log_bytes: 0,
+            log_rounds: 0,
+            snapshot_bytes: 0,
+            phase: Phase::Gathering(Duration::ZERO),
+            score: Score::default(),
+            counters: Counters::default(),
+            refusal: None,
+            halted: false,
+        }
+    }
+
+    /// Begins, or goes on where it stopped: what was released last is sent again.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub fn start(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
+        let mut actions = Vec::new();
+        match self.sent.last() {
+            Some(last) if self.closing.is_none() => {
+                actions.push(Action::Publish(last.clone()));
+                // Whatever came before the crash is gone: it is asked for at once.
+                self.phase = Phase::Waiting { since: now, ask_at: now };
+            }
+            _ => self.phase = Phase::Gathering(now),
+        }
+        self.go_on(now, &mut actions)?;
+        Ok(actions)
+    }
+
+    /// Takes in bytes that a neighbour sent.
+    ///
+    /// Bytes that are no release of that neighbour are counted and dropped.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub fn hear(
+        &mut self,
+        from: LearnerId,
+        bytes: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Action>, Halt> {
+        let mut actions = Vec::new();
+        let round = self.learner.round();
+        let neighbour = self.neighbours.iter_mut().find(|neighbour| neighbour.id == from);
+        let Some(neighbour) = neighbour.filter(|one| one.standing != Standing::CutOff) else {
+            self.counters.strangers += 1;
+            return Ok(actions);
+        };
+        let message = match self.wire.decode(from, bytes) {
+            Ok(message) => message,
+            Err(rejection) => {
+                *self.counters.rejected.entry(rejection).or_default() += 1;
+                return Ok(actions);
+            }
+        };
+        match neighbour.take(message, bytes, round) {
+            Arrival::New => self.go_on(now, &mut actions)?,
+            Arrival::Again => self.counters.repeated += 1,
+            Arrival::Different => {
+                neighbour.standing = Standing::CutOff;
+                neighbour.unused.clear();
+                actions.push(Action::CutOff(from));
+                let kept = self.store.cut_off(from);
+                self.or_halt(kept.map_err(Halt::from))?;
+                self.go_on(now, &mut actions)?;
+            }
+        }
+        Ok(actions)
+    }
+
+    /// What to answer a neighbour who asks for a release: that of the round, or the newest if that is gone.
+    #[must_use]
+    pub fn asked(&self, by: LearnerId, round: Round) -> Option<Sealed> {
+        let known =
+            self.neighbours.iter().any(|one| one.id == by && one.standing != Standing::CutOff);
+        if self.halted || !known {
+            return None;
+        }
+        self.sent_in(round).or_else(|| {
+            let (newest, first) = (self.sent.last()?, self.sent_round(0)?);
+            (round < first).then(|| newest.clone())
+        })
+    }
+
+    /// A neighbour has said that it will not come back.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub fn left(&mut self, neighbour: LearnerId, now: Duration) -> Result<Vec<Action>, Halt> {
+        let mut actions = Vec::new();
+        for one in &mut self.neighbours {
+            if one.id == neighbour && one.standing != Standing::CutOff {
+                one.standing = Standing::Left;
+            }
+        }
+        self.go_on(now, &mut actions)?;
+        Ok(actions)
+    }
+
+    /// Takes in records, once they are kept safely.
+    ///
+    /// # Errors
+    /// When one is out of bounds, too many are waiting, or they cannot be kept. None is taken then.
+    pub fn take_in(
+        &mut self,
+        records: Vec<Record>,
+        now: Duration,
+    ) -> Result<Vec<Action>, TakeInError> {
+        if self.halted {
+            return Err(Halt::Before.into());
+        }
+        for (position, record) in records.iter().enumerate() {
+            match self.learner.memory() {
+                AnyMemory::Recursive(memory) => memory.check(record, position)?,
+                _ => self.plan.model.check(record, position)?,
+            }
+        }
+        let (waiting, room) = (self.inbox.len(), self.settings.inbox_max - self.inbox.len());
+        if records.len() > room {
+            return Err(TakeInError::Full { waiting, room });
+        }
+        let kept = self.store.accept(&records);
+        self.or_halt(kept.map_err(Halt::from))?;
+        self.inbox.extend(records);
+        let mut actions = Vec::new();
+        self.go_on(now, &mut actions)?;
+        Ok(actions)
+    }
+
+    /// Does what is due by now.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub fn tick(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
+        let mut actions = Vec::new();
+        self.go_on(now, &mut actions)?;
+        if let Phase::Waiting { since, ask_at } = self.phase
+            && now >= ask_at
+        {
+            self.ask(&mut actions);
+            self.phase = Phase::Waiting { since, ask_at: now + self.settings.ask_after };
+        }
+        Ok(actions)
+    }
+
+    /// When `tick` has something to do next, if nothing else happens.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Duration> {
+        match self.phase {
+            _ if self.halted => None,
+            Phase::Gathering(since) => {
+                let due = since + self.settings.records_wait;
+                (self.refusal.is_none() && self.has_begun()).then_some(due)
+            }
+            Phase::Waiting { since, ask_at } => Some(ask_at.min(since + self.settings.deadline)),
+        }
+    }
+
+    /// Ends and begins rounds as long as it can.
+    fn go_on(&mut self, now: Duration, actions: &mut Vec<Action>) -> Result<(), Halt> {
+        if self.halted {
+            return Err(Halt::Before);
+        }
+        loop {
+            let moved = match self.phase {
+                Phase::Gathering(since) => {
+                    let moved = self.begin(since, now, actions);
+                    self.or_halt(moved)?
+                }
+                Phase::Waiting { since, .. } => self.end(since, now, actions),
+            };
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// After a failure nothing may be sent any more: what was kept is not known.
+    fn or_halt<T>(&mut self, result: Result<T, Halt>) -> Result<T, Halt> {
+        self.halted |= result.is_err();
+        result
+    }
+
+    fn has_begun(&self) -> bool {
+        self.learner.memory().records() > 0
+    }
+
+    /// Releases, if there are records for the round: observe, pay, draw, keep, send.
+    fn begin(
+        &mut self,
+        since: Duration,
+        now: Duration,
+        actions: &mut Vec<Action>,
+    ) -> Result<bool, Halt> {
+        let data = &self.plan.config.data;
+        let warmup = if self.has_begun() { 0 } else { data.warmup };
+        let needed = usize::try_from(data.batch + warmup).unwrap_or(usize::MAX);
+        let out_of_patience = self.has_begun() && now >= since + self.settings.records_wait;
+        if self.refusal.is_some()
+            || self.learner.round() >= self.settings.end
+            || (self.inbox.len() < needed && !out_of_patience)
+        {
+            return Ok(false);
+        }
+        if self.learner.accountant().would_exceed() {
+            // Before any record is used that would then have no round.
+            return Ok(self.retire(actions));
+        }
+        let count = needed.min(self.inbox.len());
+        let records: Vec<Record> = self.inbox.drain(..count).collect();
+        // They were checked when they were taken in.
+        self.score = self.learner.observe(&records).unwrap_or_default();
+        let release = match self.learner.release(&mut self.entropy) {
+            Ok(release) => release,
+            Err(error) => return Err(Halt::Release(error)),
+        };
+        let round = self.learner.round();
+        let used: Vec<u64> =
+            self.neighbours.iter().map(|one| one.used.mask_before(round)).collect();
+        let message = self.wire.encode(&release, &used);
+        let closing = self.closing.take();
+        self.keep(&mut Entry { round, closing, records, message: message.clone() })?;
+        actions.push(Action::Publish(message));
+        self.phase = Phase::Waiting { since: now, ask_at: now + self.settings.ask_after };
+        Ok(true)
+    }
+
+    fn retire(&mut self, actions: &mut Vec<Action>) -> bool {
+        let mut account = self.learner.accountant().clone();
+        if let Err(refusal) = account.pay() {
+            self.refusal = Some(refusal);
+            actions.push(Action::Retired(refusal));
+        }
+        false
+    }
+
+    /// Keeps a round, and now and then the whole state.
+    fn keep(&mut self, entry: &mut Entry) -> Result<(), Halt> {
+        self.remember_sent(entry.message.clone());
+        let records_used = entry.records.len();
+        let bytes = save(entry);
+        self.log_bytes += bytes.len();
+        self.log_rounds += 1;
+        let due = self.log_rounds >= SNAPSHOT_ROUNDS || self.log_bytes > self.snapshot_bytes;
+        let snapshot = due.then(|| save(self));
+        let Some(receipt) = self.learner.receipt() else { return Ok(()) };
+        let snapshot_bytes = snapshot.as_ref().map(Vec::len);
+        self.store.commit(Commit {
+            entry: &bytes,
+            records_used,
+            receipt,
+            snapshot: snapshot.as_deref(),
+        })?;
+        if let Some(size) = snapshot_bytes {
+            (self.log_bytes, self.log_rounds, self.snapshot_bytes) = (0, 0, size);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remember_sent(&mut self, message: Sealed) {
+        let kept = usize::try_from(KEPT_ROUNDS).unwrap_or(usize::MAX);
+        if self.sent.len() > kept {
+            self.sent.remove(0);
+        }
+        self.sent.push(message);
+    }
+
+    /// Ends the round, if everyone who is present was heard or the time is up.
+    fn end(&mut self, since: Duration, now: Duration, actions: &mut Vec<Action>) -> bool {
+        let round = self.learner.round();
+        let heard = self.neighbours.iter().filter(|one| one.unused.contains_key(&round)).count();
+        let waited_for = |one: &&Neighbour| one.standing == Standing::Present;
+        let missing =
+            self.neighbours.iter().filter(waited_for).any(|one| !one.unused.contains_key(&round));
+        let could_come =
+            |one: &&Neighbour| matches!(one.standing, Standing::Present | Standing::Away);
+        let least =
+            self.settings.heard_least.min(self.neighbours.iter().filter(could_come).count());
+        let far_behind = self.others_round().is_some_and(|others| others.0 > round.0 + KEPT_ROUNDS);
+        let over = now >= since + self.settings.deadline;
+        if !far_behind && (heard < least || (missing && !over)) {
+            return false;
+        }
+        self.close(actions);
+        if far_behind && let Some(others) = self.others_round() {
+            self.learner.sit_out(others);
+        }
+        let round = self.learner.round();
+        self.neighbours.iter_mut().for_each(|one| one.forget_before(round));
+        self.phase = Phase::Gathering(now);
+        true
+    }
+
+    /// Absorbs what was heard, and makes up for one earlier round of each edge that only the other end used.
+    fn close(&mut self, actions: &mut Vec<Action>) {
+        let round = self.learner.round();
+        let mut heard: Vec<(Message, Sealed)> = Vec::new();
+        let mut late: Vec<((Message, Sealed), (Message, Sealed))> = Vec::new();
+        for place in 0..self.neighbours.len() {
+            let owed = self.neighbours[place].owed(round);
+            let own = owed.and_then(|owed| self.sent_in(owed));
+            let neighbour = &mut self.neighbours[place];
+            match neighbour.use_release(round) {
+                Some(release) => heard.push(release),
+                None if neighbour.standing == Standing::Present => {
+                    neighbour.standing = Standing::Away;
+                }
+                None => {}
+            }
+            if let (Some(owed), Some(own)) = (owed, own)
+                && let Ok(message) = self.wire.decode(self.learner.id(), own.bytes())
+                && let Some(theirs) = neighbour.use_release(owed)
+            {
+                late.push(((message, own), theirs));
+            }
+        }
+        let pulls: Vec<LatePull<'_>> = late
+            .iter()
+            .map(|(own, theirs)| LatePull { own: own.0.heard(), theirs: theirs.0.heard() })
+            .collect();
+        let releases: Vec<_> = heard.iter().map(|(message, _)| message.heard()).collect();
+        let report = self.learner.absorb_heard(&releases, &pulls);
+        let made_up = pulls.iter().map(|pull| (pull.theirs.learner, pull.theirs.round)).collect();
+        let by = releases.iter().map(|release| release.learner).collect();
+        actions.push(Action::Ended(RoundEnd { report, score: self.score, heard: by, made_up }));
+        self.closing = Some(Closing {
+            heard: heard.into_iter().map(|(_, sealed)| sealed).collect(),
+            late: late.into_iter().map(|(own, theirs)| (own.1, theirs.1)).collect(),
+        });
+    }
+
+    /// Asks for what is missing: this round's releases, and those of rounds to be made up for.
+    fn ask(&self, actions: &mut Vec<Action>) {
+        let round = self.learner.round();
+        for one in &self.neighbours {
+            if matches!(one.standing, Standing::Left | Standing::CutOff) {
+                continue;
+            }
+            let owed = one.owed(round);
+            for wanted in [Some(round), owed].into_iter().flatten() {
+                if !one.unused.contains_key(&wanted) {
+                    actions.push(Action::Ask { neighbour: one.id, round: wanted });
+                }
+            }
+        }
+    }
+
+    /// The round that half of the neighbours have reached: one who lies cannot drag a learner along.
+    fn others_round(&self) -> Option<Round> {
+        let mut rounds: Vec<Round> = self
+            .neighbours
+            .iter()
+            .filter(|one| matches!(one.standing, Standing::Present | Standing::Away))
+            .map(|one| one.newest.unwrap_or(Round::ZERO))
+            .collect();
+        rounds.sort_unstable();
+        rounds.get(rounds.len().checked_sub(1)? / 2).copied()
+    }
+
+    fn sent_round(&self, place: usize) -> Option<Round> {
+        let sealed = self.sent.get(place)?;
+        self.wire.round_of(sealed)
+    }
+
+    /// Its own release of a round, if it is still kept.
+    fn sent_in(&self, round: Round) -> Option<Sealed> {
+        self.sent.iter().find(|sealed| self.wire.round_of(sealed) == Some(round)).cloned()
+    }
+
+    /// The learner.
+    #[must_use]
+    pub fn learner(&self) -> &Learner<AnyMemory> {
+        &self.learner
+    }
+
+    /// What came that was of no use.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What is known of each neighbour.
+    pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView> + '_ {
+        self.neighbours.iter().map(|one| NeighbourView {
+            id: one.id,
+            standing: one.standing,
+            newest: one.newest,
+        })
+    }
+
+    /// Why nothing is released any more, if so.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// How many records wait for a round.
+    #[must_use]
+    pub fn waiting_records(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// The wire format it speaks.
+    #[must_use]
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// Gives the store back, of a node that is not to be used any more.
+    #[must_use]
+    pub fn into_store(self) -> S {
+        self.store
+    }
+}
+
+/// What is in a snapshot: the learner, its last releases and whose it used.
+impl<E, S> Persist for Node<E, S> {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.learner.visit(fields);
+        entry::visit_list(fields, &mut self.sent);
+        for neighbour in &mut self.neighbours {
+            neighbour.used.visit(fields);
+        }
+    }
+}

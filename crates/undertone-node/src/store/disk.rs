@@ -1,0 +1,266 @@
+//! A learner's store on disk: one file, one transaction a round.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `about` | name | the format, the network and the learner |
+//! | `rounds` | round number since the last snapshot | what the round was computed from |
+//! | `snapshot` | 0 | the whole state |
+//! | `waiting` | number | a record that no round has used yet |
+//! | `ledger` | round | the receipt, as JSON |
+//! | `cut_off` | learner | nothing |
+//!
+//! Values that hold state begin with a hash of the rest, so that a damaged one is not taken for another.
+
+use super::{Commit, Storage, StorageError, Stored};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
+use sha2::{Digest as _, Sha256};
+use std::fs::{File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use undertone::LearnerId;
+use undertone::persist::{load, save};
+use undertone::privacy::Receipt;
+use undertone_models::Record;
+
+use crate::wire::NetworkId;
+
+const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
+const ROUNDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rounds");
+const SNAPSHOT: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("snapshot");
+const WAITING: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("waiting");
+const LEDGER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ledger");
+const CUT_OFF: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("cut_off");
+
+const FORMAT: &[u8] = b"undertone store 1";
+
+/// A store in a file that nobody else may read.
+///
+/// The file holds private records and parameters. It is locked while it is open: two daemons on one store
+/// would release twice.
+pub struct DiskStore {
+    database: Database,
+    next_round: u64,
+    next_waiting: u64,
+}
+
+impl DiskStore {
+    /// Opens a learner's store, or makes an empty one.
+    ///
+    /// # Errors
+    /// When it is in use, cannot be read, is damaged, or is that of another learner or network.
+    pub fn open(
+        path: &Path,
+        network: NetworkId,
+        learner: LearnerId,
+    ) -> Result<DiskStore, StorageError> {
+        let file = private_file(path).map_err(|error| unavailable(&error))?;
+        // On some damage redb panics instead of saying so.
+        let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
+        let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
+        let mut store = DiskStore { database, next_round: 0, next_waiting: 0 };
+        store.check_owner(network, learner)?;
+        Ok(store)
+    }
+
+    /// Writes whose store it is into an empty one, and compares with another.
+    fn check_owner(&mut self, network: NetworkId, learner: LearnerId) -> Result<(), StorageError> {
+        let facts: [(&str, Vec<u8>); 3] = [
+            ("format", FORMAT.to_vec()),
+            ("network", network.bytes().to_vec()),
+            ("learner", learner.0.to_le_bytes().to_vec()),
+        ];
+        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        {
+            let mut about = write.open_table(ABOUT).map_err(table)?;
+            let empty = about.first().map_err(storage)?.is_none();
+            for (name, fact) in &facts {
+                if empty {
+                    about.insert(name, fact.as_slice()).map_err(storage)?;
+                    continue;
+                }
+                let found = about.get(name).map_err(storage)?;
+                if found.is_none_or(|found| found.value() != fact.as_slice()) {
+                    return Err(StorageError::Other(name));
+                }
+            }
+            // So that all tables are there to be read.
+            write.open_table(ROUNDS).map_err(table)?;
+            write.open_table(SNAPSHOT).map_err(table)?;
+            write.open_table(WAITING).map_err(table)?;
+            write.open_table(LEDGER).map_err(table)?;
+            write.open_table(CUT_OFF).map_err(table)?;
+        }
+        write.commit().map_err(|error| unavailable(&error))
+    }
+
+    /// All receipts, in order.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn receipts(&self) -> Result<Vec<Receipt>, StorageError> {
+        let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
+        let ledger = read.open_table(LEDGER).map_err(table)?;
+        let mut receipts = Vec::new();
+        for row in ledger.iter().map_err(storage)? {
+            let (round, receipt) = row.map_err(storage)?;
+            receipts.push(receipt_from(round.value(), receipt.value())?);
+        }
+        Ok(receipts)
+    }
+}
+
+impl Storage for DiskStore {
+    fn load(&mut self) -> Result<Stored, StorageError> {
+        let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
+        let mut stored = Stored::default();
+        let snapshot = read.open_table(SNAPSHOT).map_err(table)?;
+        if let Some(bytes) = snapshot.get(0).map_err(storage)? {
+            stored.snapshot = Some(unsealed("the snapshot", bytes.value())?);
+        }
+        for row in read.open_table(ROUNDS).map_err(table)?.iter().map_err(storage)? {
+            let (number, bytes) = row.map_err(storage)?;
+            stored.entries.push(unsealed("a round", bytes.value())?);
+            self.next_round = number.value() + 1;
+        }
+        for row in read.open_table(WAITING).map_err(table)?.iter().map_err(storage)? {
+            let (number, bytes) = row.map_err(storage)?;
+            let mut record = Record::empty();
+            load(&mut record, &unsealed("a record", bytes.value())?)
+                .map_err(|damaged| StorageError::Damaged(damaged.to_string()))?;
+            stored.waiting.push_back(record);
+            self.next_waiting = number.value() + 1;
+        }
+        if let Some((round, receipt)) =
+            read.open_table(LEDGER).map_err(table)?.last().map_err(storage)?
+        {
+            stored.receipt = Some(receipt_from(round.value(), receipt.value())?);
+        }
+        for row in read.open_table(CUT_OFF).map_err(table)?.iter().map_err(storage)? {
+            let (id, _) = row.map_err(storage)?;
+            stored.cut_off.push(LearnerId(id.value()));
+        }
+        Ok(stored)
+    }
+
+    fn accept(&mut self, records: &[Record]) -> Result<(), StorageError> {
+        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        {
+            let mut waiting = write.open_table(WAITING).map_err(table)?;
+            for (number, record) in (self.next_waiting..).zip(records) {
+                let bytes = sealed(&save(&mut record.clone()));
+                waiting.insert(number, bytes.as_slice()).map_err(storage)?;
+            }
+        }
+        write.commit().map_err(|error| unavailable(&error))?;
+        self.next_waiting += records.len() as u64;
+        Ok(())
+    }
+
+    fn commit(&mut self, commit: Commit<'_>) -> Result<(), StorageError> {
+        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        {
+            let mut waiting = write.open_table(WAITING).map_err(table)?;
+            for _ in 0..commit.records_used {
+                waiting.pop_first().map_err(storage)?;
+            }
+            let mut rounds = write.open_table(ROUNDS).map_err(table)?;
+            match commit.snapshot {
+                Some(state) => {
+                    let mut snapshot = write.open_table(SNAPSHOT).map_err(table)?;
+                    snapshot.insert(0, sealed(state).as_slice()).map_err(storage)?;
+                    rounds.retain(|_, _| false).map_err(storage)?;
+                }
+                None => {
+                    let entry = sealed(commit.entry);
+                    rounds.insert(self.next_round, entry.as_slice()).map_err(storage)?;
+                }
+            }
+            let receipt = serde_json::to_vec(commit.receipt)
+                .map_err(|error| StorageError::Unavailable(error.to_string()))?;
+            let mut ledger = write.open_table(LEDGER).map_err(table)?;
+            ledger.insert(commit.receipt.round.0, receipt.as_slice()).map_err(storage)?;
+        }
+        write.commit().map_err(|error| unavailable(&error))?;
+        self.next_round += 1;
+        Ok(())
+    }
+
+    fn cut_off(&mut self, neighbour: LearnerId) -> Result<(), StorageError> {
+        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        {
+            let mut cut_off = write.open_table(CUT_OFF).map_err(table)?;
+            cut_off.insert(neighbour.0, [].as_slice()).map_err(storage)?;
+        }
+        write.commit().map_err(|error| unavailable(&error))
+    }
+}
+
+/// Opens or makes a file that only its owner may read: there are private records in it.
+fn private_file(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+fn checked_database(file: File) -> Result<Database, StorageError> {
+    let mut database = redb::Builder::new().create_file(file).map_err(database_error)?;
+    match database.check_integrity() {
+        Ok(true) => Ok(database),
+        Ok(false) => Err(damaged_pages()),
+        Err(error) => Err(database_error(error)),
+    }
+}
+
+fn damaged_pages() -> StorageError {
+    StorageError::Damaged("its pages do not fit together".into())
+}
+
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(32 + bytes.len());
+    sealed.extend_from_slice(&Sha256::digest(bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+fn unsealed(what: &str, bytes: &[u8]) -> Result<Vec<u8>, StorageError> {
+    match bytes.split_at_checked(32) {
+        Some((digest, rest)) if Sha256::digest(rest)[..] == *digest => Ok(rest.to_vec()),
+        _ => Err(StorageError::Damaged(format!("{what} does not have the hash it was kept with"))),
+    }
+}
+
+fn receipt_from(round: u64, bytes: &[u8]) -> Result<Receipt, StorageError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| StorageError::Damaged(format!("the receipt of round {round}: {error}")))
+}
+
+fn database_error(error: redb::DatabaseError) -> StorageError {
+    match error {
+        redb::DatabaseError::DatabaseAlreadyOpen => StorageError::InUse,
+        redb::DatabaseError::Storage(error) => storage(error),
+        error => unavailable(&error),
+    }
+}
+
+fn storage(error: redb::StorageError) -> StorageError {
+    match error {
+        redb::StorageError::Corrupted(what) => StorageError::Damaged(what),
+        error => unavailable(&error),
+    }
+}
+
+fn table(error: TableError) -> StorageError {
+    match error {
+        TableError::Storage(error) => storage(error),
+        error => StorageError::Damaged(error.to_string()),
+    }
+}
+
+fn unavailable(error: &dyn std::fmt::Display) -> StorageError {
+    StorageError::Unavailable(error.to_string())
+}

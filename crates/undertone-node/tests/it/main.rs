@@ -1,0 +1,9 @@
+//! The node, without sockets: the wire, the store and the protocol under faults.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod network;
+mod protocol;
+mod store;
+mod support;
+mod wire;

@@ -1,0 +1,223 @@
+//! The protocol under faults: thousands of seeds, every failing operation, planted bugs.
+
+use crate::network::{Faults, Sim};
+use crate::support::{CountedEntropy, Dice, MemoryStore, plan, record, settings};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use undertone::LearnerId;
+use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, Standing};
+
+const LONG: Duration = Duration::from_secs(100_000);
+
+fn rough(seed: u64) -> Faults {
+    let mut dice = Dice(seed ^ 0xfa17);
+    let some = |dice: &mut Dice, values: &[u64]| values[dice.below(values.len() as u64) as usize];
+    let seconds = |count: u64| Duration::from_millis(1000 * count);
+    Faults {
+        loss: some(&mut dice, &[0, 50, 10, 4]),
+        repeats: some(&mut dice, &[0, 20, 3]),
+        delay: Duration::from_millis(some(&mut dice, &[5, 200, 3000])),
+        crash_every: Some(seconds(some(&mut dice, &[5, 30, 100]))),
+        down: seconds(some(&mut dice, &[1, 8, 60])),
+        disk: some(&mut dice, &[0, 500, 60]),
+        cut_every: Some(seconds(some(&mut dice, &[10, 60]))),
+        until: seconds(120),
+    }
+}
+
+fn survive(seed: u64, method: &str) -> Sim {
+    let plan = plan(5, method, "");
+    let mut sim = Sim::new(&plan, 60, rough(seed), seed);
+    assert!(sim.run(LONG), "seed {seed}: all reach the last round");
+    sim.check_ledgers();
+    sim
+}
+
+#[test]
+fn without_faults_every_edge_is_used_in_every_round_and_the_same_seed_gives_the_same_run() {
+    let plan = plan(5, "algorithm1", "");
+    let run = |seed| {
+        let mut sim = Sim::new(&plan, 40, Faults::NONE, seed);
+        assert!(sim.run(LONG));
+        sim.check_ledgers();
+        sim
+    };
+    let sim = run(1);
+    // Of the last round nobody can know: it is kept with the next.
+    assert_eq!(sim.used.iter().filter(|edge| edge.2 < 39).count(), 39 * 10);
+    assert_eq!((sim.made_up, sim.crashes), (0, 0));
+    assert_eq!(sim.trace(), run(1).trace());
+    assert_ne!(sim.trace(), run(2).trace());
+}
+
+#[test]
+fn every_seed_of_faults_is_survived() {
+    let (mut crashes, mut made_up) = (0, 0);
+    for seed in 0..seeds() {
+        let method = if seed % 3 == 0 { "shielded" } else { "algorithm1" };
+        let sim = survive(seed, method);
+        crashes += sim.crashes;
+        made_up += sim.made_up;
+    }
+    // The faults are there: without them the test would prove nothing.
+    assert!(crashes > 100 && made_up > 100, "{crashes} crashes, {made_up} made up for");
+}
+
+/// `UNDERTONE_SEEDS=5000` for a long run.
+fn seeds() -> u64 {
+    std::env::var("UNDERTONE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+#[test]
+fn a_run_with_faults_is_repeatable() {
+    assert_eq!(survive(5, "algorithm1").trace(), survive(5, "algorithm1").trace());
+}
+
+/// While nobody is away for longer than releases are kept, both ends of an edge agree on every round.
+#[test]
+fn both_ends_agree_on_every_edge_of_every_round() {
+    let plan = plan(5, "algorithm1", "");
+    let mut made_up = 0;
+    for seed in 0..20 {
+        let faults = Faults {
+            loss: 6,
+            repeats: 10,
+            delay: Duration::from_millis(2500),
+            until: Duration::from_secs(200),
+            ..Faults::NONE
+        };
+        let mut sim = Sim::new(&plan, 80, faults, seed);
+        assert!(sim.run(LONG));
+        let one_sided = sim.one_sided(80 - 2 * KEPT_ROUNDS);
+        assert_eq!(one_sided, 0, "seed {seed}, {} made up for", sim.made_up);
+        made_up += sim.made_up;
+    }
+    assert!(made_up > 50, "{made_up}: there was something to agree on");
+}
+
+/// Fails operation k of a disk, for every k that there is, once undone and once done.
+#[test]
+fn every_operation_of_a_disk_may_fail() {
+    let plan = plan(3, "algorithm1", "");
+    let mut calm = Sim::new(&plan, 25, Faults::NONE, 3);
+    assert!(calm.run(LONG));
+    let operations = calm.disks[1].0.borrow().operations;
+    assert!(operations > 30, "{operations}");
+    for k in 0..operations {
+        for was_done in [false, true] {
+            let faults = Faults { down: Duration::from_secs(1), ..Faults::NONE };
+            let mut sim = Sim::new(&plan, 25, faults, 3);
+            sim.disks[1].0.borrow_mut().fails_after = Some((k, was_done));
+            assert!(sim.run(LONG), "operation {k}");
+            sim.check_ledgers();
+        }
+    }
+}
+
+/// A planted bug: a disk that says it has kept what it has not.
+#[test]
+#[should_panic(expected = "before it is sent")]
+fn a_disk_that_lies_is_found_out() {
+    let plan = plan(3, "algorithm1", "");
+    let mut sim = Sim::new(&plan, 12, Faults::NONE, 3);
+    sim.disks[1].0.borrow_mut().lies = true;
+    sim.run(LONG);
+}
+
+fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
+    let entropy = CountedEntropy { seed, drawn: Rc::new(RefCell::new(BTreeMap::new())) };
+    let plan = plan(3, "algorithm1", "");
+    Node::open(Arc::clone(&plan), LearnerId(place), settings(100), entropy, MemoryStore::default())
+        .unwrap()
+}
+
+fn first_release(node: &mut Node<CountedEntropy, MemoryStore>) -> Vec<u8> {
+    let mut dice = Dice(7);
+    node.start(Duration::ZERO).unwrap();
+    let records = (0..10).map(|_| record(&mut dice)).collect();
+    let actions = node.take_in(records, Duration::ZERO).unwrap();
+    let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
+    sealed.bytes().to_vec()
+}
+
+#[test]
+fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
+    let mut node = lone(0, 1);
+    first_release(&mut node);
+    let (honest, other) = (first_release(&mut lone(1, 1)), first_release(&mut lone(1, 2)));
+    assert_ne!(honest, other);
+    let one = LearnerId(1);
+    assert!(node.hear(one, &honest, Duration::ZERO).unwrap().is_empty());
+    assert!(node.hear(one, &honest, Duration::ZERO).unwrap().is_empty(), "the same again is fine");
+    let actions = node.hear(one, &other, Duration::ZERO).unwrap();
+    assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
+    assert!(node.asked(one, undertone::Round(0)).is_none());
+    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let plan = plan(3, "algorithm1", "");
+    let node = Node::open(plan, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
+    let standing: Vec<Standing> = node.neighbours().map(|view| view.standing).collect();
+    assert_eq!(standing, [Standing::CutOff, Standing::Present]);
+}
+
+#[test]
+fn what_is_of_no_use_is_counted_and_changes_nothing() {
+    let mut node = lone(0, 1);
+    first_release(&mut node);
+    let release = first_release(&mut lone(1, 1));
+    let before = undertone::persist::save(&mut node);
+    node.hear(LearnerId(2), &release, Duration::ZERO).unwrap();
+    node.hear(LearnerId(1), &release[1..], Duration::ZERO).unwrap();
+    node.hear(LearnerId(0), &release, Duration::ZERO).unwrap();
+    node.hear(LearnerId(77), &release, Duration::ZERO).unwrap();
+    assert_eq!(node.counters().rejected.values().sum::<u64>(), 2);
+    assert_eq!(node.counters().strangers, 2);
+    assert_eq!(undertone::persist::save(&mut node), before);
+}
+
+/// The control: what would be one-sided if nothing were made up for.
+#[test]
+fn making_up_leaves_no_edge_one_sided() {
+    let plan = plan(3, "algorithm1", "");
+    let faults = Faults {
+        loss: 4,
+        delay: Duration::from_millis(2500),
+        until: Duration::from_secs(400),
+        ..Faults::NONE
+    };
+    let (mut with, mut without) = (0, 0);
+    for seed in 0..10 {
+        let mut sim = Sim::new(&plan, 60, faults, seed);
+        assert!(sim.run(LONG));
+        with += sim.one_sided(40);
+        without += sim.one_sided(40) + sim.made_up;
+    }
+    assert!(with == 0 && without > 20, "{with} one-sided edges, {without} without making up");
+}
+
+#[test]
+fn a_learner_that_comes_late_or_was_away_for_long_sits_rounds_out_and_takes_part_again() {
+    let plan = plan(5, "shielded", "");
+    let mut sim = Sim::new(&plan, 300, Faults::NONE, 4);
+    sim.keep_down(3, Duration::from_secs(12));
+    assert!(sim.run(LONG));
+    sim.check_ledgers();
+    let receipts = sim.disks[3].0.borrow().receipts.clone();
+    let gaps = receipts.windows(2).any(|two| two[1].round.0 > two[0].round.0 + 8);
+    assert!(receipts.len() < 295 && gaps, "{} releases", receipts.len());
+    let last_rounds = sim.used.iter().filter(|edge| edge.0 == 3 && edge.2 >= 280).count();
+    assert!(last_rounds >= 2 * 18, "heard both neighbours again: {last_rounds}");
+}
+
+/// A store opened with another config does not come out again, and is not used.
+#[test]
+fn a_store_of_another_config_is_refused() {
+    let mut sim = Sim::new(&plan(3, "algorithm1", ""), 20, Faults::NONE, 4);
+    assert!(sim.run(LONG));
+    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let other = plan(3, "shielded", "");
+    let opened = Node::open(other, LearnerId(0), settings(30), entropy, sim.disks[0].clone());
+    assert!(opened.is_err());
+}

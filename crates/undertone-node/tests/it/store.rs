@@ -1,0 +1,134 @@
+//! The store on disk: kept, locked, private, and refused when damaged.
+
+use crate::support::{CountedEntropy, Dice, plan, record, settings};
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use undertone::persist::save;
+use undertone::privacy::verify;
+use undertone::{LearnerId, Round};
+use undertone_models::Plan;
+use undertone_node::protocol::{Action, Node};
+use undertone_node::store::{DiskStore, Storage, StorageError};
+use undertone_node::wire::NetworkId;
+
+const ONE: LearnerId = LearnerId(1);
+
+fn open(plan: &Arc<Plan>, path: &Path) -> Node<CountedEntropy, DiskStore> {
+    let store = DiskStore::open(path, NetworkId::of(plan), ONE).unwrap();
+    let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+    Node::open(Arc::clone(plan), ONE, settings(500), entropy, store).unwrap()
+}
+
+/// Runs a learner that hears nobody for some rounds, and gives what it published.
+fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> {
+    let mut dice = Dice(4);
+    let mut published = Vec::new();
+    let mut now = Duration::ZERO;
+    let mut note = |actions: Vec<Action>| {
+        for action in actions {
+            if let Action::Publish(sealed) = action {
+                published.push(sealed.bytes().to_vec());
+            }
+        }
+    };
+    note(node.start(now).unwrap());
+    let end = node.learner().round().0 + rounds;
+    while node.learner().round() < Round(end) {
+        let records = (0..3).map(|_| record(&mut dice)).collect();
+        note(node.take_in(records, now).unwrap());
+        now += Duration::from_secs(1);
+        note(node.tick(now).unwrap());
+        for neighbour in [LearnerId(0), LearnerId(2)] {
+            note(node.left(neighbour, now).unwrap());
+        }
+    }
+    published
+}
+
+#[test]
+fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learner.redb");
+    for method in ["algorithm1", "shielded"] {
+        let plan = plan(3, method, "");
+        let _ = fs::remove_file(&path);
+        let mut node = open(&plan, &path);
+        let published = run(&mut node, 150);
+        let last = published.last().unwrap().clone();
+        let waiting = node.waiting_records();
+        drop(node);
+        let mut again = open(&plan, &path);
+        assert_eq!(again.waiting_records(), waiting);
+        let before = save(&mut again);
+        let actions = again.start(Duration::ZERO).unwrap();
+        let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
+        assert_eq!(sealed.bytes(), last, "the same bytes are sent again");
+        drop(again);
+        let mut third = open(&plan, &path);
+        assert_eq!(save(&mut third), before, "opening changes nothing");
+        let receipts = third.into_store().receipts().unwrap();
+        assert!(receipts.len() >= 150);
+        verify(ONE, &plan.mechanisms[1], None, &receipts).unwrap();
+    }
+}
+
+#[test]
+fn a_store_belongs_to_one_learner_and_to_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learner.redb");
+    let ours = plan(3, "algorithm1", "");
+    let store = DiskStore::open(&path, NetworkId::of(&ours), ONE).unwrap();
+    let second = DiskStore::open(&path, NetworkId::of(&ours), ONE);
+    assert!(matches!(second, Err(StorageError::InUse)));
+    drop(store);
+    let other = DiskStore::open(&path, NetworkId::of(&ours), LearnerId(2));
+    assert!(matches!(other, Err(StorageError::Other("learner"))));
+    let theirs = plan(4, "algorithm1", "");
+    let other = DiskStore::open(&path, NetworkId::of(&theirs), ONE);
+    assert!(matches!(other, Err(StorageError::Other("network"))));
+    DiskStore::open(&path, NetworkId::of(&ours), ONE).unwrap().load().unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "nobody else reads private records");
+    }
+}
+
+/// Damage anywhere in the file: the store is refused, or it holds what it held.
+#[test]
+fn a_damaged_store_is_refused_or_unharmed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learner.redb");
+    let plan = plan(3, "algorithm1", "");
+    let mut node = open(&plan, &path);
+    run(&mut node, 30);
+    drop(node);
+    let whole = fs::read(&path).unwrap();
+    let before = save(&mut open(&plan, &path));
+    let mut dice = Dice(8);
+    let (mut refused, mut unharmed) = (0, 0);
+    for _ in 0..150 {
+        let mut bytes = whole.clone();
+        let place = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
+        let end = (place + 64).min(bytes.len());
+        bytes[place..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        fs::write(&path, &bytes).unwrap();
+        let opened = DiskStore::open(&path, NetworkId::of(&plan), ONE).and_then(|store| {
+            let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+            Node::open(Arc::clone(&plan), ONE, settings(500), entropy, store)
+                .map_err(|error| StorageError::Damaged(error.to_string()))
+        });
+        match opened {
+            Ok(mut node) => {
+                assert_eq!(save(&mut node), before);
+                unharmed += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 0 && unharmed > 0, "{refused} refused, {unharmed} unharmed");
+}

@@ -1,0 +1,198 @@
+//! A small plan, records, repeatable noise, and a store in memory that can fail.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use undertone::config::{Config, RawConfig};
+use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
+use undertone::privacy::Receipt;
+use undertone::{LearnerId, Round};
+use undertone_models::{Features, Plan, Record};
+use undertone_node::protocol::Settings;
+use undertone_node::store::{Commit, Storage, StorageError, Stored};
+
+/// SplitMix64.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.bits() % limit
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A ring of logistic learners, with five features each.
+pub(crate) fn plan(learners: usize, method: &str, more: &str) -> Arc<Plan> {
+    let text = format!(
+        r#"
+name = "node test"
+rounds = 1000
+method = "{method}"
+{more}
+[network]
+learners = {learners}
+topology = "ring"
+weight = 0.24
+[data]
+source = "mushrooms"
+partition = "iid"
+warmup = 3
+batch = 2
+[bounds]
+feature_norm = 1.0
+out_of_bounds = "refuse"
+[model]
+loss = "logistic"
+features = {FEATURES}
+ridge = 0.01
+[memory]
+kind = "anchored"
+tolerance = 0.05
+tolerance_exponent = 0.3
+[parameters]
+set = "ball"
+radius = 5.0
+[schedule]
+step = 1.0
+step_exponent = 0.8
+coupling = 1.0
+coupling_exponent = 0.65
+[noise]
+kind = "laplace"
+scale = 0.5
+exponent = 0.1
+[privacy]
+delta = 1e-6
+"#
+    );
+    let raw: RawConfig = toml::from_str(&text).unwrap();
+    Arc::new(Plan::new(Config::try_from(&raw).unwrap()).unwrap())
+}
+
+pub(crate) const FEATURES: usize = 5;
+
+pub(crate) fn settings(end: u64) -> Settings {
+    Settings {
+        deadline: Duration::from_secs(5),
+        ask_after: Duration::from_millis(500),
+        records_wait: Duration::from_secs(2),
+        heard_least: 1,
+        end: Round(end),
+        inbox_max: 100_000,
+    }
+}
+
+pub(crate) fn record(dice: &mut Dice) -> Record {
+    let values: Vec<f64> = (0..FEATURES).map(|_| dice.unit() - 0.5).collect();
+    let mut features = Features::Dense(values.into());
+    features.clip_norm(0.9);
+    let label = if dice.below(2) == 0 { 0.0 } else { 1.0 };
+    Record { features, label }
+}
+
+/// Noise that follows from a seed and from how often it was drawn: drawing twice gives another release.
+#[derive(Clone)]
+pub(crate) struct CountedEntropy {
+    pub(crate) seed: u64,
+    pub(crate) drawn: Rc<RefCell<BTreeMap<(u32, u64), u64>>>,
+}
+
+impl Entropy for CountedEntropy {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        let mut drawn = self.drawn.borrow_mut();
+        let count = drawn.entry((learner.0, round.0)).or_default();
+        *count += 1;
+        let mut bytes = [0; 32];
+        let parts = [self.seed, u64::from(learner.0), round.0, *count];
+        for (slot, part) in bytes.chunks_exact_mut(8).zip(parts) {
+            slot.copy_from_slice(&part.to_le_bytes());
+        }
+        Ok(StreamKey::new(Cipher::ChaCha20, bytes))
+    }
+}
+
+/// What is on the disk, and what the next operations on it do.
+#[derive(Default)]
+pub(crate) struct Disk {
+    pub(crate) stored: Stored,
+    pub(crate) receipts: Vec<Receipt>,
+    /// After so many more operations one fails, and whether it was done all the same.
+    pub(crate) fails_after: Option<(u64, bool)>,
+    /// A planted bug: says that it has kept what it has not.
+    pub(crate) lies: bool,
+    pub(crate) operations: u64,
+}
+
+impl Disk {
+    fn operate(&mut self, done: impl FnOnce(&mut Disk)) -> Result<(), StorageError> {
+        self.operations += 1;
+        let failed = || Err(StorageError::Unavailable("injected".into()));
+        match &mut self.fails_after {
+            Some((0, was_done)) => {
+                let was_done = *was_done;
+                self.fails_after = None;
+                if was_done {
+                    done(self);
+                }
+                failed()
+            }
+            Some((left, _)) => {
+                *left -= 1;
+                done(self);
+                Ok(())
+            }
+            None if self.lies => Ok(()),
+            None => {
+                done(self);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A store whose disk outlives it.
+#[derive(Clone, Default)]
+pub(crate) struct MemoryStore(pub(crate) Rc<RefCell<Disk>>);
+
+impl Storage for MemoryStore {
+    fn load(&mut self) -> Result<Stored, StorageError> {
+        Ok(self.0.borrow().stored.clone())
+    }
+
+    fn accept(&mut self, records: &[Record]) -> Result<(), StorageError> {
+        self.0.borrow_mut().operate(|disk| disk.stored.waiting.extend(records.iter().cloned()))
+    }
+
+    fn commit(&mut self, commit: Commit<'_>) -> Result<(), StorageError> {
+        self.0.borrow_mut().operate(|disk| {
+            disk.stored.waiting.drain(..commit.records_used);
+            disk.stored.receipt = Some(*commit.receipt);
+            disk.receipts.push(*commit.receipt);
+            match commit.snapshot {
+                Some(snapshot) => {
+                    disk.stored.snapshot = Some(snapshot.to_vec());
+                    disk.stored.entries.clear();
+                }
+                None => disk.stored.entries.push(commit.entry.to_vec()),
+            }
+        })
+    }
+
+    fn cut_off(&mut self, neighbour: LearnerId) -> Result<(), StorageError> {
+        self.0.borrow_mut().operate(|disk| disk.stored.cut_off.push(neighbour))
+    }
+}

@@ -1,0 +1,102 @@
+//! The wire format: what goes in comes out, and nothing else is taken.
+
+use crate::support::{CountedEntropy, Dice, FEATURES, plan};
+use std::rc::Rc;
+use std::sync::Arc;
+use undertone::{LearnerId, Release, Round};
+use undertone_models::Plan;
+use undertone_node::wire::{Rejection, Wire};
+
+/// The release of some round of a learner that has no records.
+fn release(plan: &Plan, learner: u32, round: u64) -> Release {
+    let mut learner = plan.learner(LearnerId(learner)).unwrap();
+    learner.sit_out(Round(round));
+    learner.release(&mut CountedEntropy { seed: 3, drawn: Rc::default() }).unwrap()
+}
+
+/// Bytes with the right checksum.
+fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.len() - 4;
+    let checksum = crc32fast::hash(&bytes[..end]).to_le_bytes();
+    bytes[end..].copy_from_slice(&checksum);
+    bytes
+}
+
+#[test]
+fn what_is_encoded_is_decoded_bit_for_bit() {
+    for method in ["algorithm1", "shielded"] {
+        let plan = plan(5, method, "");
+        let wire = Wire::new(Arc::clone(&plan));
+        for round in [0, 1, 77, 1_000_000] {
+            let release = release(&plan, 2, round);
+            let sealed = wire.encode(&release, &[5, u64::MAX]);
+            assert_eq!(sealed.bytes().len(), wire.message_bytes());
+            let message = wire.decode(LearnerId(2), sealed.bytes()).unwrap();
+            assert_eq!((message.learner, message.round), (LearnerId(2), Round(round)));
+            assert_eq!(*message.used, [5, u64::MAX]);
+            let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            let expected: Vec<f64> = release.values().iter().map(|x| x + 0.0).collect();
+            assert_eq!(bits(&message.values), bits(&expected), "{method}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_is_noticed() {
+    let plan = plan(5, "algorithm1", "");
+    let wire = Wire::new(Arc::clone(&plan));
+    let bytes = wire.encode(&release(&plan, 2, 3), &[1, 2]).bytes().to_vec();
+    for place in 0..bytes.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] ^= flip;
+            assert!(wire.decode(LearnerId(2), &changed).is_err(), "byte {place}");
+        }
+    }
+    for length in 0..2 * bytes.len() {
+        let mut changed = bytes.clone();
+        changed.resize(length, 0);
+        let found = wire.decode(LearnerId(2), &changed);
+        assert_eq!(found.is_ok(), length == bytes.len(), "{length} bytes");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let ours = plan(5, "algorithm1", "");
+    let wire = Wire::new(Arc::clone(&ours));
+    let bytes = wire.encode(&release(&ours, 2, 3), &[1, 2]).bytes().to_vec();
+    let reject = |from, bytes: &[u8]| wire.decode(LearnerId(from), bytes).unwrap_err();
+    assert_eq!(reject(1, &bytes), Rejection::Sender);
+    assert_eq!(reject(77, &bytes), Rejection::Sender);
+    let change = |place: usize, with: &[u8]| {
+        let mut changed = bytes.clone();
+        changed[place..place + with.len()].copy_from_slice(with);
+        resealed(changed)
+    };
+    assert_eq!(reject(2, &change(4, &[2])), Rejection::Format);
+    assert_eq!(reject(2, &change(28, &[4])), Rejection::Dimension);
+    assert_eq!(reject(2, &change(32, &[0xff; 8])), Rejection::Round);
+    let values = bytes.len() - 4 - 8 * FEATURES;
+    for steps in [i64::MAX, i64::MIN, 1 << 53, -(1 << 40)] {
+        assert_eq!(reject(2, &change(values, &steps.to_le_bytes())), Rejection::Value);
+    }
+    let other = plan(5, "algorithm1", "unproven = true");
+    let theirs = Wire::new(Arc::clone(&other));
+    assert_eq!(theirs.network(), wire.network(), "what does not matter to others does not count");
+    let other = plan(6, "algorithm1", "");
+    let theirs = Wire::new(Arc::clone(&other)).encode(&release(&other, 2, 3), &[1, 2]);
+    assert_eq!(reject(2, theirs.bytes()), Rejection::Network);
+}
+
+#[test]
+fn random_bytes_of_the_right_size_are_never_taken() {
+    let plan = plan(5, "algorithm1", "");
+    let wire = Wire::new(plan);
+    let mut dice = Dice(5);
+    for _ in 0..100_000 {
+        let bytes: Vec<u8> = (0..wire.message_bytes()).map(|_| dice.bits() as u8).collect();
+        assert!(wire.decode(LearnerId(2), &bytes).is_err());
+        assert!(wire.decode(LearnerId(2), &resealed(bytes)).is_err());
+    }
+}
