@@ -2,8 +2,11 @@
 //!
 //! [`wire`] is what learners say to each other, [`protocol`] when they say it, and [`store`] what a learner
 //! never forgets. None of them knows a socket or a clock: whoever drives a [`Node`](protocol::Node) hands it
-//! messages and the time, and does what it asks for.
+//! messages and the time, and does what it asks for. On a real network that is the [`daemon`], with its
+//! [`link`] to the neighbours.
 
+pub mod daemon;
+pub mod link;
 pub mod protocol;
 pub mod store;
 pub mod wire;

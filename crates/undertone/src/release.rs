@@ -1,6 +1,7 @@
 //! The only thing that may leave a learner, and what may be built from it.
 
 use crate::noise::Grid;
+use crate::persist::{Fields, Persist};
 use crate::{LearnerId, Round};
 use std::fmt;
 
@@ -107,7 +108,8 @@ impl PublicModel {
     ///
     /// # Panics
     /// When the release has another dimension: a bug in the caller.
-    pub fn include(&mut self, release: &Release) {
+    pub fn include<'a>(&mut self, release: impl Into<Heard<'a>>) {
+        let release = release.into();
         assert_eq!(release.values.len(), self.values.len(), "releases of this model's dimension");
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
         let base = (release.round.0 + 1) as f64;
@@ -123,6 +125,13 @@ impl PublicModel {
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
+    }
+}
+
+impl Persist for PublicModel {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        fields.number(&mut self.weight);
+        fields.numbers(&mut self.values);
     }
 }
 

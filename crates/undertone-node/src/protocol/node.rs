@@ -13,7 +13,8 @@ use undertone::noise::Entropy;
 use undertone::persist::{Fields, Persist, save};
 use undertone::privacy::Refusal;
 use undertone::{
-    LatePull, Learner, LearnerId, Memory, RecordError, ReleaseError, Round, RoundReport, Score,
+    LatePull, Learner, LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round,
+    RoundReport, Score,
 };
 use undertone_models::{AnyMemory, Plan, Record};
 
@@ -142,6 +143,8 @@ pub struct Node<E, S> {
     pub(super) neighbours: Vec<Neighbour>,
     pub(super) entropy: E,
     pub(super) store: S,
+    /// The average of all releases that were made here and used here.
+    pub(super) public: PublicModel,
     /// Records that no round has used yet.
     pub(super) inbox: VecDeque<Record>,
     /// Its own last releases, newest last.
@@ -185,6 +188,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             neighbours.map(|&(id, _)| Neighbour::new(id, place_of_own(id))).collect();
         neighbours.sort_by_key(|neighbour| neighbour.id);
         Node {
+            public: PublicModel::new(plan.model.parameters()),
             wire: Wire::new(Arc::clone(&plan)),
             plan,
             settings,
@@ -415,6 +419,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let used: Vec<u64> =
             self.neighbours.iter().map(|one| one.used.mask_before(round)).collect();
         let message = self.wire.encode(&release, &used);
+        self.public.include(&release);
         let closing = self.closing.take();
         self.keep(&mut Entry { round, closing, records, message: message.clone() })?;
         actions.push(Action::Publish(message));
@@ -517,6 +522,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             .collect();
         let releases: Vec<_> = heard.iter().map(|(message, _)| message.heard()).collect();
         let report = self.learner.absorb_heard(&releases, &pulls);
+        releases.iter().for_each(|&release| self.public.include(release));
         let made_up = pulls.iter().map(|pull| (pull.theirs.learner, pull.theirs.round)).collect();
         let by = releases.iter().map(|release| release.learner).collect();
         actions.push(Action::Ended(RoundEnd { report, score: self.score, heard: by, made_up }));
@@ -570,6 +576,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         &self.learner
     }
 
+    /// The model that may be published: the average of the releases made here and used here.
+    #[must_use]
+    pub fn public_model(&self) -> &PublicModel {
+        &self.public
+    }
+
     /// What came that was of no use.
     #[must_use]
     pub fn counters(&self) -> &Counters {
@@ -614,6 +626,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 impl<E, S> Persist for Node<E, S> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
+        self.public.visit(fields);
         entry::visit_list(fields, &mut self.sent);
         for neighbour in &mut self.neighbours {
             neighbour.used.visit(fields);

@@ -99,6 +99,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Err(Damaged.into());
         }
         self.learner.release_again(own.heard())?;
+        self.public.include(own.heard());
         self.remember_sent(entry.message.clone());
         Ok(())
     }
@@ -133,6 +134,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             .collect();
         let releases: Vec<_> = heard.iter().map(Message::heard).collect();
         self.learner.absorb_heard(&releases, &pulls);
+        releases.iter().for_each(|&release| self.public.include(release));
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 mod network;
 mod protocol;
+mod sockets;
 mod store;
 mod support;
 mod wire;

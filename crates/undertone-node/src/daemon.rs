@@ -1,0 +1,171 @@
+//! A learner on a real network: one thread that owns it, and does one thing after another.
+
+use crate::link::{Incoming, Link};
+use crate::protocol::{Action, Counters, Halt, NeighbourView, Node, RoundEnd, TakeInError};
+use crate::store::Storage;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+use undertone::noise::Entropy;
+use undertone::privacy::Refusal;
+use undertone::{Memory, Round};
+use undertone_models::Record;
+
+/// What the learner's thread is told.
+pub enum Event {
+    /// Something came from the network.
+    Network(Incoming),
+    /// The owner has records.
+    Records {
+        /// The records.
+        records: Vec<Record>,
+        /// Where to say whether they were taken.
+        answer: SyncSender<Result<(), TakeInError>>,
+    },
+    /// The owner wants to know how it stands.
+    Status(SyncSender<Status>),
+    /// The owner wants it to stop. What was released stays released, and it can be started again.
+    Stop,
+}
+
+/// How a learner stands. For its owner: losses come from private records.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The round it is in.
+    pub round: Round,
+    /// Records that it has learnt from.
+    pub records: u64,
+    /// Records that wait for a round.
+    pub waiting: usize,
+    /// zCDP spent.
+    pub zcdp: f64,
+    /// Pure ε spent.
+    pub pure_epsilon: f64,
+    /// Its neighbours.
+    pub neighbours: Vec<NeighbourView>,
+    /// What came that was of no use.
+    pub counters: Counters,
+    /// Why nothing is released any more, if so.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a learner's thread ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// It was told to.
+    Stopped,
+    /// All rounds were run.
+    Finished,
+    /// The budget is spent.
+    Exhausted(Refusal),
+}
+
+/// What a driver may want to see of a round. Private: it has losses in it.
+pub type Watch<'a> = &'a mut dyn FnMut(&RoundEnd);
+
+/// Runs a learner until it is told to stop, has run all rounds, or has spent its budget.
+///
+/// A learner that has run all rounds stays for a while, so that neighbours can ask for its last releases.
+///
+/// # Errors
+/// When it cannot go on.
+pub fn run<E: Entropy, S: Storage>(
+    node: &mut Node<E, S>,
+    link: &Link,
+    events: &Receiver<Event>,
+    (end, linger): (Round, Duration),
+    watch: Watch<'_>,
+) -> Result<Ending, Halt> {
+    let begin = Instant::now();
+    let mut finished_at = None;
+    let mut exhausted = perform(link, node.start(Duration::ZERO)?, watch);
+    loop {
+        let now = begin.elapsed();
+        if let Some(refusal) = exhausted {
+            link.say_farewell();
+            return Ok(Ending::Exhausted(refusal));
+        }
+        if node.learner().round() >= end {
+            let since = *finished_at.get_or_insert(now);
+            if now >= since + linger {
+                return Ok(Ending::Finished);
+            }
+        }
+        let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);
+        let actions = match events.recv_timeout(wake.saturating_sub(now)) {
+            Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
+            Ok(Event::Records { records, answer }) => {
+                match node.take_in(records, begin.elapsed()) {
+                    Ok(actions) => {
+                        let _ = answer.send(Ok(()));
+                        actions
+                    }
+                    Err(TakeInError::Halt(halt)) => {
+                        let _ = answer.send(Err(TakeInError::Halt(Halt::Before)));
+                        return Err(halt);
+                    }
+                    Err(error) => {
+                        let _ = answer.send(Err(error));
+                        Vec::new()
+                    }
+                }
+            }
+            Ok(Event::Status(answer)) => {
+                let _ = answer.send(status(node));
+                Vec::new()
+            }
+            Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            Err(RecvTimeoutError::Timeout) => node.tick(begin.elapsed())?,
+        };
+        exhausted = perform(link, actions, watch);
+    }
+}
+
+/// Even when nothing is due the thread looks around this often.
+const IDLE: Duration = Duration::from_millis(200);
+
+fn hear<E: Entropy, S: Storage>(
+    node: &mut Node<E, S>,
+    incoming: Incoming,
+    now: Duration,
+) -> Result<Vec<Action>, Halt> {
+    match incoming {
+        Incoming::Heard { from, bytes } => node.hear(from, &bytes, now),
+        Incoming::Asked { by, round, answer } => {
+            if let Some(release) = node.asked(by, round) {
+                answer.send(&release);
+            }
+            Ok(Vec::new())
+        }
+        Incoming::Left(neighbour) => node.left(neighbour, now),
+    }
+}
+
+/// Does what the node asks for; says whether its budget is spent.
+fn perform(link: &Link, actions: Vec<Action>, watch: Watch<'_>) -> Option<Refusal> {
+    let mut exhausted = None;
+    for action in actions {
+        match action {
+            Action::Publish(release) => link.publish(&release),
+            Action::Ask { neighbour, round } => link.ask(neighbour, round),
+            Action::Ended(end) => watch(&end),
+            Action::CutOff(_) => {}
+            Action::Retired(refusal) => exhausted = Some(refusal),
+        }
+    }
+    exhausted
+}
+
+fn status<E: Entropy, S: Storage>(node: &Node<E, S>) -> Status {
+    let learner = node.learner();
+    let spent = learner.accountant().spent();
+    Status {
+        round: learner.round(),
+        records: learner.memory().records(),
+        waiting: node.waiting_records(),
+        zcdp: spent.zcdp,
+        pure_epsilon: spent.pure,
+        neighbours: node.neighbours().collect(),
+        counters: node.counters().clone(),
+        refusal: node.refusal().copied(),
+    }
+}
