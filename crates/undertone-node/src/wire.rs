@@ -57,7 +57,11 @@ impl NetworkId {
                 hash.update(weight.to_bits().to_le_bytes());
             }
         }
+        let data = &config.data;
         hash.update(format!("{:?} {:?} {:?}", config.domain, config.model, config.network));
+        hash.update(format!("{:?} {:?} {:?}", config.memory, config.bounds, config.start_spread));
+        let columns = (&data.classes, data.intercept, data.centre, data.normalise);
+        hash.update(format!("{columns:?}"));
         let digest: [u8; 32] = hash.finalize().into();
         let mut id = [0; 16];
         id.copy_from_slice(&digest[..16]);

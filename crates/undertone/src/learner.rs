@@ -93,6 +93,8 @@ pub struct Learner<M> {
     pub(crate) theta: Vec<f64>,
     /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
     pub(crate) update: Vec<f64>,
+    /// Whether `update` holds a gradient after its noise, and may be shown.
+    pub(crate) update_is_perturbed: bool,
     /// What was sent in this round, where the method goes on from there; else empty.
     pub(crate) sent: Vec<f64>,
     released: bool,
@@ -191,6 +193,7 @@ impl<M: Memory> Learner<M> {
             accountant: Accountant::new(setup.mechanism, setup.cap),
             memory,
             update: vec![0.0; theta.len()],
+            update_is_perturbed: false,
             sent: if setup.mechanism.rule.is_baseline() { theta.clone() } else { Vec::new() },
             theta,
             released: false,
@@ -264,7 +267,7 @@ impl<M: Memory> Learner<M> {
     /// before `release`, and in rounds that release no new gradient.
     #[must_use]
     pub fn perturbed_gradient(&self) -> Option<&[f64]> {
-        (self.gradient_is_perturbed() && self.released).then_some(&self.update)
+        self.update_is_perturbed.then_some(&self.update)
     }
 
     fn gradient_is_perturbed(&self) -> bool {
@@ -336,8 +339,9 @@ impl<M: Memory> Learner<M> {
         let cost = self.accountant.pay()?;
         self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
         if let Rule::Shielded { .. } = self.accountant.mechanism().rule {
-            // What a shielded learner sends is where it is.
+            // What a shielded learner sends is where it is. Its gradient is not needed any more.
             self.theta.copy_from_slice(drawn.values);
+            self.update.fill(0.0);
         }
         if self.accountant.mechanism().rule.is_baseline() {
             self.sent.copy_from_slice(drawn.values);
@@ -391,15 +395,17 @@ impl<M: Memory> Learner<M> {
     pub fn absorb_heard(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> RoundReport {
         assert!(self.released, "release comes before absorb");
         let round = self.round();
-        let late = self.late_update(late);
+        self.update_is_perturbed = false;
         let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard),
-            Rule::Shielded { .. } => self.mix_and_take_gradient(heard),
-            Rule::Local => self.step_alone(heard),
-            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => self.mix_what_was_sent_and_step(heard),
+            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard, late),
+            Rule::Shielded { .. } => self.mix_and_take_gradient(heard, late),
+            Rule::Local => self.step_alone(heard, late),
+            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
+                assert!(late.is_empty(), "methods to compare with know no late pulls");
+                self.mix_what_was_sent_and_step(heard)
+            }
         };
         assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
-        self.make_up(late);
         assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
         let records = self.memory.records();
         let terms = RoundTerms { round, weight_heard, records };
@@ -411,12 +417,13 @@ impl<M: Memory> Learner<M> {
     }
 
     /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
-    fn step_and_mix(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
+    fn step_and_mix(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> (f64, usize) {
         // θ lends itself to the memory; nothing is copied.
         let theta = std::mem::take(&mut self.theta);
         let lambda = self.begin_step_at(&theta);
         self.theta = theta;
         let (weight_heard, heard_count) = self.add_pulls(heard);
+        self.add_late_pulls(late);
         self.apply_update(lambda);
         (weight_heard, heard_count)
     }
@@ -429,8 +436,9 @@ impl<M: Memory> Learner<M> {
     }
 
     /// A step along the learner's own gradient. What neighbours say is not listened to.
-    fn step_alone(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
-        self.step_and_mix(&[]);
+    fn step_alone(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> (f64, usize) {
+        assert!(late.is_empty(), "who listens to nobody has nothing to make up for");
+        self.step_and_mix(&[], &[]);
         (0.0, heard.len())
     }
 
@@ -472,13 +480,8 @@ impl<M: Memory> Learner<M> {
         (weight_heard, heard_count)
     }
 
-    /// γ_s Σ w (theirs − own) over the late pulls, each value no larger than one heard on time could make it.
-    fn late_update(&self, late: &[LatePull<'_>]) -> Option<Vec<f64>> {
-        if late.is_empty() {
-            return None;
-        }
-        let mechanism = self.accountant.mechanism();
-        let mut update = vec![0.0; self.theta.len()];
+    /// Adds γ_s Σ w (theirs − own) to the update, each value no larger than one heard on time could make it.
+    pub(crate) fn add_late_pulls(&mut self, late: &[LatePull<'_>]) {
         for (place, pull) in late.iter().enumerate() {
             let LatePull { own, theirs } = pull;
             assert!(own.learner == self.id && own.round == theirs.round, "two ends of an edge");
@@ -487,27 +490,18 @@ impl<M: Memory> Learner<M> {
             assert!(once, "one late pull of each neighbour");
             let weight = self.neighbours.iter().find(|&&(id, _)| id == theirs.learner);
             let weight = weight.map(|&(_, weight)| weight).expect("a pull of a neighbour");
+            let mechanism = self.accountant.mechanism();
             let pull = mechanism.schedule.coupling.at(own.round) * weight;
             let bound = mechanism.message_bound(own.round);
             let limit = mechanism.schedule.coupling.at(self.round())
                 * weight
                 * mechanism.message_bound(self.round());
             let pairs = own.values.iter().zip(theirs.values);
-            for (slot, (own, theirs)) in update.iter_mut().zip(pairs) {
+            for (slot, (own, theirs)) in self.update.iter_mut().zip(pairs) {
                 let apart = theirs.clamp(-bound, bound) - own.clamp(-bound, bound);
                 *slot += (pull * apart).clamp(-limit, limit);
             }
         }
-        Some(update)
-    }
-
-    /// Moves θ by what is to be made up for, and back into Θ.
-    fn make_up(&mut self, late: Option<Vec<f64>>) {
-        let Some(late) = late else { return };
-        for (value, change) in self.theta.iter_mut().zip(late) {
-            *value += change;
-        }
-        self.project();
     }
 
     /// Adds the update to θ, then the proximal step of the lasso, then the projection onto Θ.

@@ -8,7 +8,7 @@
 use crate::learner::{Learner, ReleaseError};
 use crate::memory::Memory;
 use crate::noise::{Entropy, perturb};
-use crate::release::{Heard, Release};
+use crate::release::{Heard, LatePull, Release};
 use crate::{Forgetting, Round};
 
 impl<M: Memory> Learner<M> {
@@ -25,6 +25,7 @@ impl<M: Memory> Learner<M> {
             let mut noisy = vec![0.0; self.update.len()];
             perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;
             self.update = noisy;
+            self.update_is_perturbed = true;
             for (value, change) in self.theta.iter_mut().zip(&self.update) {
                 *value -= lambda * change;
             }
@@ -32,18 +33,23 @@ impl<M: Memory> Learner<M> {
         }
         let grid = mechanism.release_grid(round)?;
         for value in &mut self.theta {
-            // Towards zero, so that x stays within the radius.
-            *value = (*value / grid.step()).trunc() * grid.step();
+            // Towards zero, so that x stays within the radius; and never −0, which the wire does not know.
+            *value = (*value / grid.step()).trunc() * grid.step() + 0.0;
         }
         Ok(Release::new(self.id(), round, grid, self.theta.as_slice().into()))
     }
 
     /// Moves x towards the neighbours and takes the gradient at x_t, to be perturbed in the next round.
-    pub(crate) fn mix_and_take_gradient(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
+    pub(crate) fn mix_and_take_gradient(
+        &mut self,
+        heard: &[Heard<'_>],
+        late: &[LatePull<'_>],
+    ) -> (f64, usize) {
         let round = self.round();
         let before = self.theta.clone();
         self.update.fill(0.0);
         let (weight_heard, heard_count) = self.add_pulls(heard);
+        self.add_late_pulls(late);
         self.apply_update(0.0);
         // A memory that forgets learns in which round its records arrived by being asked in every round,
         // and the account relies on it.

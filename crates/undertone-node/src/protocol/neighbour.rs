@@ -88,6 +88,24 @@ impl Neighbour {
         Arrival::New
     }
 
+    /// Whether it may still be heard some day.
+    pub(super) fn could_come(&self) -> bool {
+        matches!(self.standing, Standing::Present | Standing::Away)
+    }
+
+    /// Whether its release of a round is worth waiting for: it is there, and has not gone on for good.
+    pub(super) fn is_waited_for(&self, round: Round) -> bool {
+        let gone_on = self.newest.is_some_and(|newest| newest.0 > round.0 + KEPT_ROUNDS);
+        self.standing == Standing::Present && !gone_on
+    }
+
+    /// Notes a release that was used before a restart.
+    pub(super) fn used_before(&mut self, round: Round, sealed: &Sealed) {
+        self.used.mark(round);
+        self.seen.insert(round, sealed.clone());
+        self.newest = self.newest.max(Some(round));
+    }
+
     /// Whether a release of that round may still be of use.
     fn keeps(&self, round: Round, now: Round) -> bool {
         round.0 + KEPT_ROUNDS >= now.0 && round.0 <= now.0 + KEPT_ROUNDS

@@ -99,6 +99,12 @@ pub enum Halt {
     /// There is no noise to be had.
     #[error(transparent)]
     Release(ReleaseError),
+    /// A record that was kept is out of bounds: the config is not the one it was kept under.
+    #[error("a record in the store is out of bounds: {0}")]
+    Record(RecordError),
+    /// There is no receipt for a release.
+    #[error("a release without a receipt")]
+    Receipt,
     /// It halted before.
     #[error("the learner has halted before")]
     Before,
@@ -153,13 +159,16 @@ pub struct Node<E, S> {
     pub(super) closing: Option<Closing>,
     /// Bytes kept since the last snapshot, and its size.
     pub(super) log_bytes: usize,
-    pub(super) log_rounds: u64,
     pub(super) snapshot_bytes: usize,
     phase: Phase,
+    /// When it was last looked at.
+    looked_at: Duration,
     score: Score,
     counters: Counters,
     refusal: Option<Refusal>,
     halted: bool,
+    /// Whether a snapshot of another network was loaded.
+    pub(super) foreign: bool,
 }
 
 /// Parts of a node that are made when it is opened.
@@ -170,9 +179,6 @@ pub(super) struct Parts<E, S> {
     pub(super) entropy: E,
     pub(super) store: S,
 }
-
-/// After so many rounds there is a snapshot, so that little is computed again after a restart.
-const SNAPSHOT_ROUNDS: u64 = 64;
 
 impl<E: Entropy, S: Storage> Node<E, S> {
     pub(super) fn new(parts: Parts<E, S>) -> Node<E, S> {
@@ -200,13 +206,21 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             sent: Vec::new(),
             closing: None,
             log_bytes: 0,
-            log_rounds: 0,
             snapshot_bytes: 0,
             phase: Phase::Gathering(Duration::ZERO),
+            looked_at: Duration::ZERO,
             score: Score::default(),
             counters: Counters::default(),
             refusal: None,
             halted: false,
+            foreign: false,
+        }
+    }
+
+    /// A learner that was opened again has released in its round, and waits for the others.
+    pub(super) fn resume(&mut self) {
+        if !self.sent.is_empty() {
+            self.phase = Phase::Waiting { since: Duration::ZERO, ask_at: Duration::ZERO };
         }
     }
 
@@ -216,15 +230,15 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// When it cannot go on.
     pub fn start(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
-        match self.sent.last() {
-            Some(last) if self.closing.is_none() => {
+        match (self.phase, self.sent.last()) {
+            (Phase::Waiting { .. }, Some(last)) => {
                 actions.push(Action::Publish(last.clone()));
                 // Whatever came before the crash is gone: it is asked for at once.
                 self.phase = Phase::Waiting { since: now, ask_at: now };
             }
             _ => self.phase = Phase::Gathering(now),
         }
-        self.go_on(now, &mut actions)?;
+        actions.extend(self.tick(now)?);
         Ok(actions)
     }
 
@@ -278,8 +292,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return None;
         }
         self.sent_in(round).or_else(|| {
-            let (newest, first) = (self.sent.last()?, self.sent_round(0)?);
-            (round < first).then(|| newest.clone())
+            let newest = self.sent.last()?;
+            (self.wire.round_of(newest)? > round).then(|| newest.clone())
         })
     }
 
@@ -298,15 +312,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(actions)
     }
 
-    /// Takes in records, once they are kept safely.
+    /// Takes in records, once they are kept safely. The next `tick` uses them.
     ///
     /// # Errors
-    /// When one is out of bounds, too many are waiting, or they cannot be kept. None is taken then.
-    pub fn take_in(
-        &mut self,
-        records: Vec<Record>,
-        now: Duration,
-    ) -> Result<Vec<Action>, TakeInError> {
+    /// When one is out of bounds or too many are waiting, and then none is taken. When they could not be kept
+    /// the node has halted, and whether they were taken shows when it is opened again.
+    pub fn take_in(&mut self, records: Vec<Record>) -> Result<(), TakeInError> {
         if self.halted {
             return Err(Halt::Before.into());
         }
@@ -316,16 +327,15 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 _ => self.plan.model.check(record, position)?,
             }
         }
-        let (waiting, room) = (self.inbox.len(), self.settings.inbox_max - self.inbox.len());
+        let waiting = self.inbox.len();
+        let room = self.settings.inbox_max.saturating_sub(waiting);
         if records.len() > room {
             return Err(TakeInError::Full { waiting, room });
         }
         let kept = self.store.accept(&records);
         self.or_halt(kept.map_err(Halt::from))?;
         self.inbox.extend(records);
-        let mut actions = Vec::new();
-        self.go_on(now, &mut actions)?;
-        Ok(actions)
+        Ok(())
     }
 
     /// Does what is due by now.
@@ -351,9 +361,14 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             _ if self.halted => None,
             Phase::Gathering(since) => {
                 let due = since + self.settings.records_wait;
-                (self.refusal.is_none() && self.has_begun()).then_some(due)
+                (self.may_begin() && self.has_begun()).then_some(due)
             }
-            Phase::Waiting { since, ask_at } => Some(ask_at.min(since + self.settings.deadline)),
+            // Once the deadline is over only a message can end the round.
+            Phase::Waiting { since, ask_at } => match since + self.settings.deadline {
+                deadline if deadline >= ask_at => Some(ask_at),
+                deadline if self.looked_at < deadline => Some(deadline),
+                _ => Some(ask_at),
+            },
         }
     }
 
@@ -362,6 +377,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         if self.halted {
             return Err(Halt::Before);
         }
+        self.looked_at = now;
         loop {
             let moved = match self.phase {
                 Phase::Gathering(since) => {
@@ -386,6 +402,13 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         self.learner.memory().records() > 0
     }
 
+    /// Whether there is anybody to release for, a round to do it in, and a budget.
+    fn may_begin(&self) -> bool {
+        self.refusal.is_none()
+            && self.learner.round() < self.settings.end
+            && self.neighbours.iter().any(Neighbour::could_come)
+    }
+
     /// Releases, if there are records for the round: observe, pay, draw, keep, send.
     fn begin(
         &mut self,
@@ -397,10 +420,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let warmup = if self.has_begun() { 0 } else { data.warmup };
         let needed = usize::try_from(data.batch + warmup).unwrap_or(usize::MAX);
         let out_of_patience = self.has_begun() && now >= since + self.settings.records_wait;
-        if self.refusal.is_some()
-            || self.learner.round() >= self.settings.end
-            || (self.inbox.len() < needed && !out_of_patience)
-        {
+        if !self.may_begin() || (self.inbox.len() < needed && !out_of_patience) {
             return Ok(false);
         }
         if self.learner.accountant().would_exceed() {
@@ -409,8 +429,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         let count = needed.min(self.inbox.len());
         let records: Vec<Record> = self.inbox.drain(..count).collect();
-        // They were checked when they were taken in.
-        self.score = self.learner.observe(&records).unwrap_or_default();
+        self.score = self.learner.observe(&records).map_err(Halt::Record)?;
         let release = match self.learner.release(&mut self.entropy) {
             Ok(release) => release,
             Err(error) => return Err(Halt::Release(error)),
@@ -442,10 +461,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let records_used = entry.records.len();
         let bytes = save(entry);
         self.log_bytes += bytes.len();
-        self.log_rounds += 1;
-        let due = self.log_rounds >= SNAPSHOT_ROUNDS || self.log_bytes > self.snapshot_bytes;
+        // What is written for snapshots is then no more than what is written for rounds.
+        let due = self.log_bytes > self.snapshot_bytes;
         let snapshot = due.then(|| save(self));
-        let Some(receipt) = self.learner.receipt() else { return Ok(()) };
+        let receipt = self.learner.receipt().ok_or(Halt::Receipt)?;
         let snapshot_bytes = snapshot.as_ref().map(Vec::len);
         self.store.commit(Commit {
             entry: &bytes,
@@ -454,7 +473,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             snapshot: snapshot.as_deref(),
         })?;
         if let Some(size) = snapshot_bytes {
-            (self.log_bytes, self.log_rounds, self.snapshot_bytes) = (0, 0, size);
+            (self.log_bytes, self.snapshot_bytes) = (0, size);
         }
         Ok(())
     }
@@ -467,25 +486,22 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         self.sent.push(message);
     }
 
-    /// Ends the round, if everyone who is present was heard or the time is up.
+    /// Ends the round, if everyone who is waited for was heard or the time is up.
     fn end(&mut self, since: Duration, now: Duration, actions: &mut Vec<Action>) -> bool {
         let round = self.learner.round();
-        let heard = self.neighbours.iter().filter(|one| one.unused.contains_key(&round)).count();
-        let waited_for = |one: &&Neighbour| one.standing == Standing::Present;
-        let missing =
-            self.neighbours.iter().filter(waited_for).any(|one| !one.unused.contains_key(&round));
-        let could_come =
-            |one: &&Neighbour| matches!(one.standing, Standing::Present | Standing::Away);
-        let least =
-            self.settings.heard_least.min(self.neighbours.iter().filter(could_come).count());
-        let far_behind = self.others_round().is_some_and(|others| others.0 > round.0 + KEPT_ROUNDS);
+        let has = |one: &Neighbour| one.unused.contains_key(&round);
+        let heard = self.neighbours.iter().filter(|one| has(one)).count();
+        let missing = self.neighbours.iter().any(|one| one.is_waited_for(round) && !has(one));
+        let could_come = self.neighbours.iter().filter(|one| one.could_come()).count();
+        let least = self.settings.heard_least.min(could_come);
+        let ahead = self.ahead().filter(|ahead| ahead.0 >= round.0 + KEPT_ROUNDS);
         let over = now >= since + self.settings.deadline;
-        if !far_behind && (heard < least || (missing && !over)) {
+        if ahead.is_none() && (heard < least || (missing && !over)) {
             return false;
         }
         self.close(actions);
-        if far_behind && let Some(others) = self.others_round() {
-            self.learner.sit_out(others);
+        if let Some(ahead) = ahead {
+            self.learner.sit_out(ahead);
         }
         let round = self.learner.round();
         self.neighbours.iter_mut().for_each(|one| one.forget_before(round));
@@ -536,7 +552,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     fn ask(&self, actions: &mut Vec<Action>) {
         let round = self.learner.round();
         for one in &self.neighbours {
-            if matches!(one.standing, Standing::Left | Standing::CutOff) {
+            if !one.could_come() {
                 continue;
             }
             let owed = one.owed(round);
@@ -548,21 +564,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
     }
 
-    /// The round that half of the neighbours have reached: one who lies cannot drag a learner along.
-    fn others_round(&self) -> Option<Round> {
-        let mut rounds: Vec<Round> = self
-            .neighbours
-            .iter()
-            .filter(|one| matches!(one.standing, Standing::Present | Standing::Away))
-            .map(|one| one.newest.unwrap_or(Round::ZERO))
-            .collect();
-        rounds.sort_unstable();
-        rounds.get(rounds.len().checked_sub(1)? / 2).copied()
-    }
-
-    fn sent_round(&self, place: usize) -> Option<Round> {
-        let sealed = self.sent.get(place)?;
-        self.wire.round_of(sealed)
+    /// The latest round of a neighbour that is present: rounds cannot go back, so who is behind follows.
+    ///
+    /// A neighbour who lies can make a learner sit rounds out. That costs it learning and no privacy.
+    fn ahead(&self) -> Option<Round> {
+        let present = self.neighbours.iter().filter(|one| one.standing == Standing::Present);
+        present.filter_map(|one| one.newest).max()
     }
 
     /// Its own release of a round, if it is still kept.
@@ -622,9 +629,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     }
 }
 
-/// What is in a snapshot: the learner, its last releases and whose it used.
+/// What is in a snapshot: whose it is, the learner, its last releases and whose it used.
 impl<E, S> Persist for Node<E, S> {
     fn visit(&mut self, fields: &mut dyn Fields) {
+        let mut network = self.wire.network().bytes();
+        fields.bytes(&mut network);
+        self.foreign |= network != self.wire.network().bytes();
         self.learner.visit(fields);
         self.public.visit(fields);
         entry::visit_list(fields, &mut self.sent);

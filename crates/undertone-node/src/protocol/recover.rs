@@ -5,14 +5,17 @@ use super::entry::{Closing, Entry};
 use super::neighbour::Standing;
 use super::node::{Node, Parts, Settings};
 use crate::store::{Storage, StorageError};
-use crate::wire::{Message, Rejection, Sealed};
+use crate::wire::{Message, NetworkId, Rejection, Sealed};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
-use undertone::privacy::Refusal;
-use undertone::{LatePull, LearnerId, RecordError};
-use undertone_models::{MemoryError, Plan};
+use undertone::privacy::{Refusal, Rule};
+use undertone::{LatePull, Learner, LearnerId, RecordError};
+use undertone_models::{AnyMemory, AnyModel, MemoryError, Plan};
 
 /// Why a learner cannot be opened. Nothing was changed.
 #[derive(Debug, Error)]
@@ -32,6 +35,11 @@ pub enum OpenError {
     /// A charge that was made then is refused now.
     #[error("the account of the store does not come out again: {0}")]
     Refused(#[from] Refusal),
+    /// Only Algorithm 1 and `shielded` run on a network.
+    #[error(
+        "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
+    )]
+    Method,
     /// What was charged comes out differently.
     #[error("the account of the store does not come out again: the last receipt is another one")]
     Receipt,
@@ -55,11 +63,18 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         entropy: E,
         mut store: S,
     ) -> Result<Node<E, S>, OpenError> {
+        let rule = plan.mechanisms[id.0 as usize].rule;
+        if rule.is_baseline() || rule == Rule::Local {
+            return Err(OpenError::Method);
+        }
         let stored = store.load()?;
-        let learner = plan.learner(id)?;
+        let learner = first_state(&plan, id)?;
         let mut node = Node::new(Parts { plan, settings, learner, entropy, store });
         if let Some(snapshot) = &stored.snapshot {
             load(&mut node, snapshot)?;
+            if node.foreign {
+                return Err(Damaged.into());
+            }
             node.snapshot_bytes = snapshot.len();
         }
         for bytes in &stored.entries {
@@ -67,13 +82,13 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             load(&mut entry, bytes)?;
             node.repeat(&entry)?;
             node.log_bytes += bytes.len();
-            node.log_rounds += 1;
         }
         // A snapshot has no receipt, but every round after it computes its own.
         if !stored.entries.is_empty() && node.learner.receipt() != stored.receipt.as_ref() {
             return Err(OpenError::Receipt);
         }
         node.inbox = stored.waiting;
+        node.resume();
         for neighbour in &mut node.neighbours {
             if stored.cut_off.contains(&neighbour.id) {
                 neighbour.standing = Standing::CutOff;
@@ -84,8 +99,11 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Computes a round again: ends the one before, observes, and takes the release that was drawn then.
     fn repeat(&mut self, entry: &Entry) -> Result<(), OpenError> {
-        if let Some(closing) = &entry.closing {
-            self.close_again(closing)?;
+        // Every round but a learner's first ends the one before.
+        match &entry.closing {
+            Some(closing) if !self.sent.is_empty() => self.close_again(closing)?,
+            None if self.sent.is_empty() => {}
+            _ => return Err(Damaged.into()),
         }
         if entry.round < self.learner.round() {
             return Err(Damaged.into());
@@ -112,7 +130,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         for (own, theirs) in &closing.late {
             late.push((self.wire.decode(self.learner.id(), own.bytes())?, self.read(theirs)?));
         }
-        let fits = heard.iter().all(|message| message.round == round)
+        let by = |message: &Message| message.learner;
+        let fits = distinct(heard.iter().map(by))
+            && distinct(late.iter().map(|(_, theirs)| theirs.learner))
+            && heard.iter().all(|message| message.round == round)
             && late.iter().all(|(own, theirs)| {
                 own.round == theirs.round
                     && own.round < round
@@ -121,10 +142,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         if !fits {
             return Err(Damaged.into());
         }
-        for message in heard.iter().chain(late.iter().map(|(_, theirs)| theirs)) {
+        let sealed = closing.heard.iter().chain(closing.late.iter().map(|(_, theirs)| theirs));
+        let messages = heard.iter().chain(late.iter().map(|(_, theirs)| theirs));
+        for (message, sealed) in messages.zip(sealed) {
             for neighbour in &mut self.neighbours {
                 if neighbour.id == message.learner {
-                    neighbour.used.mark(message.round);
+                    neighbour.used_before(message.round, sealed);
                 }
             }
         }
@@ -146,4 +169,63 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         Ok(self.wire.decode(from, sealed.bytes())?)
     }
+}
+
+/// A learner before round 0, at the public start of its network.
+///
+/// Everyone finds it for itself, from the network's id: a neural network learns nothing from zeros, and its
+/// learners must start at one point.
+fn first_state(plan: &Plan, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+    let learner = plan.learner(id)?;
+    let network = NetworkId::of(plan);
+    Ok(match &plan.model {
+        AnyModel::Network(model) => {
+            let mut chance = PublicChance::new(network, None);
+            let start = model.network().initial_parameters(|| Ok::<_, Infallible>(chance.unit()));
+            start.map_or_else(|never| match never {}, |start| learner.starting_at(&start))
+        }
+        AnyModel::Linear(_) if plan.config.start_spread > 0.0 => {
+            let mut chance = PublicChance::new(network, Some(id));
+            let spread = plan.config.start_spread;
+            let start: Vec<f64> = (0..plan.model.parameters())
+                .map(|_| spread * (2.0 * chance.unit() - 1.0))
+                .collect();
+            learner.starting_at(&start)
+        }
+        AnyModel::Linear(_) => learner,
+    })
+}
+
+/// Numbers that everybody can compute. NOT for noise.
+struct PublicChance {
+    network: NetworkId,
+    learner: u32,
+    drawn: u64,
+}
+
+impl PublicChance {
+    fn new(network: NetworkId, learner: Option<LearnerId>) -> PublicChance {
+        PublicChance { network, learner: learner.map_or(u32::MAX, |id| id.0), drawn: 0 }
+    }
+
+    /// The next number, in [0, 1).
+    fn unit(&mut self) -> f64 {
+        self.drawn += 1;
+        let mut hash = Sha256::new();
+        hash.update(b"undertone public start");
+        hash.update(self.network.bytes());
+        hash.update(self.learner.to_le_bytes());
+        hash.update(self.drawn.to_le_bytes());
+        let digest: [u8; 32] = hash.finalize().into();
+        let (first, _) = digest.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+        let unit = (u64::from_le_bytes(*first) >> 11) as f64 / (1_u64 << 53) as f64;
+        unit
+    }
+}
+
+fn distinct(ids: impl Iterator<Item = LearnerId>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut ids = ids;
+    ids.all(|id| seen.insert(id))
 }

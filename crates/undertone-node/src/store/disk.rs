@@ -3,7 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `about` | name | the format, the network and the learner |
-//! | `rounds` | round number since the last snapshot | what the round was computed from |
+//! | `rounds` | a number that counts up | what a round since the last snapshot was computed from |
 //! | `snapshot` | 0 | the whole state |
 //! | `waiting` | number | a record that no round has used yet |
 //! | `ledger` | round | the receipt, as JSON |
@@ -44,22 +44,60 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
-    /// Opens a learner's store, or makes an empty one.
+    /// Makes an empty store, where there is none.
     ///
     /// # Errors
-    /// When it is in use, cannot be read, is damaged, or is that of another learner or network.
+    /// When there is a file already, or none can be made.
+    pub fn create(
+        path: &Path,
+        network: NetworkId,
+        learner: LearnerId,
+    ) -> Result<DiskStore, StorageError> {
+        let file = new_private_file(path).map_err(|error| unavailable(&error))?;
+        DiskStore::with_file(file, network, learner)
+    }
+
+    /// Opens the store of a learner that ran before.
+    ///
+    /// A file that is missing or empty is not a new learner: it would begin anew, and release rounds a second
+    /// time.
+    ///
+    /// # Errors
+    /// When it is not there, in use, readable for others, damaged, or that of another learner or network.
     pub fn open(
         path: &Path,
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let file = private_file(path).map_err(|error| unavailable(&error))?;
+        let options = OpenOptions::new().read(true).write(true).open(path);
+        let file = options.map_err(|error| unavailable(&error))?;
+        check_private(&file)?;
+        if file.metadata().map_err(|error| unavailable(&error))?.len() == 0 {
+            return Err(StorageError::Damaged("the file is empty".into()));
+        }
+        DiskStore::with_file(file, network, learner)
+    }
+
+    fn with_file(
+        file: File,
+        network: NetworkId,
+        learner: LearnerId,
+    ) -> Result<DiskStore, StorageError> {
         // On some damage redb panics instead of saying so.
         let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
         let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
         let mut store = DiskStore { database, next_round: 0, next_waiting: 0 };
         store.check_owner(network, learner)?;
+        store.load()?;
         Ok(store)
+    }
+
+    /// A transaction in two phases: after a crash, what is damaged in the last one is told from what was
+    /// never finished. In one phase redb would take the first for the second, and go back a round.
+    fn begin_write(&self) -> Result<redb::WriteTransaction, StorageError> {
+        let mut write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        write.set_two_phase_commit(true);
+        Ok(write)
     }
 
     /// Writes whose store it is into an empty one, and compares with another.
@@ -69,7 +107,7 @@ impl DiskStore {
             ("network", network.bytes().to_vec()),
             ("learner", learner.0.to_le_bytes().to_vec()),
         ];
-        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        let write = self.begin_write()?;
         {
             let mut about = write.open_table(ABOUT).map_err(table)?;
             let empty = about.first().map_err(storage)?.is_none();
@@ -143,7 +181,7 @@ impl Storage for DiskStore {
     }
 
     fn accept(&mut self, records: &[Record]) -> Result<(), StorageError> {
-        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        let write = self.begin_write()?;
         {
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for (number, record) in (self.next_waiting..).zip(records) {
@@ -157,7 +195,7 @@ impl Storage for DiskStore {
     }
 
     fn commit(&mut self, commit: Commit<'_>) -> Result<(), StorageError> {
-        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        let write = self.begin_write()?;
         {
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for _ in 0..commit.records_used {
@@ -186,7 +224,7 @@ impl Storage for DiskStore {
     }
 
     fn cut_off(&mut self, neighbour: LearnerId) -> Result<(), StorageError> {
-        let write = self.database.begin_write().map_err(|error| unavailable(&error))?;
+        let write = self.begin_write()?;
         {
             let mut cut_off = write.open_table(CUT_OFF).map_err(table)?;
             cut_off.insert(neighbour.0, [].as_slice()).map_err(storage)?;
@@ -195,16 +233,36 @@ impl Storage for DiskStore {
     }
 }
 
-/// Opens or makes a file that only its owner may read: there are private records in it.
-fn private_file(path: &Path) -> std::io::Result<File> {
+/// Makes a file that only its owner may read: there are private records in it.
+fn new_private_file(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
-    options.open(path)
+    let file = options.open(path)?;
+    // The file's name must outlast a power failure as well as what is in it.
+    #[cfg(unix)]
+    {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(file)
+}
+
+/// Refuses a file that others may read.
+#[cfg(unix)]
+fn check_private(file: &File) -> Result<(), StorageError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = file.metadata().map_err(|error| unavailable(&error))?.permissions().mode();
+    if mode & 0o077 == 0 { Ok(()) } else { Err(StorageError::Exposed) }
+}
+
+#[cfg(not(unix))]
+fn check_private(_file: &File) -> Result<(), StorageError> {
+    Ok(())
 }
 
 fn checked_database(file: File) -> Result<Database, StorageError> {

@@ -90,6 +90,9 @@ pub enum StorageError {
         "the store is in use by another process: two learners on one store would release twice"
     )]
     InUse,
+    /// Others may read it.
+    #[error("the store holds private records and others may read it: chmod 600")]
+    Exposed,
     /// It was made for something else.
     #[error("the store is of another {0}: every learner of every network has its own")]
     Other(&'static str),

@@ -77,6 +77,8 @@ pub(crate) struct Sim {
     pub(crate) disks: Vec<MemoryStore>,
     entropy: CountedEntropy,
     cut: BTreeSet<(usize, usize)>,
+    /// Learners that never come.
+    buried: BTreeSet<usize>,
     /// When each learner is to be woken.
     wakes: Vec<Option<Duration>>,
     /// Every release that was ever sent.
@@ -109,6 +111,7 @@ impl Sim {
             disks: (0..learners).map(|_| MemoryStore::default()).collect(),
             entropy,
             cut: BTreeSet::new(),
+            buried: BTreeSet::new(),
             wakes: vec![None; learners],
             sent: BTreeMap::new(),
             reached: vec![(Round::ZERO, 0.0); learners],
@@ -132,6 +135,21 @@ impl Sim {
             }
         }
         sim
+    }
+
+    /// Two groups that cannot hear each other for a while, with a learner in the first held back as well.
+    pub(crate) fn part(&mut self, edges: &[(usize, usize)], until: Duration) {
+        for &(left, right) in edges {
+            self.cut.insert((left, right));
+            self.schedule(until, Event::Mend(left, right));
+        }
+    }
+
+    /// Never starts a learner.
+    pub(crate) fn bury(&mut self, place: usize) {
+        let own = |event: &Event| matches!(event, Event::Restart(one) if *one == place);
+        self.queue.retain(|_, event| !own(event));
+        self.buried.insert(place);
     }
 
     /// Starts a learner only after a while.
@@ -166,7 +184,8 @@ impl Sim {
             let done = |node: &Option<TestNode>| {
                 node.as_ref().is_some_and(|node| node.learner().round() >= Round(self.end))
             };
-            if self.nodes.iter().all(done) {
+            let mut nodes = self.nodes.iter().enumerate();
+            if nodes.all(|(place, node)| self.buried.contains(&place) || done(node)) {
                 return true;
             }
         }
@@ -215,10 +234,11 @@ impl Sim {
         let records = (0..count).map(|_| record(&mut self.record_dice[place])).collect::<Vec<_>>();
         let now = self.now;
         self.with_node(place, |node| {
-            node.take_in(records, now).map_err(|error| match error {
+            node.take_in(records).map_err(|error| match error {
                 undertone_node::protocol::TakeInError::Halt(halt) => halt,
                 other => panic!("{other}"),
-            })
+            })?;
+            node.tick(now)
         });
         let wait = self.jitter(Duration::from_millis(400));
         self.schedule(wait, Event::Records(place));
@@ -305,8 +325,8 @@ impl Sim {
             }
         }
         if let Some(at) = self.nodes[place].as_ref().and_then(|node| node.wake_at()) {
-            let after = at.saturating_sub(self.now).max(Duration::from_millis(1));
-            let at = self.now + after;
+            assert!(at > self.now, "learner {place} is not woken again and again");
+            let after = at - self.now;
             if self.wakes[place].is_none_or(|wake| at < wake) {
                 self.wakes[place] = Some(at);
                 self.schedule(after, Event::Wake(place));

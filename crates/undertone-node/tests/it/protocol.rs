@@ -137,8 +137,8 @@ fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
 fn first_release(node: &mut Node<CountedEntropy, MemoryStore>) -> Vec<u8> {
     let mut dice = Dice(7);
     node.start(Duration::ZERO).unwrap();
-    let records = (0..10).map(|_| record(&mut dice)).collect();
-    let actions = node.take_in(records, Duration::ZERO).unwrap();
+    node.take_in((0..10).map(|_| record(&mut dice)).collect()).unwrap();
+    let actions = node.tick(Duration::ZERO).unwrap();
     let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
     sealed.bytes().to_vec()
 }
@@ -220,4 +220,43 @@ fn a_store_of_another_config_is_refused() {
     let other = plan(3, "shielded", "");
     let opened = Node::open(other, LearnerId(0), settings(30), entropy, sim.disks[0].clone());
     assert!(opened.is_err());
+}
+
+/// A learner behind a dead one: it must catch up with the neighbour that is left.
+#[test]
+fn a_dead_neighbour_keeps_nobody_from_catching_up() {
+    let plan = plan(5, "algorithm1", "");
+    let mut sim = Sim::new(&plan, 200, Faults::NONE, 4);
+    sim.bury(4);
+    sim.keep_down(3, Duration::from_secs(12));
+    assert!(sim.run(LONG));
+    let heard = sim.used.iter().filter(|edge| edge.0 == 3 && edge.1 == 2 && edge.2 >= 180).count();
+    assert!(heard >= 18, "{heard}");
+}
+
+/// Two parts of a ring that have run apart: after the cut is mended they are one network again.
+#[test]
+fn parts_that_ran_apart_come_together_again() {
+    let plan = plan(5, "algorithm1", "");
+    for seed in 0..5 {
+        let mut sim = Sim::new(&plan, 400, Faults::NONE, seed);
+        // Learners 3 and 4 alone, and slower: they start later.
+        sim.part(&[(2, 3), (4, 0)], Duration::from_secs(25));
+        sim.keep_down(3, Duration::from_secs(15));
+        sim.keep_down(4, Duration::from_secs(15));
+        assert!(sim.run(LONG));
+        let across = |edge: &&(usize, usize, u64)| {
+            edge.2 >= 380 && matches!((edge.0, edge.1), (2, 3) | (3, 2) | (4, 0) | (0, 4))
+        };
+        let heard = sim.used.iter().filter(across).count();
+        assert!(heard >= 4 * 18, "seed {seed}: {heard}");
+    }
+}
+
+#[test]
+fn a_method_for_comparisons_does_not_run_on_a_network() {
+    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let plan = plan(3, "local", "");
+    let opened = Node::open(plan, LearnerId(0), settings(30), entropy, MemoryStore::default());
+    assert!(opened.is_err_and(|error| error.to_string().contains("simulate")));
 }

@@ -10,16 +10,26 @@ use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
-use undertone_node::protocol::{Action, Node};
+use undertone_node::protocol::{Action, Node, Settings};
 use undertone_node::store::{DiskStore, Storage, StorageError};
 use undertone_node::wire::NetworkId;
 
 const ONE: LearnerId = LearnerId(1);
 
 fn open(plan: &Arc<Plan>, path: &Path) -> Node<CountedEntropy, DiskStore> {
-    let store = DiskStore::open(path, NetworkId::of(plan), ONE).unwrap();
+    let network = NetworkId::of(plan);
+    let store = if path.exists() {
+        DiskStore::open(path, network, ONE).unwrap()
+    } else {
+        DiskStore::create(path, network, ONE).unwrap()
+    };
     let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
-    Node::open(Arc::clone(plan), ONE, settings(500), entropy, store).unwrap()
+    Node::open(Arc::clone(plan), ONE, alone(), entropy, store).unwrap()
+}
+
+/// The settings of a learner that hears nobody and goes on all the same.
+fn alone() -> Settings {
+    Settings { heard_least: 0, deadline: Duration::from_millis(500), ..settings(500) }
 }
 
 /// Runs a learner that hears nobody for some rounds, and gives what it published.
@@ -37,13 +47,10 @@ fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> 
     note(node.start(now).unwrap());
     let end = node.learner().round().0 + rounds;
     while node.learner().round() < Round(end) {
-        let records = (0..3).map(|_| record(&mut dice)).collect();
-        note(node.take_in(records, now).unwrap());
+        node.take_in((0..3).map(|_| record(&mut dice)).collect()).unwrap();
+        note(node.tick(now).unwrap());
         now += Duration::from_secs(1);
         note(node.tick(now).unwrap());
-        for neighbour in [LearnerId(0), LearnerId(2)] {
-            note(node.left(neighbour, now).unwrap());
-        }
     }
     published
 }
@@ -80,7 +87,9 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
     let ours = plan(3, "algorithm1", "");
-    let store = DiskStore::open(&path, NetworkId::of(&ours), ONE).unwrap();
+    assert!(DiskStore::open(&path, NetworkId::of(&ours), ONE).is_err(), "nothing is no store");
+    let store = DiskStore::create(&path, NetworkId::of(&ours), ONE).unwrap();
+    assert!(DiskStore::create(&path, NetworkId::of(&ours), ONE).is_err(), "one is there");
     let second = DiskStore::open(&path, NetworkId::of(&ours), ONE);
     assert!(matches!(second, Err(StorageError::InUse)));
     drop(store);
@@ -95,6 +104,9 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "nobody else reads private records");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let exposed = DiskStore::open(&path, NetworkId::of(&ours), ONE);
+        assert!(matches!(exposed, Err(StorageError::Exposed)));
     }
 }
 
@@ -106,12 +118,16 @@ fn a_damaged_store_is_refused_or_unharmed() {
     let plan = plan(3, "algorithm1", "");
     let mut node = open(&plan, &path);
     run(&mut node, 30);
+    // As a killed process leaves it, and as one leaves it that could end.
+    let killed = fs::read(&path).unwrap();
     drop(node);
-    let whole = fs::read(&path).unwrap();
     let before = save(&mut open(&plan, &path));
+    let whole = fs::read(&path).unwrap();
+    assert!(killed != whole);
     let mut dice = Dice(8);
     let (mut refused, mut unharmed) = (0, 0);
-    for _ in 0..150 {
+    for attempt in 0..400 {
+        let whole = if attempt % 2 == 0 { &killed } else { &whole };
         let mut bytes = whole.clone();
         let place = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
         let end = (place + 64).min(bytes.len());
@@ -119,12 +135,12 @@ fn a_damaged_store_is_refused_or_unharmed() {
         fs::write(&path, &bytes).unwrap();
         let opened = DiskStore::open(&path, NetworkId::of(&plan), ONE).and_then(|store| {
             let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
-            Node::open(Arc::clone(&plan), ONE, settings(500), entropy, store)
+            Node::open(Arc::clone(&plan), ONE, alone(), entropy, store)
                 .map_err(|error| StorageError::Damaged(error.to_string()))
         });
         match opened {
             Ok(mut node) => {
-                assert_eq!(save(&mut node), before);
+                assert!(save(&mut node) == before, "no round is lost");
                 unharmed += 1;
             }
             Err(_) => refused += 1,

@@ -92,11 +92,20 @@ fn what_is_wrong_is_named() {
 #[test]
 fn random_bytes_of_the_right_size_are_never_taken() {
     let plan = plan(5, "algorithm1", "");
-    let wire = Wire::new(plan);
+    let wire = Wire::new(Arc::clone(&plan));
+    let header = wire.encode(&release(&plan, 2, 3), &[0, 0]).bytes()[..32].to_vec();
     let mut dice = Dice(5);
+    let mut found = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..100_000 {
-        let bytes: Vec<u8> = (0..wire.message_bytes()).map(|_| dice.bits() as u8).collect();
-        assert!(wire.decode(LearnerId(2), &bytes).is_err());
-        assert!(wire.decode(LearnerId(2), &resealed(bytes)).is_err());
+        // A right beginning, a round that can be, and a right end: the values are what is left.
+        let mut bytes: Vec<u8> = (0..wire.message_bytes()).map(|_| dice.bits() as u8).collect();
+        bytes[..32].copy_from_slice(&header);
+        if dice.below(2) == 0 {
+            bytes[36..40].fill(0);
+        }
+        assert_eq!(wire.decode(LearnerId(2), &bytes), Err(Rejection::Checksum));
+        let rejection = wire.decode(LearnerId(2), &resealed(bytes)).unwrap_err();
+        *found.entry(format!("{rejection:?}")).or_default() += 1;
     }
+    assert!(found["Round"] > 40_000 && found["Value"] > 40_000, "{found:?}");
 }

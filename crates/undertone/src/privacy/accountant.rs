@@ -2,7 +2,7 @@
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 use super::exposures::Exposures;
-use super::mechanism::{Cost, Mechanism, RoundTerms, Total};
+use super::mechanism::{Cost, Mechanism, Price, RoundTerms, Total};
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,9 @@ pub struct Accountant {
     mechanism: Mechanism,
     limit: Cost,
     round: Round,
+    /// The machine charge of θ when it was last computed, if rounds were sat out since: it does not shrink
+    /// with rounds in which nothing is done.
+    carried: f64,
     records: Records,
 }
 
@@ -94,7 +97,7 @@ impl Accountant {
                 Records::Each(Exposures::new(&mechanism))
             }
         };
-        Accountant { mechanism, limit, round: Round::ZERO, records }
+        Accountant { mechanism, limit, round: Round::ZERO, carried: 0.0, records }
     }
 
     /// The public facts the account is based on.
@@ -147,7 +150,7 @@ impl Accountant {
     /// What the release of this round would cost the record it depends on most.
     #[must_use]
     pub fn next_cost(&self) -> Cost {
-        self.mechanism.cost(self.round, self.sensitivity())
+        self.price().cost(self.sensitivity())
     }
 
     /// Whether the release of this round would pass the cap.
@@ -169,10 +172,11 @@ impl Accountant {
     /// [`Refusal`] when the cap or the last round is reached.
     pub fn pay(&mut self) -> Result<Cost, Refusal> {
         let cost = self.check()?;
+        let price = self.price();
         match &mut self.records {
             Records::First { spent, .. } => spent.add(cost),
             Records::Each(exposures) if self.round > Round::ZERO => {
-                exposures.pay(&self.mechanism.price(self.round));
+                exposures.pay(&price);
             }
             // The release of round 0 depends on no record.
             Records::Each(_) => {}
@@ -193,6 +197,12 @@ impl Accountant {
             Records::Each(exposures) => exposures.advance(&self.mechanism, terms),
         }
         self.round = self.round.next();
+        self.carried = 0.0;
+    }
+
+    /// What the release of this round costs, whatever the sensitivity.
+    fn price(&self) -> Price {
+        self.mechanism.price(self.round).with_machine_least(self.carried)
     }
 
     /// Moves on to a later round without a step: θ stays as it is, and so does what it depends on.
@@ -201,6 +211,9 @@ impl Accountant {
     /// When the round is before the one the account is in: a bug in the caller.
     pub fn sit_out(&mut self, until: Round) {
         assert!(until >= self.round, "rounds only grow");
+        if until > self.round {
+            self.carried = self.carried.max(self.mechanism.machine_sensitivity(self.round));
+        }
         self.round = until;
     }
 
@@ -212,7 +225,7 @@ impl Accountant {
         let spent = self.spent();
         let (total, growth) = match &self.records {
             Records::Each(exposures) if self.round > Round::ZERO => {
-                let total = exposures.spent_after(&self.mechanism.price(self.round));
+                let total = exposures.spent_after(&self.price());
                 (total, Cost { pure: total.pure - spent.pure, zcdp: total.zcdp - spent.zcdp })
             }
             Records::First { .. } | Records::Each(_) => (spent.plus(cost), cost),
@@ -235,6 +248,7 @@ impl Accountant {
 impl Persist for Accountant {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.count(&mut self.round.0);
+        fields.number(&mut self.carried);
         match &mut self.records {
             Records::First { sensitivity, spent } => {
                 fields.number(sensitivity);

@@ -275,10 +275,12 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
 /// Computes a learner's whole account again and compares it with its receipts.
 ///
 /// # Guarantee
-/// `Ok` means: rounds that increase, every receipt chained to the one before, so that none is missing between
-/// two (a learner sits out the rounds between them), and every sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
+/// `Ok` means: rounds that increase, every receipt chained to the one before, and every sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
 /// heard and records held that the receipts state, and never over the cap. Gives the account, with the
 /// last receipt paid.
+///
+/// Between two receipts a learner may have sat rounds out. That it did, and did not release, only its
+/// neighbours can tell: whoever writes a ledger can leave a round out and chain the rest anew.
 ///
 /// # Errors
 /// The first [`Disagreement`].
@@ -298,7 +300,7 @@ pub fn verify(
             return Err(Disagreement::Learner { place, found, expected });
         }
         let due = if place == 0 { accountant.round() } else { accountant.round().next() };
-        if round < due {
+        if round < due || !may_sit_out(mechanism.rule, due, round) {
             return Err(Disagreement::Round { place, found: round, expected: due });
         }
         if receipt.previous != ledger.previous {
@@ -324,6 +326,15 @@ pub fn verify(
         ledger.previous = receipt.digest();
     }
     Ok(accountant)
+}
+
+/// A shielded learner that takes a gradient only every so many rounds comes back in a round like the one it
+/// left in, so that the gradient it holds is paid for.
+fn may_sit_out(rule: Rule, from: Round, until: Round) -> bool {
+    match rule {
+        Rule::Shielded { interval } => (until.0 - from.0).is_multiple_of(interval),
+        _ => true,
+    }
 }
 
 fn check_terms(

@@ -377,6 +377,11 @@ impl Price {
         Price { machine, ..*self }.cost(sensitivity)
     }
 
+    /// The same with at least this charge for machine arithmetic.
+    pub(super) fn with_machine_least(self, machine: f64) -> Price {
+        Price { machine: self.machine.max(machine), ..self }
+    }
+
     /// The same with another charge for machine arithmetic, in units of the noise.
     pub(super) fn with_machine(self, ratio: f64) -> Price {
         Price { machine: ratio * self.scale, ..self }
