@@ -94,20 +94,11 @@ pub fn run<E: Entropy, S: Storage>(
         let actions = match events.recv_timeout(wake.saturating_sub(now)) {
             Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
             Ok(Event::Records { records, answer }) => {
-                match node.take_in(records, begin.elapsed()) {
-                    Ok(actions) => {
-                        let _ = answer.send(Ok(()));
-                        actions
-                    }
-                    Err(TakeInError::Halt(halt)) => {
-                        let _ = answer.send(Err(TakeInError::Halt(Halt::Before)));
-                        return Err(halt);
-                    }
-                    Err(error) => {
-                        let _ = answer.send(Err(error));
-                        Vec::new()
-                    }
-                }
+                let taken = node.take_in(records);
+                let halted = matches!(taken, Err(TakeInError::Halt(_)));
+                // Whoever asked may be gone.
+                let _ = answer.send(taken);
+                if halted { Vec::new() } else { node.tick(begin.elapsed())? }
             }
             Ok(Event::Status(answer)) => {
                 let _ = answer.send(status(node));

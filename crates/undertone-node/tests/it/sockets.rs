@@ -39,7 +39,7 @@ fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: &Path, rounds: u64) -> 
     let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(plan));
     let path = folder.join(format!("{id}.redb"));
-    let store = DiskStore::open(&path, wire.network(), own).unwrap();
+    let store = DiskStore::create(&path, wire.network(), own).unwrap();
     let mut node = Node::open(Arc::clone(plan), own, settings(rounds), Fixed, store).unwrap();
     let neighbours: Vec<LearnerId> =
         plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
