@@ -33,6 +33,8 @@ enum Command {
     Compare(commands::compare::Arguments),
     Reproduce(commands::reproduce::Arguments),
     New(commands::new::Arguments),
+    Node(commands::node::Arguments),
+    Up(commands::up::Arguments),
     Verify(commands::verify::Arguments),
 }
 
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Command::New(arguments) => commands::new::run(&arguments),
+        Command::Node(arguments) => commands::node::run(&arguments),
+        Command::Up(arguments) => commands::up::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };
     match result {

@@ -59,8 +59,8 @@ pub enum Ending {
     Exhausted(Refusal),
 }
 
-/// What a driver may want to see of a round. Private: it has losses in it.
-pub type Watch<'a> = &'a mut dyn FnMut(&RoundEnd);
+/// What a driver may want to see of a round, and of the learner then. Private: it has losses in it.
+pub type Watch<'a, E, S> = &'a mut dyn FnMut(&RoundEnd, &Node<E, S>);
 
 /// Runs a learner until it is told to stop, has run all rounds, or has spent its budget.
 ///
@@ -73,11 +73,12 @@ pub fn run<E: Entropy, S: Storage>(
     link: &Link,
     events: &Receiver<Event>,
     (end, linger): (Round, Duration),
-    watch: Watch<'_>,
+    watch: Watch<'_, E, S>,
 ) -> Result<Ending, Halt> {
     let begin = Instant::now();
     let mut finished_at = None;
-    let mut exhausted = perform(link, node.start(Duration::ZERO)?, watch);
+    let actions = node.start(Duration::ZERO)?;
+    let mut exhausted = perform(node, link, actions, watch);
     loop {
         let now = begin.elapsed();
         if let Some(refusal) = exhausted {
@@ -107,7 +108,7 @@ pub fn run<E: Entropy, S: Storage>(
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
             Err(RecvTimeoutError::Timeout) => node.tick(begin.elapsed())?,
         };
-        exhausted = perform(link, actions, watch);
+        exhausted = perform(node, link, actions, watch);
     }
 }
 
@@ -132,13 +133,18 @@ fn hear<E: Entropy, S: Storage>(
 }
 
 /// Does what the node asks for; says whether its budget is spent.
-fn perform(link: &Link, actions: Vec<Action>, watch: Watch<'_>) -> Option<Refusal> {
+fn perform<E: Entropy, S: Storage>(
+    node: &Node<E, S>,
+    link: &Link,
+    actions: Vec<Action>,
+    watch: Watch<'_, E, S>,
+) -> Option<Refusal> {
     let mut exhausted = None;
     for action in actions {
         match action {
             Action::Publish(release) => link.publish(&release),
             Action::Ask { neighbour, round } => link.ask(neighbour, round),
-            Action::Ended(end) => watch(&end),
+            Action::Ended(end) => watch(&end, node),
             Action::CutOff(_) => {}
             Action::Retired(refusal) => exhausted = Some(refusal),
         }

@@ -65,7 +65,7 @@ fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: &Path, rounds: u64) -> 
     let (answer, _taken) = sync_channel(1);
     sender.send(Event::Records { records, answer }).unwrap();
     let linger = Duration::from_secs(2);
-    let ending = run(&mut node, &link, &events, (Round(rounds), linger), &mut |_| ()).unwrap();
+    let ending = run(&mut node, &link, &events, (Round(rounds), linger), &mut |_, _| ()).unwrap();
     assert_eq!(ending, Ending::Finished);
     link.close();
     node.learner().private_parameters().for_owner().iter().map(|x| x.to_bits()).collect()
