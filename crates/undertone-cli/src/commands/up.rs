@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &plan.config.name));
     make_private(&folder)?;
     let config = folder.join("config.toml");
-    let text = resolved(&loaded, &plan.scales());
+    let text = toml::to_string(&resolved(&loaded, &plan.scales()))?;
     fs::write(&config, text).with_context(|| config.display().to_string())?;
     let ports = free_ports(plan.mechanisms.len())?;
     let rounds = plan.config.rounds;
