@@ -1,12 +1,12 @@
 //! Releases over a real network, by Eclipse Zenoh, embedded in the process.
 //!
 //! Under `undertone/<network>/` each learner has three keys: `release/<id>`, where it publishes; `ask/<id>/<by>`,
-//! where a neighbour asks it for a release it missed; and `farewell/<id>`. Who may use which key is decided by
-//! the name in a certificate, and everything else is denied (ADR 0019).
+//! where a neighbour asks it for a release it missed; and `farewell/<id>`.
+//!
+//! There are no certificates yet, so learners talk within one machine only (ADR 0019).
 
 use crate::wire::{NetworkId, Sealed};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -23,26 +23,6 @@ pub struct Addresses {
     pub listen: Vec<String>,
     /// `host:port` of neighbours or routers to call. Of two neighbours one has to call the other.
     pub connect: Vec<String>,
-}
-
-/// What protects the way.
-#[derive(Clone, Debug)]
-pub enum Security {
-    /// Nothing: only between processes on one machine.
-    Loopback,
-    /// TLS with certificates on both sides.
-    MutualTls(Certificates),
-}
-
-/// The files of a learner's certificate.
-#[derive(Clone, Debug)]
-pub struct Certificates {
-    /// The certificate of the network's authority.
-    pub authority: PathBuf,
-    /// The learner's own certificate.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 /// What comes in.
@@ -135,10 +115,9 @@ impl Link {
     pub fn open(
         identity: &Identity,
         addresses: &Addresses,
-        security: &Security,
         incoming: Deliver,
     ) -> Result<Link, LinkError> {
-        let config = configuration(identity, addresses, security)?;
+        let config = configuration(identity, addresses)?;
         let session = zenoh::open(config).wait().map_err(network)?;
         let prefix = format!("undertone/{}", identity.network);
         let mut subscribers = Vec::new();
@@ -244,23 +223,13 @@ fn question(query: &Query) -> Option<(LearnerId, Round)> {
     Some((LearnerId(by), Round(round)))
 }
 
-/// The engine's settings: no scouting, calls that are repeated for ever, TLS and access control.
-fn configuration(
-    identity: &Identity,
-    addresses: &Addresses,
-    security: &Security,
-) -> Result<zenoh::Config, LinkError> {
-    let protocol = match security {
-        Security::Loopback => "tcp",
-        Security::MutualTls(_) => "tls",
-    };
-    if let Security::Loopback = security {
-        for address in addresses.listen.iter().chain(&addresses.connect) {
-            check_loopback(address)?;
-        }
+/// The engine's settings: no scouting, and calls that are repeated for ever.
+fn configuration(identity: &Identity, addresses: &Addresses) -> Result<zenoh::Config, LinkError> {
+    for address in addresses.listen.iter().chain(&addresses.connect) {
+        check_loopback(address)?;
     }
     let endpoints = |list: &[String]| -> Vec<String> {
-        list.iter().map(|address| format!("{protocol}/{address}")).collect()
+        list.iter().map(|address| format!("tcp/{address}")).collect()
     };
     let mut config = zenoh::Config::default();
     let mut set = |key: &str, value: serde_json::Value| {
@@ -281,103 +250,13 @@ fn configuration(
         "connect/retry",
         json!({ "period_init_ms": 200, "period_max_ms": 2000, "period_increase_factor": 1.5 }),
     )?;
-    set("transport/link/protocols", json!([protocol]))?;
+    set("transport/link/protocols", json!(["tcp"]))?;
     // A neighbour whose cable was cut is given up after this time.
     set("transport/link/tx/lease", json!(4000))?;
     if identity.message_bytes > 65_536 {
         set("transport/link/rx/buffer_size", json!(4_194_304))?;
     }
-    if let Security::MutualTls(files) = security {
-        set("transport/link/tls", tls(files)?)?;
-        set("access_control", access_control(identity))?;
-    }
     Ok(config)
-}
-
-fn tls(files: &Certificates) -> Result<serde_json::Value, LinkError> {
-    let text = |path: &Path| -> Result<String, LinkError> {
-        if !path.is_file() {
-            return Err(LinkError::Setting {
-                what: path.display().to_string(),
-                reason: "there is no such file; `undertone cert` makes one".into(),
-            });
-        }
-        Ok(path.display().to_string())
-    };
-    let (key, certificate) = (text(&files.key)?, text(&files.certificate)?);
-    Ok(json!({
-        "root_ca_certificate": text(&files.authority)?,
-        "listen_private_key": key,
-        "listen_certificate": certificate,
-        "connect_private_key": key,
-        "connect_certificate": certificate,
-        "enable_mtls": true,
-        "verify_name_on_connect": true,
-        "close_link_on_expiration": true,
-    }))
-}
-
-/// The name in a learner's certificate.
-#[must_use]
-pub fn certificate_name(network: NetworkId, learner: LearnerId) -> String {
-    format!("learner-{learner}.{network}.undertone")
-}
-
-/// Default deny: each neighbour, by the name in its certificate, may publish on its own keys and ask on its own.
-fn access_control(identity: &Identity) -> serde_json::Value {
-    let prefix = format!("undertone/{}", identity.network);
-    let own = identity.own;
-    let mut rules = vec![
-        json!({
-            "id": "own-out", "permission": "allow", "flows": ["egress"],
-            "messages": ["put", "reply", "declare_queryable"],
-            "key_exprs": [format!("{prefix}/release/{own}"), format!("{prefix}/farewell/{own}"),
-                          format!("{prefix}/ask/{own}/*")],
-        }),
-        json!({
-            "id": "own-wanted", "permission": "allow", "flows": ["ingress"],
-            "messages": ["declare_subscriber"],
-            "key_exprs": [format!("{prefix}/release/{own}"), format!("{prefix}/farewell/{own}")],
-        }),
-    ];
-    let mut policies = Vec::new();
-    let mut subjects = Vec::new();
-    for &neighbour in &identity.neighbours {
-        let name = certificate_name(identity.network, neighbour);
-        rules.push(json!({
-            "id": format!("in-{neighbour}"), "permission": "allow", "flows": ["ingress"],
-            "messages": ["put", "reply", "declare_queryable"],
-            "key_exprs": [format!("{prefix}/release/{neighbour}"),
-                          format!("{prefix}/farewell/{neighbour}"),
-                          format!("{prefix}/ask/{neighbour}/{own}"),
-                          format!("{prefix}/ask/{neighbour}/*")],
-        }));
-        rules.push(json!({
-            "id": format!("asked-{neighbour}"), "permission": "allow", "flows": ["ingress"],
-            "messages": ["query"],
-            "key_exprs": [format!("{prefix}/ask/{own}/{neighbour}")],
-        }));
-        rules.push(json!({
-            "id": format!("out-{neighbour}"), "permission": "allow", "flows": ["egress"],
-            "messages": ["declare_subscriber", "query"],
-            "key_exprs": [format!("{prefix}/release/{neighbour}"),
-                          format!("{prefix}/farewell/{neighbour}"),
-                          format!("{prefix}/ask/{neighbour}/{own}")],
-        }));
-        subjects.push(json!({ "id": format!("s{neighbour}"), "cert_common_names": [name] }));
-        policies.push(json!({
-            "rules": ["own-out", "own-wanted", format!("in-{neighbour}"),
-                      format!("asked-{neighbour}"), format!("out-{neighbour}")],
-            "subjects": [format!("s{neighbour}")],
-        }));
-    }
-    json!({
-        "enabled": true,
-        "default_permission": "deny",
-        "rules": rules,
-        "subjects": subjects,
-        "policies": policies,
-    })
 }
 
 fn check_loopback(address: &str) -> Result<(), LinkError> {
@@ -390,7 +269,7 @@ fn check_loopback(address: &str) -> Result<(), LinkError> {
     }
     Err(LinkError::Setting {
         what: address.to_string(),
-        reason: "without certificates learners talk on this machine only (127.0.0.1); see `undertone cert`"
+        reason: "learners talk within one machine only (127.0.0.1): there are no certificates yet"
             .into(),
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -19,12 +19,12 @@ use undertone_lab::config_file::Overrides;
 use undertone_lab::stream::{self, Stream};
 use undertone_models::{Plan, Record};
 use undertone_node::daemon::{Ending, Event, run as run_daemon};
-use undertone_node::link::{Addresses, Certificates, Identity, Link, Security};
+use undertone_node::link::{Addresses, Identity, Link};
 use undertone_node::protocol::{Node, Settings, TakeInError};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 
-/// Run one learner as a process of its own, on a real network
+/// Run one learner as a process of its own; on this machine only, so far
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -38,15 +38,12 @@ pub(crate) struct Arguments {
     /// Make the store: this learner has never run before
     #[arg(long)]
     new: bool,
-    /// Where to listen
+    /// Where to listen, on this machine
     #[arg(long, value_name = "HOST:PORT")]
     listen: String,
     /// Where a neighbour listens; once for each. Of two neighbours the smaller number calls
     #[arg(long = "peer", value_name = "NUMBER=HOST:PORT", value_parser = peer)]
     peers: Vec<(u32, String)>,
-    /// Folder with ca.pem, learner.pem and learner.key; without it, this machine only
-    #[arg(long, value_name = "FOLDER")]
-    tls: Option<PathBuf>,
     /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
@@ -74,29 +71,27 @@ struct Line<'a> {
     epsilon: f64,
 }
 
+type RealNode = Node<OsEntropy, DiskStore>;
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
     let plan = Arc::new(Plan::new(loaded.config.clone())?);
     let own = LearnerId(arguments.learner);
-    let learners = plan.mechanisms.len();
-    if own.0 as usize >= learners {
-        return Err(anyhow::anyhow!("--learner {own}: the network has learners 0 to {}", learners - 1).into());
+    let last = plan.mechanisms.len() - 1;
+    if own.0 as usize > last {
+        return Err(anyhow!("--learner {own}: the network has learners 0 to {last}").into());
     }
     let wire = Wire::new(Arc::clone(&plan));
-    let store = if arguments.new {
-        DiskStore::create(&arguments.store, wire.network(), own)
-    } else {
-        DiskStore::open(&arguments.store, wire.network(), own)
-    };
-    let store = store.with_context(|| arguments.store.display().to_string())?;
+    let (identity, addresses) = whereabouts(arguments, &plan, &wire, own)?;
     let end = Round(plan.config.rounds);
     let settings = settings(arguments, &plan.config, end)?;
-    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
     let mut streams = stream::load(&plan.config, &loaded.folder, 0)?;
     let mut stream = streams.learners.swap_remove(own.0 as usize);
-    let taken = node.learner().memory().records() + node.waiting_records() as u64;
-    stream.next(taken);
+    let store = open_store(arguments, &wire, own)?;
+    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
+    // Those it has taken in are in its store.
+    stream.next(node.learner().memory().records() + node.waiting_records() as u64);
 
     let (sender, events) = sync_channel(1024);
     let stop = sender.clone();
@@ -108,15 +103,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));
     });
-    let (identity, addresses) = whereabouts(arguments, &plan, &wire, own)?;
-    let link = Link::open(&identity, &addresses, &security(arguments), deliver)?;
+    let link = Link::open(&identity, &addresses, deliver)?;
     thread::spawn(move || feed(stream, &sender));
     let delta = plan.config.delta;
-    let epsilon = |node: &Node<_, _>| -> f64 {
-        let node: &Node<OsEntropy, DiskStore> = node;
-        node.learner().accountant().epsilon(delta)
-    };
     let ending = run_daemon(&mut node, &link, &events, (end, LINGER), &mut |end, node| {
+        // Nobody may be reading; the learner goes on.
         let _ = log(&Line {
             event: "round",
             learner: own.0,
@@ -124,22 +115,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             heard: end.report.heard,
             missing: end.report.missing,
             records: end.report.records,
-            epsilon: epsilon(node),
+            epsilon: node.learner().accountant().epsilon(delta),
         });
     })?;
     link.close();
-    let round = node.learner().round().0;
-    let records = node.learner().memory().records();
-    let event = match &ending {
-        Ending::Stopped => "stopped",
-        Ending::Finished => "finished",
-        Ending::Exhausted(_) => "exhausted",
-    };
-    let epsilon = epsilon(&node);
-    log(&Line { event, learner: own.0, round, heard: 0, missing: 0, records, epsilon })?;
+    conclude(&ending, &node, delta)
+}
+
+fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Result<DiskStore> {
+    let path = &arguments.store;
+    if arguments.new {
+        DiskStore::create(path, wire.network(), own)
+    } else {
+        DiskStore::open(path, wire.network(), own)
+    }
+    .with_context(|| path.display().to_string())
+}
+
+fn conclude(ending: &Ending, node: &RealNode, delta: f64) -> Result<ExitCode, Failure> {
+    let learner = node.learner();
+    log(&Line {
+        event: match ending {
+            Ending::Stopped => "stopped",
+            Ending::Finished => "finished",
+            Ending::Exhausted(_) => "exhausted",
+        },
+        learner: learner.id().0,
+        round: learner.round().0,
+        heard: 0,
+        missing: 0,
+        records: learner.memory().records(),
+        epsilon: learner.accountant().epsilon(delta),
+    })?;
     match ending {
         Ending::Exhausted(refusal) => {
-            writeln!(io::stderr(), "budget exhausted: learner {own}: {refusal}")?;
+            writeln!(io::stderr(), "budget exhausted: learner {}: {refusal}", learner.id())?;
             Ok(ExitCode::from(BUDGET_EXHAUSTED))
         }
         Ending::Stopped | Ending::Finished => Ok(ExitCode::SUCCESS),
@@ -175,17 +185,6 @@ fn settings(arguments: &Arguments, config: &Config, end: Round) -> anyhow::Resul
     })
 }
 
-fn security(arguments: &Arguments) -> Security {
-    match &arguments.tls {
-        None => Security::Loopback,
-        Some(folder) => Security::MutualTls(Certificates {
-            authority: folder.join("ca.pem"),
-            certificate: folder.join("learner.pem"),
-            key: folder.join("learner.key"),
-        }),
-    }
-}
-
 fn whereabouts(
     arguments: &Arguments,
     plan: &Plan,
@@ -197,7 +196,8 @@ fn whereabouts(
     for (number, _) in &arguments.peers {
         ensure!(
             neighbours.contains(&LearnerId(*number)),
-            "--peer {number}: learner {own} has the neighbours {neighbours:?}"
+            "--peer {number}: not a neighbour of learner {own}, which has {:?}",
+            neighbours.iter().map(|id| id.0).collect::<Vec<_>>()
         );
     }
     let mut connect = Vec::new();
@@ -207,12 +207,8 @@ fn whereabouts(
             None => bail!("--peer {neighbour}=HOST:PORT is missing: learner {own} calls it"),
         }
     }
-    let identity = Identity {
-        network: wire.network(),
-        own,
-        neighbours,
-        message_bytes: wire.message_bytes(),
-    };
+    let identity =
+        Identity { network: wire.network(), own, neighbours, message_bytes: wire.message_bytes() };
     Ok((identity, Addresses { listen: vec![arguments.listen.clone()], connect }))
 }
 

@@ -87,7 +87,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         _ => {
             for (id, code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
                 let log = folder.join(format!("learner-{id}.err"));
-                writeln!(io::stderr(), "error: learner {id} ended with code {code}: {}", log.display())?;
+                writeln!(
+                    io::stderr(),
+                    "error: learner {id} ended with code {code}: {}",
+                    log.display()
+                )?;
             }
             ExitCode::from(2)
         }

@@ -8,6 +8,7 @@ mod data;
 mod doctor;
 mod plan;
 mod reproduce;
+mod up;
 
 use std::fs;
 use std::path::Path;

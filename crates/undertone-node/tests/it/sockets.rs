@@ -10,8 +10,8 @@ use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
 use undertone_node::daemon::{Ending, Event, run};
-use undertone_node::link::{Addresses, Identity, Link, Security};
-use undertone_node::protocol::Node;
+use undertone_node::link::{Addresses, Identity, Link};
+use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 
@@ -40,7 +40,9 @@ fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: &Path, rounds: u64) -> 
     let wire = Wire::new(Arc::clone(plan));
     let path = folder.join(format!("{id}.redb"));
     let store = DiskStore::create(&path, wire.network(), own).unwrap();
-    let mut node = Node::open(Arc::clone(plan), own, settings(rounds), Fixed, store).unwrap();
+    // On a machine with much else to do nobody is to be given up.
+    let patient = Settings { deadline: Duration::from_secs(120), ..settings(rounds) };
+    let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
     let neighbours: Vec<LearnerId> =
         plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let identity = Identity {
@@ -59,12 +61,12 @@ fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: &Path, rounds: u64) -> 
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));
     });
-    let link = Link::open(&identity, &addresses, &Security::Loopback, deliver).unwrap();
+    let link = Link::open(&identity, &addresses, deliver).unwrap();
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
     let (answer, _taken) = sync_channel(1);
     sender.send(Event::Records { records, answer }).unwrap();
-    let linger = Duration::from_secs(2);
+    let linger = Duration::from_secs(5);
     let ending = run(&mut node, &link, &events, (Round(rounds), linger), &mut |_, _| ()).unwrap();
     assert_eq!(ending, Ending::Finished);
     link.close();
@@ -123,7 +125,7 @@ fn without_certificates_only_this_machine_can_be_reached() {
     };
     for address in ["0.0.0.0:7000", "192.168.1.1:7000", "example.org:7000", "[::]:7000"] {
         let addresses = Addresses { listen: vec![address.into()], connect: Vec::new() };
-        let link = Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ()));
+        let link = Link::open(&identity, &addresses, Arc::new(|_| ()));
         let error = link.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("certificates"), "{address}: {error}");
     }
