@@ -1,13 +1,13 @@
 //! A learner on a real network: one thread that owns it, and does one thing after another.
 
 use crate::link::{Incoming, Link};
-use crate::protocol::{Action, Counters, Halt, NeighbourView, Node, RoundEnd, TakeInError};
+use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use crate::store::Storage;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
+use undertone::Round;
 use undertone::noise::Entropy;
 use undertone::privacy::Refusal;
-use undertone::{Memory, Round};
 use undertone_models::Record;
 
 /// What the learner's thread is told.
@@ -21,31 +21,8 @@ pub enum Event {
         /// Where to say whether they were taken.
         answer: SyncSender<Result<(), TakeInError>>,
     },
-    /// The owner wants to know how it stands.
-    Status(SyncSender<Status>),
     /// The owner wants it to stop. What was released stays released, and it can be started again.
     Stop,
-}
-
-/// How a learner stands. For its owner: losses come from private records.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// The round it is in.
-    pub round: Round,
-    /// Records that it has learnt from.
-    pub records: u64,
-    /// Records that wait for a round.
-    pub waiting: usize,
-    /// zCDP spent.
-    pub zcdp: f64,
-    /// Pure ε spent.
-    pub pure_epsilon: f64,
-    /// Its neighbours.
-    pub neighbours: Vec<NeighbourView>,
-    /// What came that was of no use.
-    pub counters: Counters,
-    /// Why nothing is released any more, if so.
-    pub refusal: Option<Refusal>,
 }
 
 /// Why a learner's thread ended.
@@ -95,15 +72,16 @@ pub fn run<E: Entropy, S: Storage>(
         let actions = match events.recv_timeout(wake.saturating_sub(now)) {
             Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
             Ok(Event::Records { records, answer }) => {
-                let taken = node.take_in(records);
-                let halted = matches!(taken, Err(TakeInError::Halt(_)));
-                // Whoever asked may be gone.
+                // Whoever asked may be gone. Why the learner halted is for the one who runs it.
+                let taken = match node.take_in(records) {
+                    Err(TakeInError::Halt(halt)) => {
+                        let _ = answer.send(Err(Halt::Before.into()));
+                        return Err(halt);
+                    }
+                    taken => taken,
+                };
                 let _ = answer.send(taken);
-                if halted { Vec::new() } else { node.tick(begin.elapsed())? }
-            }
-            Ok(Event::Status(answer)) => {
-                let _ = answer.send(status(node));
-                Vec::new()
+                node.tick(begin.elapsed())?
             }
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
             Err(RecvTimeoutError::Timeout) => node.tick(begin.elapsed())?,
@@ -150,19 +128,4 @@ fn perform<E: Entropy, S: Storage>(
         }
     }
     exhausted
-}
-
-fn status<E: Entropy, S: Storage>(node: &Node<E, S>) -> Status {
-    let learner = node.learner();
-    let spent = learner.accountant().spent();
-    Status {
-        round: learner.round(),
-        records: learner.memory().records(),
-        waiting: node.waiting_records(),
-        zcdp: spent.zcdp,
-        pure_epsilon: spent.pure,
-        neighbours: node.neighbours().collect(),
-        counters: node.counters().clone(),
-        refusal: node.refusal().copied(),
-    }
 }

@@ -364,11 +364,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 (self.may_begin() && self.has_begun()).then_some(due)
             }
             // Once the deadline is over only a message can end the round.
-            Phase::Waiting { since, ask_at } => match since + self.settings.deadline {
-                deadline if deadline >= ask_at => Some(ask_at),
-                deadline if self.looked_at < deadline => Some(deadline),
-                _ => Some(ask_at),
-            },
+            Phase::Waiting { since, ask_at } => {
+                let deadline = since + self.settings.deadline;
+                Some(if self.looked_at < deadline { ask_at.min(deadline) } else { ask_at })
+            }
         }
     }
 
@@ -532,20 +531,29 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 late.push(((message, own), theirs));
             }
         }
-        let pulls: Vec<LatePull<'_>> = late
+        let (heard, heard_sealed): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
+        let (late, late_sealed): (Vec<_>, Vec<_>) =
+            late.into_iter().map(|(own, theirs)| ((own.0, theirs.0), (own.1, theirs.1))).unzip();
+        let report = self.absorb(&heard, &late);
+        actions.push(Action::Ended(RoundEnd {
+            report,
+            score: self.score,
+            heard: heard.iter().map(|message| message.learner).collect(),
+            made_up: late.iter().map(|(_, theirs)| (theirs.learner, theirs.round)).collect(),
+        }));
+        self.closing = Some(Closing { heard: heard_sealed, late: late_sealed });
+    }
+
+    /// Hands the learner what a round ended with: releases of the round, and pairs of an earlier one.
+    pub(super) fn absorb(&mut self, heard: &[Message], late: &[(Message, Message)]) -> RoundReport {
+        let releases: Vec<_> = heard.iter().map(Message::heard).collect();
+        let pulls: Vec<_> = late
             .iter()
-            .map(|(own, theirs)| LatePull { own: own.0.heard(), theirs: theirs.0.heard() })
+            .map(|(own, theirs)| LatePull { own: own.heard(), theirs: theirs.heard() })
             .collect();
-        let releases: Vec<_> = heard.iter().map(|(message, _)| message.heard()).collect();
         let report = self.learner.absorb_heard(&releases, &pulls);
         releases.iter().for_each(|&release| self.public.include(release));
-        let made_up = pulls.iter().map(|pull| (pull.theirs.learner, pull.theirs.round)).collect();
-        let by = releases.iter().map(|release| release.learner).collect();
-        actions.push(Action::Ended(RoundEnd { report, score: self.score, heard: by, made_up }));
-        self.closing = Some(Closing {
-            heard: heard.into_iter().map(|(_, sealed)| sealed).collect(),
-            late: late.into_iter().map(|(own, theirs)| (own.1, theirs.1)).collect(),
-        });
+        report
     }
 
     /// Asks for what is missing: this round's releases, and those of rounds to be made up for.

@@ -14,7 +14,7 @@ use thiserror::Error;
 use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
 use undertone::privacy::{Refusal, Rule};
-use undertone::{LatePull, Learner, LearnerId, RecordError};
+use undertone::{Learner, LearnerId, RecordError};
 use undertone_models::{AnyMemory, AnyModel, MemoryError, Plan};
 
 /// Why a learner cannot be opened. Nothing was changed.
@@ -151,13 +151,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 }
             }
         }
-        let pulls: Vec<LatePull<'_>> = late
-            .iter()
-            .map(|(own, theirs)| LatePull { own: own.heard(), theirs: theirs.heard() })
-            .collect();
-        let releases: Vec<_> = heard.iter().map(Message::heard).collect();
-        self.learner.absorb_heard(&releases, &pulls);
-        releases.iter().for_each(|&release| self.public.include(release));
+        self.absorb(&heard, &late);
         Ok(())
     }
 

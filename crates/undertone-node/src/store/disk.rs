@@ -12,7 +12,7 @@
 //! Values that hold state begin with a hash of the rest, so that a damaged one is not taken for another.
 
 use super::{Commit, Storage, StorageError, Stored};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
+use redb::{AccessGuard, Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -88,8 +88,20 @@ impl DiskStore {
         let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
         let mut store = DiskStore { database, next_round: 0, next_waiting: 0 };
         store.check_owner(network, learner)?;
-        store.load()?;
+        store.find_next()?;
         Ok(store)
+    }
+
+    /// The numbers after the last ones that are taken.
+    fn find_next(&mut self) -> Result<(), StorageError> {
+        let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
+        let after = |name| -> Result<u64, StorageError> {
+            let table = read.open_table(name).map_err(table)?;
+            let last: Option<(AccessGuard<'_, u64>, _)> = table.last().map_err(storage)?;
+            Ok(last.map_or(0, |(number, _)| number.value() + 1))
+        };
+        (self.next_round, self.next_waiting) = (after(ROUNDS)?, after(WAITING)?);
+        Ok(())
     }
 
     /// A transaction in two phases: after a crash, what is damaged in the last one is told from what was
@@ -156,17 +168,15 @@ impl Storage for DiskStore {
             stored.snapshot = Some(unsealed("the snapshot", bytes.value())?);
         }
         for row in read.open_table(ROUNDS).map_err(table)?.iter().map_err(storage)? {
-            let (number, bytes) = row.map_err(storage)?;
+            let (_, bytes) = row.map_err(storage)?;
             stored.entries.push(unsealed("a round", bytes.value())?);
-            self.next_round = number.value() + 1;
         }
         for row in read.open_table(WAITING).map_err(table)?.iter().map_err(storage)? {
-            let (number, bytes) = row.map_err(storage)?;
+            let (_, bytes) = row.map_err(storage)?;
             let mut record = Record::empty();
             load(&mut record, &unsealed("a record", bytes.value())?)
                 .map_err(|damaged| StorageError::Damaged(damaged.to_string()))?;
             stored.waiting.push_back(record);
-            self.next_waiting = number.value() + 1;
         }
         if let Some((round, receipt)) =
             read.open_table(LEDGER).map_err(table)?.last().map_err(storage)?
