@@ -3,7 +3,7 @@
 use serde::Serialize;
 use undertone::Round;
 use undertone::privacy::{
-    Cost, Mechanism, Rule, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
+    Cost, Mechanism, Rule, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
 };
 use undertone_models::Plan;
 
@@ -81,9 +81,6 @@ pub struct RecordBudget {
     pub epsilon: f64,
 }
 
-/// The unit of privacy, in one line.
-pub const UNIT: &str =
-    "one record of one learner replaced by another (event level), all else equal";
 
 /// A number for JSON: null where it is infinite.
 #[must_use]

@@ -4,16 +4,14 @@ use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
 use crate::summary::{NOT_PRIVATE, Summary};
-use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::PublicModel;
 use undertone::config::RawConfig;
-use undertone::network::{NetworkSpec, Operation};
+use undertone::network::NetworkSpec;
 
 /// Why the files could not be written.
 #[derive(Debug, Error)]
@@ -43,7 +41,7 @@ pub enum RunFolderError {
     Summary(#[from] serde_json::Error),
     /// The model cannot be written.
     #[error("cannot write model.safetensors: {0}")]
-    Model(#[from] safetensors::SafeTensorError),
+    Model(#[from] undertone_models::ExportError),
 }
 
 /// Checks that a run folder can be made, before hours are spent on the run.
@@ -197,14 +195,6 @@ fn model_bytes(
     summary: &Summary,
     network: Option<&NetworkSpec>,
 ) -> Result<Vec<u8>, RunFolderError> {
-    let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let tensors = tensors(model.values().len(), network)
-        .into_iter()
-        .map(|Tensor { name, shape, range }| {
-            let part = &bytes[range.start * 8..range.end * 8];
-            Ok((name, TensorView::new(Dtype::F64, shape, part)?))
-        })
-        .collect::<Result<Vec<_>, RunFolderError>>()?;
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
@@ -214,33 +204,5 @@ fn model_bytes(
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }
-    Ok(safetensors::serialize(tensors, Some(metadata))?)
-}
-
-/// A part of the flat parameters.
-struct Tensor {
-    name: String,
-    shape: Vec<usize>,
-    range: Range<usize>,
-}
-
-fn tensors(parameters: usize, network: Option<&NetworkSpec>) -> Vec<Tensor> {
-    let whole = || Tensor { name: "theta".into(), shape: vec![parameters], range: 0..parameters };
-    let Some((layers, _)) = network.and_then(|spec| spec.layout().ok()) else {
-        return vec![whole()];
-    };
-    let mut found = Vec::new();
-    for (place, layer) in layers.iter().enumerate().filter(|(_, layer)| layer.biases > 0) {
-        let shape = match layer.operation {
-            Operation::Conv { kernel, .. } => {
-                vec![layer.biases, layer.input.channels, kernel, kernel]
-            }
-            _ => vec![layer.biases, layer.fan_in()],
-        };
-        let (name, range) = (format!("{place}.weight"), layer.weight_range());
-        found.push(Tensor { name, shape, range });
-        let (name, range) = (format!("{place}.bias"), layer.bias_range());
-        found.push(Tensor { name, shape: vec![layer.biases], range });
-    }
-    found
+    Ok(undertone_models::model_file(model, network, metadata)?)
 }

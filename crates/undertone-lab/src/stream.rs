@@ -2,7 +2,6 @@
 
 use crate::catalogue::recipe::{Layout, Recipe};
 use crate::catalogue::{self, Cache, GetError, LoadError};
-use crate::data::bounds::{self, Bounds};
 use crate::data::partition::{self, PartitionError};
 use crate::data::{self, DataError, Dataset, Format, LoadOptions, Task};
 use crate::entropy::Shuffle;
@@ -11,6 +10,7 @@ use thiserror::Error;
 use undertone::config::{Config, RecordOrder};
 use undertone::network::Shape;
 use undertone_models::Record;
+use undertone_models::bounds::{BoundFault, Bounds};
 
 /// The name of the data that come with the program.
 pub const EMBEDDED: &str = "mushrooms";
@@ -48,6 +48,14 @@ pub enum StreamError {
     /// A file or record is bad.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A record cannot be kept to the bounds.
+    #[error("record {record}: {fault}")]
+    Bounds {
+        /// Which, from 1.
+        record: usize,
+        /// Why.
+        fault: BoundFault,
+    },
     /// The records cannot be dealt out.
     #[error("data.partition: {0}")]
     Partition(#[from] PartitionError),
@@ -325,24 +333,17 @@ struct Bounded {
 }
 
 fn keep_to_bounds(config: &Config, records: Vec<Record>) -> Result<Bounded, StreamError> {
-    let limits = Bounds {
-        feature_norm: config.bounds.feature_norm,
-        label: is_regression(config).then_some(config.bounds.label),
-        out_of_bounds: config.out_of_bounds,
-        normalise: config.data.normalise,
-    };
+    let limits = Bounds::of(config);
     let mut bounded = Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
     for (place, mut record) in records.into_iter().enumerate() {
-        match bounds::apply(&mut record, place + 1, &limits) {
+        match limits.apply(&mut record) {
             Ok(changed) => {
                 // With `normalise` every row is scaled, which says nothing about the bounds.
                 bounded.scaled += u64::from(changed && !limits.normalise);
                 bounded.records.push(record);
             }
-            Err(DataError::Record { fault, .. }) if fault.is_out_of_bounds() => {
-                bounded.refused += 1;
-            }
-            Err(error) => return Err(error.into()),
+            Err(BoundFault::Norm { .. } | BoundFault::Label { .. }) => bounded.refused += 1,
+            Err(fault) => return Err(StreamError::Bounds { record: place + 1, fault }),
         }
     }
     Ok(bounded)

@@ -1,6 +1,6 @@
 //! What a run came to: `summary.json`, and the privacy statement in plain words.
 
-use crate::budget::{LifetimeBudget, SCHEMA_VERSION, UNIT, finite};
+use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
 use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;

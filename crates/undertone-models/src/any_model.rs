@@ -2,7 +2,7 @@
 
 use crate::network::NetworkSpec;
 use crate::network_model::NetworkModel;
-use crate::{Model, ModelError, Record};
+use crate::{Features, Model, ModelError, Record};
 use std::sync::Arc;
 use undertone::{DataBounds, ModelSpec, RecordError};
 
@@ -13,6 +13,20 @@ pub enum AnyModel {
     Linear(Arc<Model>),
     /// A neural network.
     Network(Arc<NetworkModel>),
+}
+
+/// What a model says of one record's features. Private: it is for the owner of the model.
+#[derive(Clone, PartialEq)]
+pub enum Prediction {
+    /// A number, of a regression.
+    Value(f64),
+    /// A class: the smallest one of the most probable.
+    Class {
+        /// Which, from 0.
+        class: usize,
+        /// The probability of each.
+        probabilities: Vec<f64>,
+    },
 }
 
 impl AnyModel {
@@ -64,6 +78,29 @@ impl AnyModel {
             AnyModel::Linear(model) => model.check(record, position),
             AnyModel::Network(model) => model.check(record, position),
         }
+    }
+
+    /// What θ says of features.
+    ///
+    /// # Errors
+    /// When the features do not fit the model.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub fn predict(&self, theta: &[f64], features: &Features) -> Result<Prediction, RecordError> {
+        let probabilities = match self {
+            AnyModel::Linear(model) => {
+                model.check_features(features, 0)?;
+                match model.probabilities(theta, features) {
+                    Some(probabilities) => probabilities,
+                    None => return Ok(Prediction::Value(model.predict(theta, features))),
+                }
+            }
+            AnyModel::Network(model) => model.probabilities(theta, features)?,
+        };
+        let largest = probabilities.iter().copied().fold(f64::MIN, f64::max);
+        let class = probabilities.iter().position(|&one| one >= largest).unwrap_or(0);
+        Ok(Prediction::Class { class, probabilities })
     }
 
     /// The public bounds on records and parameters.

@@ -6,7 +6,9 @@
 //! record is seen.
 
 mod any_model;
+pub mod bounds;
 mod compensated;
+mod export;
 mod history;
 pub mod memory;
 pub mod model;
@@ -20,7 +22,8 @@ mod row;
 mod scalar_loss;
 mod softmax;
 
-pub use any_model::AnyModel;
+pub use any_model::{AnyModel, Prediction};
+pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
 pub use network_model::NetworkModel;

@@ -147,6 +147,31 @@ impl NetworkModel {
         }
     }
 
+    /// The probability of each class.
+    ///
+    /// # Errors
+    /// When the features do not fit the network.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub fn probabilities(
+        &self,
+        theta: &[f64],
+        features: &Features,
+    ) -> Result<Vec<f64>, RecordError> {
+        check_features(features, self.spec.features, self.bounds.feature_norm, 0)?;
+        let mut inputs = Vec::new();
+        self.pack_features(features, &mut inputs);
+        let logits = self
+            .fast
+            .logits(theta, &inputs, THREADS)
+            .expect("θ has one entry for each parameter, and the features were checked");
+        let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+        let scores: Vec<f64> = logits.iter().map(|&one| f64::from(one - largest).exp()).collect();
+        let sum: f64 = scores.iter().sum();
+        Ok(scores.into_iter().map(|score| score / sum).collect())
+    }
+
     /// How well θ does on records.
     ///
     /// # Panics

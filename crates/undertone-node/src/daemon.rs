@@ -1,14 +1,17 @@
 //! A learner on a real network: one thread that owns it, and does one thing after another.
 
+use crate::history::History;
 use crate::link::{Incoming, Link};
+use crate::owner::{self, Budget, Status};
 use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
-use crate::store::Storage;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use crate::store::{Position, Storage};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use undertone::Round;
+use tokio::sync::oneshot;
 use undertone::noise::Entropy;
 use undertone::privacy::Refusal;
-use undertone_models::Record;
+use undertone::{LearnerId, RecordError, Round};
+use undertone_models::{ExportError, Features, Prediction, Record};
 
 /// What the learner's thread is told.
 pub enum Event {
@@ -18,11 +21,36 @@ pub enum Event {
     Records {
         /// The records.
         records: Vec<Record>,
+        /// How far their source was read.
+        position: Option<Position>,
         /// Where to say whether they were taken.
-        answer: SyncSender<Result<(), TakeInError>>,
+        answer: oneshot::Sender<Result<Taken, TakeInError>>,
     },
+    /// The owner wants to know something.
+    Question(Question),
     /// The owner wants it to stop. What was released stays released, and it can be started again.
     Stop,
+}
+
+/// Records were taken, and are kept safely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How many.
+    pub accepted: usize,
+    /// How many wait for a round now.
+    pub waiting: usize,
+}
+
+/// What the owner wants to know, and where to say it.
+pub enum Question {
+    /// What the learner is doing.
+    Status(oneshot::Sender<Status>),
+    /// What was spent.
+    Budget(oneshot::Sender<Budget>),
+    /// What it predicts.
+    Predict(Vec<Features>, oneshot::Sender<Result<Vec<Prediction>, RecordError>>),
+    /// The model that may be published.
+    PublicModel(oneshot::Sender<Result<Vec<u8>, ExportError>>),
 }
 
 /// Why a learner's thread ended.
@@ -36,12 +64,27 @@ pub enum Ending {
     Exhausted(Refusal),
 }
 
-/// What a driver may want to see of a round, and of the learner then. Private: it has losses in it.
-pub type Watch<'a, E, S> = &'a mut dyn FnMut(&RoundEnd, &Node<E, S>);
+/// What a driver may want to hear of.
+pub enum News<'a> {
+    /// A round has ended. Private: there are losses in it.
+    Round(&'a RoundEnd),
+    /// A neighbour sent two different releases of one round, and is not heard any more.
+    CutOff(LearnerId),
+}
+
+/// Who hears of it, and may look at the learner then.
+pub type Watch<'a, E, S> = &'a mut dyn FnMut(News<'_>, &Node<E, S>);
+
+/// When a learner ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// The first round that is not run any more.
+    pub end: Round,
+    /// For so long it then stays, so that neighbours can ask for its last releases, and the owner for anything.
+    pub linger: Duration,
+}
 
 /// Runs a learner until it is told to stop, has run all rounds, or has spent its budget.
-///
-/// A learner that has run all rounds stays for a while, so that neighbours can ask for its last releases.
 ///
 /// # Errors
 /// When it cannot go on.
@@ -49,44 +92,41 @@ pub fn run<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
     link: &Link,
     events: &Receiver<Event>,
-    (end, linger): (Round, Duration),
+    until: Until,
     watch: Watch<'_, E, S>,
 ) -> Result<Ending, Halt> {
     let begin = Instant::now();
-    let mut finished_at = None;
-    let actions = node.start(Duration::ZERO)?;
-    let mut exhausted = perform(node, link, actions, watch);
+    let mut history = History::default();
+    let mut done: Option<(Ending, Duration)> = None;
+    let mut actions = node.start(Duration::ZERO)?;
     loop {
+        let exhausted = perform(node, link, actions, &mut history, watch);
         let now = begin.elapsed();
         if let Some(refusal) = exhausted {
             link.say_farewell();
-            return Ok(Ending::Exhausted(refusal));
+            done = Some((Ending::Exhausted(refusal), now));
+        } else if done.is_none() && node.learner().round() >= until.end {
+            done = Some((Ending::Finished, now));
         }
-        if node.learner().round() >= end {
-            let since = *finished_at.get_or_insert(now);
-            if now >= since + linger {
-                return Ok(Ending::Finished);
-            }
+        if let Some((ending, _)) = done.clone().filter(|(_, since)| now >= *since + until.linger) {
+            return Ok(ending);
         }
         let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);
-        let actions = match events.recv_timeout(wake.saturating_sub(now)) {
+        actions = match events.recv_timeout(wake.saturating_sub(now)) {
             Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
-            Ok(Event::Records { records, answer }) => {
-                // Whoever asked may be gone. Why the learner halted is for the one who runs it.
-                let taken = match node.take_in(records) {
-                    Err(TakeInError::Halt(halt)) => {
-                        let _ = answer.send(Err(Halt::Before.into()));
-                        return Err(halt);
-                    }
-                    taken => taken,
-                };
-                let _ = answer.send(taken);
+            Ok(Event::Records { records, position, answer }) => {
+                take_in(node, records, position, answer)?;
                 node.tick(begin.elapsed())?
             }
-            Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            Ok(Event::Question(question)) => {
+                tell(node, &history, question);
+                Vec::new()
+            }
+            Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                return Ok(done.map_or(Ending::Stopped, |(ending, _)| ending));
+            }
             Err(RecvTimeoutError::Timeout) => node.tick(begin.elapsed())?,
         };
-        exhausted = perform(node, link, actions, watch);
     }
 }
 
@@ -110,11 +150,41 @@ fn hear<E: Entropy, S: Storage>(
     }
 }
 
+/// Whoever brought the records may be gone; why the learner halted is for the one who runs it.
+fn take_in<E: Entropy, S: Storage>(
+    node: &mut Node<E, S>,
+    records: Vec<Record>,
+    position: Option<Position>,
+    answer: oneshot::Sender<Result<Taken, TakeInError>>,
+) -> Result<(), Halt> {
+    let accepted = records.len();
+    let taken = match node.take_in(records, position) {
+        Err(TakeInError::Halt(halt)) => {
+            let _ = answer.send(Err(Halt::Before.into()));
+            return Err(halt);
+        }
+        taken => taken.map(|()| Taken { accepted, waiting: node.waiting_records() }),
+    };
+    let _ = answer.send(taken);
+    Ok(())
+}
+
+/// Answers a question; whoever asked may be gone.
+fn tell<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History, question: Question) {
+    match question {
+        Question::Status(answer) => drop(answer.send(owner::status(node, history))),
+        Question::Budget(answer) => drop(answer.send(owner::budget(node))),
+        Question::Predict(features, answer) => drop(answer.send(owner::predict(node, &features))),
+        Question::PublicModel(answer) => drop(answer.send(owner::public_model(node))),
+    }
+}
+
 /// Does what the node asks for; says whether its budget is spent.
 fn perform<E: Entropy, S: Storage>(
     node: &Node<E, S>,
     link: &Link,
     actions: Vec<Action>,
+    history: &mut History,
     watch: Watch<'_, E, S>,
 ) -> Option<Refusal> {
     let mut exhausted = None;
@@ -122,8 +192,11 @@ fn perform<E: Entropy, S: Storage>(
         match action {
             Action::Publish(release) => link.publish(&release),
             Action::Ask { neighbour, round } => link.ask(neighbour, round),
-            Action::Ended(end) => watch(&end, node),
-            Action::CutOff(_) => {}
+            Action::Ended(end) => {
+                history.push(&end, node.learner().accountant().epsilon(node.plan().config.delta));
+                watch(News::Round(&end), node);
+            }
+            Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),
             Action::Retired(refusal) => exhausted = Some(refusal),
         }
     }

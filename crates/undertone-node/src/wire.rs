@@ -17,6 +17,7 @@
 //! There are no floating-point numbers, so none is infinite or not a number. Decoding makes room for one
 //! message of the size that the config says, and for no other.
 
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::Arc;
@@ -149,7 +150,8 @@ impl fmt::Debug for Message {
 }
 
 /// Why bytes are not a message of this network.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// Not of the size that every message of the network has.
     #[error("not of the size of a message")]

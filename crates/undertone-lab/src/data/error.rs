@@ -49,16 +49,6 @@ pub enum DataError {
         /// What is wrong with it.
         fault: RecordFault,
     },
-    /// A bound given by the caller is not usable.
-    #[error("{name}: bound must be between {min:e} and {max:e}")]
-    Bound {
-        /// Which bound.
-        name: &'static str,
-        /// The smallest usable bound.
-        min: f64,
-        /// The largest usable bound.
-        max: f64,
-    },
 }
 
 /// Where a record, or one of its values, is.
@@ -272,26 +262,6 @@ pub enum RecordFault {
     /// A field is not in the first line's record.
     #[error("field is not in the first record: drop it, or write it there as null")]
     UnknownField,
-    /// The feature vector is longer than the bound.
-    #[error("feature norm is above the bound {bound}")]
-    NormAboveBound {
-        /// The bound.
-        bound: f64,
-    },
-    /// The label is larger than the bound.
-    #[error("label is above the bound {bound} in absolute value")]
-    LabelAboveBound {
-        /// The bound.
-        bound: f64,
-    },
-}
-
-impl RecordFault {
-    /// Whether the record is well-formed but lies outside the declared bounds.
-    #[must_use]
-    pub fn is_out_of_bounds(&self) -> bool {
-        matches!(self, RecordFault::NormAboveBound { .. } | RecordFault::LabelAboveBound { .. })
-    }
 }
 
 impl DataError {

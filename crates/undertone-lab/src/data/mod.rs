@@ -27,7 +27,6 @@ use flate2::read::MultiGzDecoder;
 use undertone::network::Shape;
 use undertone_models::{Features, Record};
 
-pub mod bounds;
 pub mod cifar;
 pub mod csv;
 mod error;

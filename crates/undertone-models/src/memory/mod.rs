@@ -114,6 +114,23 @@ impl AnyMemory {
         })
     }
 
+    /// Whether a record may join the history: some memories are stricter than their model. `position` is its
+    /// place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, never its values.
+    pub fn check(
+        &self,
+        model: &AnyModel,
+        record: &Record,
+        position: usize,
+    ) -> Result<(), RecordError> {
+        match self {
+            AnyMemory::Recursive(memory) => memory.check(record, position),
+            _ => model.check(record, position),
+        }
+    }
+
     fn as_memory(&self) -> &dyn Memory<Record = Record> {
         match self {
             AnyMemory::Exact(memory) => memory,

@@ -3,11 +3,13 @@
 use super::KEPT_ROUNDS;
 use super::marks::Marks;
 use crate::wire::{Message, Sealed};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use undertone::{LearnerId, Round};
 
 /// How a neighbour stands with this learner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It is waited for.
     Present,

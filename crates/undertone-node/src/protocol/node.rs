@@ -3,15 +3,16 @@
 use super::entry::{Closing, Entry};
 use super::neighbour::{Arrival, Neighbour, Standing};
 use super::{KEPT_ROUNDS, entry};
-use crate::store::{Commit, Storage, StorageError};
+use crate::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError};
 use crate::wire::{Message, Rejection, Sealed, Wire};
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use undertone::noise::Entropy;
 use undertone::persist::{Fields, Persist, save};
-use undertone::privacy::Refusal;
+use undertone::privacy::{Receipt, Refusal};
 use undertone::{
     LatePull, Learner, LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round,
     RoundReport, Score,
@@ -64,6 +65,8 @@ pub struct RoundEnd {
     pub score: Score,
     /// Whose release was used.
     pub heard: Vec<LearnerId>,
+    /// The root mean square distance from the learner to what it heard, noise and all. Private.
+    pub distance: Option<f64>,
     /// Earlier rounds of which a release was used now, because the neighbour had used this learner's.
     pub made_up: Vec<(LearnerId, Round)>,
 }
@@ -131,6 +134,20 @@ pub enum TakeInError {
     Halt(#[from] Halt),
 }
 
+/// What a learner is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Waiting for records.
+    Gathering,
+    /// Waiting for neighbours.
+    Waiting,
+    /// All rounds were run.
+    Finished,
+    /// The budget is spent.
+    Exhausted,
+}
+
 /// Where in a round the learner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -155,6 +172,12 @@ pub struct Node<E, S> {
     pub(super) inbox: VecDeque<Record>,
     /// Its own last releases, newest last.
     pub(super) sent: Vec<Sealed>,
+    /// How many releases there were.
+    pub(super) releases: u64,
+    /// The last receipts, oldest first.
+    pub(super) receipts: VecDeque<Receipt>,
+    /// How far each source of records was read.
+    pub(super) positions: BTreeMap<String, u64>,
     /// How the last round ended, which is kept with the next.
     pub(super) closing: Option<Closing>,
     /// Bytes kept since the last snapshot, and its size.
@@ -204,6 +227,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             store,
             inbox: VecDeque::new(),
             sent: Vec::new(),
+            releases: 0,
+            receipts: VecDeque::new(),
+            positions: BTreeMap::new(),
             closing: None,
             log_bytes: 0,
             snapshot_bytes: 0,
@@ -312,29 +338,34 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(actions)
     }
 
-    /// Takes in records, once they are kept safely. The next `tick` uses them.
+    /// Takes in records, once they are kept safely, and notes how far their source was read. The next `tick`
+    /// uses them.
     ///
     /// # Errors
     /// When one is out of bounds or too many are waiting, and then none is taken. When they could not be kept
     /// the node has halted, and whether they were taken shows when it is opened again.
-    pub fn take_in(&mut self, records: Vec<Record>) -> Result<(), TakeInError> {
+    pub fn take_in(
+        &mut self,
+        records: Vec<Record>,
+        position: Option<Position>,
+    ) -> Result<(), TakeInError> {
         if self.halted {
             return Err(Halt::Before.into());
         }
         for (position, record) in records.iter().enumerate() {
-            match self.learner.memory() {
-                AnyMemory::Recursive(memory) => memory.check(record, position)?,
-                _ => self.plan.model.check(record, position)?,
-            }
+            self.learner.memory().check(&self.plan.model, record, position)?;
         }
         let waiting = self.inbox.len();
-        let room = self.settings.inbox_max.saturating_sub(waiting);
+        let room = self.room();
         if records.len() > room {
             return Err(TakeInError::Full { waiting, room });
         }
-        let kept = self.store.accept(&records);
+        let kept = self.store.accept(&records, position.as_ref());
         self.or_halt(kept.map_err(Halt::from))?;
         self.inbox.extend(records);
+        if let Some(Position { source, reached }) = position {
+            self.positions.insert(source, reached);
+        }
         Ok(())
     }
 
@@ -471,6 +502,11 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             receipt,
             snapshot: snapshot.as_deref(),
         })?;
+        if self.receipts.len() >= RECEIPTS_SHOWN {
+            self.receipts.pop_front();
+        }
+        self.receipts.push_back(*receipt);
+        self.releases += 1;
         if let Some(size) = snapshot_bytes {
             (self.log_bytes, self.snapshot_bytes) = (0, size);
         }
@@ -534,14 +570,26 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let (heard, heard_sealed): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
         let (late, late_sealed): (Vec<_>, Vec<_>) =
             late.into_iter().map(|(own, theirs)| ((own.0, theirs.0), (own.1, theirs.1))).unzip();
+        let distance = self.distance(&heard);
         let report = self.absorb(&heard, &late);
         actions.push(Action::Ended(RoundEnd {
             report,
             score: self.score,
+            distance,
             heard: heard.iter().map(|message| message.learner).collect(),
             made_up: late.iter().map(|(_, theirs)| (theirs.learner, theirs.round)).collect(),
         }));
         self.closing = Some(Closing { heard: heard_sealed, late: late_sealed });
+    }
+
+    fn distance(&self, heard: &[Message]) -> Option<f64> {
+        let theta = self.learner.private_parameters().for_owner();
+        let squares = |message: &Message| -> f64 {
+            theta.iter().zip(&message.values).map(|(own, theirs)| (own - theirs).powi(2)).sum()
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a learner has few neighbours")]
+        let count = heard.len() as f64;
+        (!heard.is_empty()).then(|| (heard.iter().map(squares).sum::<f64>() / count).sqrt())
     }
 
     /// Hands the learner what a round ended with: releases of the round, and pairs of an earlier one.
@@ -616,6 +664,46 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
+    }
+
+    /// How many releases were made.
+    #[must_use]
+    pub fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// The last receipts, oldest first.
+    pub fn receipts(&self) -> impl Iterator<Item = &Receipt> {
+        self.receipts.iter()
+    }
+
+    /// How far a source of records was read.
+    #[must_use]
+    pub fn position(&self, source: &str) -> u64 {
+        self.positions.get(source).copied().unwrap_or(0)
+    }
+
+    /// What follows from the config.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self.phase {
+            _ if self.refusal.is_some() => State::Exhausted,
+            _ if self.learner.round() >= self.settings.end => State::Finished,
+            Phase::Gathering(_) => State::Gathering,
+            Phase::Waiting { .. } => State::Waiting,
+        }
+    }
+
+    /// How many more records there is room for.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.settings.inbox_max.saturating_sub(self.inbox.len())
     }
 
     /// How many records wait for a round.

@@ -84,10 +84,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             node.log_bytes += bytes.len();
         }
         // A snapshot has no receipt, but every round after it computes its own.
-        if !stored.entries.is_empty() && node.learner.receipt() != stored.receipt.as_ref() {
+        if !stored.entries.is_empty() && node.learner.receipt() != stored.receipts.back() {
             return Err(OpenError::Receipt);
         }
         node.inbox = stored.waiting;
+        node.releases = stored.releases;
+        (node.receipts, node.positions) = (stored.receipts, stored.positions);
         node.resume();
         for neighbour in &mut node.neighbours {
             if stored.cut_off.contains(&neighbour.id) {

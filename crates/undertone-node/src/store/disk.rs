@@ -8,11 +8,12 @@
 //! | `waiting` | number | a record that no round has used yet |
 //! | `ledger` | round | the receipt, as JSON |
 //! | `cut_off` | learner | nothing |
+//! | `sources` | name | how far it was read |
 //!
 //! Values that hold state begin with a hash of the rest, so that a damaged one is not taken for another.
 
-use super::{Commit, Storage, StorageError, Stored};
-use redb::{AccessGuard, Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
+use super::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
+use redb::{AccessGuard, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata as _, TableDefinition, TableError};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +23,7 @@ use undertone::persist::{load, save};
 use undertone::privacy::Receipt;
 use undertone_models::Record;
 
+use crate::private_file;
 use crate::wire::NetworkId;
 
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -31,7 +33,9 @@ const WAITING: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("waiting")
 const LEDGER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ledger");
 const CUT_OFF: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("cut_off");
 
-const FORMAT: &[u8] = b"undertone store 1";
+const SOURCES: TableDefinition<'_, &str, u64> = TableDefinition::new("sources");
+
+const FORMAT: &[u8] = b"undertone store 2";
 
 /// A store in a file that nobody else may read.
 ///
@@ -53,7 +57,7 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let file = new_private_file(path).map_err(|error| unavailable(&error))?;
+        let file = private_file::create(path).map_err(|error| unavailable(&error))?;
         DiskStore::with_file(file, network, learner)
     }
 
@@ -71,7 +75,9 @@ impl DiskStore {
     ) -> Result<DiskStore, StorageError> {
         let options = OpenOptions::new().read(true).write(true).open(path);
         let file = options.map_err(|error| unavailable(&error))?;
-        check_private(&file)?;
+        if !private_file::is_private(&file).map_err(|error| unavailable(&error))? {
+            return Err(StorageError::Exposed);
+        }
         if file.metadata().map_err(|error| unavailable(&error))?.len() == 0 {
             return Err(StorageError::Damaged("the file is empty".into()));
         }
@@ -139,6 +145,7 @@ impl DiskStore {
             write.open_table(WAITING).map_err(table)?;
             write.open_table(LEDGER).map_err(table)?;
             write.open_table(CUT_OFF).map_err(table)?;
+            write.open_table(SOURCES).map_err(table)?;
         }
         write.commit().map_err(|error| unavailable(&error))
     }
@@ -178,10 +185,15 @@ impl Storage for DiskStore {
                 .map_err(|damaged| StorageError::Damaged(damaged.to_string()))?;
             stored.waiting.push_back(record);
         }
-        if let Some((round, receipt)) =
-            read.open_table(LEDGER).map_err(table)?.last().map_err(storage)?
-        {
-            stored.receipt = Some(receipt_from(round.value(), receipt.value())?);
+        let ledger = read.open_table(LEDGER).map_err(table)?;
+        stored.releases = ledger.len().map_err(storage)?;
+        for row in ledger.iter().map_err(storage)?.rev().take(RECEIPTS_SHOWN) {
+            let (round, receipt) = row.map_err(storage)?;
+            stored.receipts.push_front(receipt_from(round.value(), receipt.value())?);
+        }
+        for row in read.open_table(SOURCES).map_err(table)?.iter().map_err(storage)? {
+            let (source, reached) = row.map_err(storage)?;
+            stored.positions.insert(source.value().to_string(), reached.value());
         }
         for row in read.open_table(CUT_OFF).map_err(table)?.iter().map_err(storage)? {
             let (id, _) = row.map_err(storage)?;
@@ -190,9 +202,17 @@ impl Storage for DiskStore {
         Ok(stored)
     }
 
-    fn accept(&mut self, records: &[Record]) -> Result<(), StorageError> {
+    fn accept(
+        &mut self,
+        records: &[Record],
+        position: Option<&Position>,
+    ) -> Result<(), StorageError> {
         let write = self.begin_write()?;
         {
+            if let Some(Position { source, reached }) = position {
+                let mut sources = write.open_table(SOURCES).map_err(table)?;
+                sources.insert(source.as_str(), reached).map_err(storage)?;
+            }
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for (number, record) in (self.next_waiting..).zip(records) {
                 let bytes = sealed(&save(&mut record.clone()));
@@ -241,38 +261,6 @@ impl Storage for DiskStore {
         }
         write.commit().map_err(|error| unavailable(&error))
     }
-}
-
-/// Makes a file that only its owner may read: there are private records in it.
-fn new_private_file(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let file = options.open(path)?;
-    // The file's name must outlast a power failure as well as what is in it.
-    #[cfg(unix)]
-    {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    }
-    Ok(file)
-}
-
-/// Refuses a file that others may read.
-#[cfg(unix)]
-fn check_private(file: &File) -> Result<(), StorageError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = file.metadata().map_err(|error| unavailable(&error))?.permissions().mode();
-    if mode & 0o077 == 0 { Ok(()) } else { Err(StorageError::Exposed) }
-}
-
-#[cfg(not(unix))]
-fn check_private(_file: &File) -> Result<(), StorageError> {
-    Ok(())
 }
 
 fn checked_database(file: File) -> Result<Database, StorageError> {

@@ -8,7 +8,7 @@ mod disk;
 
 pub use disk::DiskStore;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 use undertone::LearnerId;
 use undertone::privacy::Receipt;
@@ -26,11 +26,15 @@ pub trait Storage {
     /// When it cannot be read, or is damaged.
     fn load(&mut self) -> Result<Stored, StorageError>;
 
-    /// Keeps records that no round has used yet.
+    /// Keeps records that no round has used yet, and with them how far their source was read.
     ///
     /// # Errors
     /// When they could not be kept.
-    fn accept(&mut self, records: &[Record]) -> Result<(), StorageError>;
+    fn accept(
+        &mut self,
+        records: &[Record],
+        position: Option<&Position>,
+    ) -> Result<(), StorageError>;
 
     /// Keeps one round.
     ///
@@ -43,6 +47,18 @@ pub trait Storage {
     /// # Errors
     /// When it could not be kept.
     fn cut_off(&mut self, neighbour: LearnerId) -> Result<(), StorageError>;
+}
+
+/// How many receipts are read back when a store is opened.
+pub const RECEIPTS_SHOWN: usize = 20;
+
+/// How far a source of records was read: after a crash it is read on from there, and no record is taken twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// What the source is called.
+    pub source: String,
+    /// So far, in whatever unit the source counts.
+    pub reached: u64,
 }
 
 /// One round to keep.
@@ -67,8 +83,12 @@ pub struct Stored {
     pub entries: Vec<Vec<u8>>,
     /// Records that no round has used yet, in order.
     pub waiting: VecDeque<Record>,
-    /// What was charged for the last release.
-    pub receipt: Option<Receipt>,
+    /// How many releases there were.
+    pub releases: u64,
+    /// What was charged for the last releases, oldest first; at most [`RECEIPTS_SHOWN`].
+    pub receipts: VecDeque<Receipt>,
+    /// How far each source of records was read.
+    pub positions: BTreeMap<String, u64>,
     /// Neighbours that are not to be heard any more.
     pub cut_off: Vec<LearnerId>,
 }

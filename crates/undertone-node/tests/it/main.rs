@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod certificates;
 mod network;
 mod protocol;
 mod sockets;

@@ -234,7 +234,7 @@ impl Sim {
         let records = (0..count).map(|_| record(&mut self.record_dice[place])).collect::<Vec<_>>();
         let now = self.now;
         self.with_node(place, |node| {
-            node.take_in(records).map_err(|error| match error {
+            node.take_in(records, None).map_err(|error| match error {
                 undertone_node::protocol::TakeInError::Halt(halt) => halt,
                 other => panic!("{other}"),
             })?;

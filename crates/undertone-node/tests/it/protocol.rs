@@ -137,7 +137,7 @@ fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
 fn first_release(node: &mut Node<CountedEntropy, MemoryStore>) -> Vec<u8> {
     let mut dice = Dice(7);
     node.start(Duration::ZERO).unwrap();
-    node.take_in((0..10).map(|_| record(&mut dice)).collect()).unwrap();
+    node.take_in((0..10).map(|_| record(&mut dice)).collect(), None).unwrap();
     let actions = node.tick(Duration::ZERO).unwrap();
     let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
     sealed.bytes().to_vec()

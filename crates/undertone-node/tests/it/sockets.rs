@@ -9,11 +9,13 @@ use std::time::Duration;
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
-use undertone_node::daemon::{Ending, Event, run};
-use undertone_node::link::{Addresses, Identity, Link};
+use undertone_node::certificates::{self, Holder, Validity};
+use undertone_node::daemon::{Ending, Event, Until, run};
+use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
+use zenoh::Wait as _;
 
 /// The same noise for the same learner and round.
 #[derive(Clone, Copy)]
@@ -29,45 +31,76 @@ impl Entropy for Fixed {
 }
 
 /// Free ports, as far as anybody can tell.
-fn ports(count: usize) -> Vec<u16> {
+pub(crate) fn ports(count: usize) -> Vec<u16> {
     let held: Vec<_> =
         (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     held.iter().map(|socket| socket.local_addr().unwrap().port()).collect()
 }
 
-fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: &Path, rounds: u64) -> Vec<u64> {
+/// How learners reach each other.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Plain,
+    /// With the certificates in a folder.
+    Tls(&'a Path),
+    /// With certificates, through a router on the last port.
+    Router(&'a Path),
+}
+
+pub(crate) fn identity(plan: &Arc<Plan>, id: u32) -> Identity {
+    let (own, wire) = (LearnerId(id), Wire::new(Arc::clone(plan)));
+    let neighbours = plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+    let message_bytes = wire.message_bytes();
+    Identity { network: wire.network(), own, neighbours, message_bytes }
+}
+
+fn open_link(
+    plan: &Arc<Plan>,
+    id: u32,
+    ports: &[u16],
+    way: Way<'_>,
+    deliver: undertone_node::link::Deliver,
+) -> Link {
+    let identity = identity(plan, id);
+    let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
+    let later = identity.neighbours.iter().filter(|one| one.0 > id);
+    let direct = Addresses {
+        listen: vec![address(id)],
+        connect: later.map(|one| address(one.0)).collect(),
+        through_router: false,
+    };
+    let (addresses, folder) = match way {
+        Way::Plain => return Link::open(&identity, &direct, &Security::Loopback, deliver).unwrap(),
+        Way::Tls(folder) => (direct, folder),
+        Way::Router(folder) => {
+            let connect = vec![address(u32::try_from(ports.len()).unwrap() - 1)];
+            (Addresses { listen: Vec::new(), connect, through_router: true }, folder)
+        }
+    };
+    let files = certificates::files(folder, Holder::Learner(LearnerId(id)));
+    Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
+}
+
+fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], way: Way<'_>, rounds: u64) -> Vec<u64> {
     let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(plan));
-    let path = folder.join(format!("{id}.redb"));
-    let store = DiskStore::create(&path, wire.network(), own).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
     // On a machine with much else to do nobody is to be given up.
     let patient = Settings { deadline: Duration::from_secs(120), ..settings(rounds) };
     let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
-    let neighbours: Vec<LearnerId> =
-        plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
-    let identity = Identity {
-        network: wire.network(),
-        own,
-        neighbours: neighbours.clone(),
-        message_bytes: wire.message_bytes(),
-    };
-    let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let addresses = Addresses {
-        listen: vec![address(id)],
-        connect: neighbours.iter().filter(|one| one.0 > id).map(|one| address(one.0)).collect(),
-    };
     let (sender, events) = sync_channel(1000);
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));
     });
-    let link = Link::open(&identity, &addresses, deliver).unwrap();
+    let link = open_link(plan, id, ports, way, deliver);
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
-    let (answer, _taken) = sync_channel(1);
-    sender.send(Event::Records { records, answer }).unwrap();
-    let linger = Duration::from_secs(5);
-    let ending = run(&mut node, &link, &events, (Round(rounds), linger), &mut |_, _| ()).unwrap();
+    let (answer, _taken) = tokio::sync::oneshot::channel();
+    sender.send(Event::Records { records, position: None, answer }).unwrap();
+    let until = Until { end: Round(rounds), linger: Duration::from_secs(5) };
+    let ending = run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
     assert_eq!(ending, Ending::Finished);
     link.close();
     node.learner().private_parameters().for_owner().iter().map(|x| x.to_bits()).collect()
@@ -96,16 +129,15 @@ fn in_a_loop(plan: &Plan, rounds: u64) -> Vec<Vec<u64>> {
     learners.iter().map(|learner| bits(learner.private_parameters().for_owner())).collect()
 }
 
-#[test]
-fn five_learners_on_sockets_learn_what_a_loop_learns_bit_for_bit() {
-    let (plan, rounds) = (plan(5, "algorithm1", ""), 200);
-    let (ports, folder) = (ports(5), tempfile::tempdir().unwrap());
+/// Runs five learners in threads, and compares with the loop.
+fn five_learners(rounds: u64, ports: &[u16], way: Way<'_>) {
+    let plan = plan(5, "algorithm1", "");
     let found = Mutex::new(vec![Vec::new(); 5]);
     thread::scope(|scope| {
         for id in 0..5 {
-            let (plan, ports, folder, found) = (&plan, &ports, folder.path(), &found);
+            let (plan, found) = (&plan, &found);
             scope.spawn(move || {
-                let bits = one(plan, id, ports, folder, rounds);
+                let bits = one(plan, id, ports, way, rounds);
                 found.lock().unwrap()[id as usize] = bits;
             });
         }
@@ -113,19 +145,50 @@ fn five_learners_on_sockets_learn_what_a_loop_learns_bit_for_bit() {
     assert_eq!(found.into_inner().unwrap(), in_a_loop(&plan, rounds));
 }
 
+/// A folder with certificates for all.
+pub(crate) fn certified() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    certificates::new_network(folder.path(), Validity::days(30)).unwrap();
+    let hosts = ["127.0.0.1".to_string()];
+    for id in 0..5 {
+        let holder = Holder::Learner(LearnerId(id));
+        certificates::add(folder.path(), holder, &hosts, Validity::days(3)).unwrap();
+    }
+    certificates::add(folder.path(), Holder::Router, &hosts, Validity::days(3)).unwrap();
+    folder
+}
+
+#[test]
+fn five_learners_on_sockets_learn_what_a_loop_learns_bit_for_bit() {
+    five_learners(200, &ports(5), Way::Plain);
+}
+
+#[test]
+fn certificates_change_nothing_in_what_is_learnt() {
+    five_learners(100, &ports(5), Way::Tls(certified().path()));
+}
+
+#[test]
+fn learners_who_cannot_call_each_other_meet_at_a_router() {
+    let (ports, folder) = (ports(6), certified());
+    let plan = plan(5, "algorithm1", "");
+    let network = Wire::new(Arc::clone(&plan)).network();
+    let files = certificates::files(folder.path(), Holder::Router);
+    let listen = format!("127.0.0.1:{}", ports[5]);
+    let settings = router_settings(network, &plan.config.graph, &listen, &files).unwrap();
+    let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
+    let router = zenoh::open(config).wait().unwrap();
+    five_learners(100, &ports, Way::Router(folder.path()));
+    router.close().wait().unwrap();
+}
+
 #[test]
 fn without_certificates_only_this_machine_can_be_reached() {
-    let plan = plan(5, "algorithm1", "");
-    let wire = Wire::new(plan);
-    let identity = Identity {
-        network: wire.network(),
-        own: LearnerId(0),
-        neighbours: vec![LearnerId(1)],
-        message_bytes: wire.message_bytes(),
-    };
+    let identity = identity(&plan(5, "algorithm1", ""), 0);
     for address in ["0.0.0.0:7000", "192.168.1.1:7000", "example.org:7000", "[::]:7000"] {
-        let addresses = Addresses { listen: vec![address.into()], connect: Vec::new() };
-        let link = Link::open(&identity, &addresses, Arc::new(|_| ()));
+        let listen = vec![address.to_string()];
+        let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
+        let link = Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ()));
         let error = link.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("certificates"), "{address}: {error}");
     }

@@ -47,7 +47,7 @@ fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> 
     note(node.start(now).unwrap());
     let end = node.learner().round().0 + rounds;
     while node.learner().round() < Round(end) {
-        node.take_in((0..3).map(|_| record(&mut dice)).collect()).unwrap();
+        node.take_in((0..3).map(|_| record(&mut dice)).collect(), None).unwrap();
         note(node.tick(now).unwrap());
         now += Duration::from_secs(1);
         note(node.tick(now).unwrap());

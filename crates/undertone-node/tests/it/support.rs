@@ -11,7 +11,7 @@ use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Plan, Record};
 use undertone_node::protocol::Settings;
-use undertone_node::store::{Commit, Storage, StorageError, Stored};
+use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
 
 /// SplitMix64.
 pub(crate) struct Dice(pub(crate) u64);
@@ -173,14 +173,24 @@ impl Storage for MemoryStore {
         Ok(self.0.borrow().stored.clone())
     }
 
-    fn accept(&mut self, records: &[Record]) -> Result<(), StorageError> {
-        self.0.borrow_mut().operate(|disk| disk.stored.waiting.extend(records.iter().cloned()))
+    fn accept(
+        &mut self,
+        records: &[Record],
+        position: Option<&Position>,
+    ) -> Result<(), StorageError> {
+        self.0.borrow_mut().operate(|disk| {
+            disk.stored.waiting.extend(records.iter().cloned());
+            if let Some(Position { source, reached }) = position {
+                disk.stored.positions.insert(source.clone(), *reached);
+            }
+        })
     }
 
     fn commit(&mut self, commit: Commit<'_>) -> Result<(), StorageError> {
         self.0.borrow_mut().operate(|disk| {
             disk.stored.waiting.drain(..commit.records_used);
-            disk.stored.receipt = Some(*commit.receipt);
+            disk.stored.releases += 1;
+            disk.stored.receipts.push_back(*commit.receipt);
             disk.receipts.push(*commit.receipt);
             match commit.snapshot {
                 Some(snapshot) => {

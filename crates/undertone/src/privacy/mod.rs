@@ -27,3 +27,7 @@ pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use ledger::{Digest, Disagreement, Ledger, Receipt, genesis, verify};
 pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub use mechanism::{Cost, Mechanism, NoiseLaw, RoundTerms, Rule};
+
+/// The unit of privacy, in one line.
+pub const UNIT: &str =
+    "one record of one learner replaced by another (event level), all else equal";

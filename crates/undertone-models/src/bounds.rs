@@ -3,10 +3,9 @@
 //! The noise is scaled to the largest change one record can make, which a record above the bounds
 //! would exceed. So each one is scaled down, or refused, before it is used.
 
-use undertone::config::OutOfBounds;
-use undertone_models::{Features, Record};
-
-use super::{DataError, Place, RecordFault};
+use crate::{Features, Record};
+use thiserror::Error;
+use undertone::config::{Config, OutOfBounds};
 
 /// The smallest and largest norm that can be asked for: between them squares neither overflow nor
 /// lose digits.
@@ -26,58 +25,101 @@ pub struct Bounds {
     pub normalise: bool,
 }
 
-/// Makes a record keep to the bounds; returns whether it was changed.
-///
-/// # Guarantee
-/// After `Ok`, the features are finite and their norm as computed by [`Features::norm`] is at most
-/// `feature_norm`; if they were scaled, their exact norm is too. The exact norm of a row of n
-/// entries left as it was may exceed the bound by a relative (n + 2) / 2⁵³ at most. The label is finite and its absolute value at most the label bound. Applying the
-/// same bounds again changes nothing.
-///
-/// With `normalise`, rows are scaled whatever `out_of_bounds` says.
-///
-/// # Errors
-/// When a value is NaN or infinite, when the record is above a bound and that is to be refused, or
-/// when a bound itself is not a usable number. A refused record is left as it was.
-pub fn apply(record: &mut Record, line: usize, bounds: &Bounds) -> Result<bool, DataError> {
-    let (min, max) = BOUND_RANGE;
-    if !(bounds.feature_norm >= min && bounds.feature_norm <= max) {
-        return Err(DataError::Bound { name: "feature_norm", min, max });
-    }
-    if let Some(bound) = bounds.label
-        && !(bound >= min && bound <= max)
-    {
-        return Err(DataError::Bound { name: "label", min, max });
-    }
-    let refused = |column: Option<&str>, fault| {
-        let place = Place { path: None, line, column: column.map(str::to_string) };
-        Err(DataError::Record { place, fault })
-    };
-    if !record.features.is_finite() {
-        return refused(None, RecordFault::NotFinite);
-    }
-    if !record.label.is_finite() {
-        return refused(Some("label"), RecordFault::NotFinite);
-    }
-    let refuse = bounds.out_of_bounds == OutOfBounds::Refuse;
-    let bound = bounds.feature_norm;
-    let above = !(record.features.norm() <= bound);
-    if above && refuse && !bounds.normalise {
-        return refused(None, RecordFault::NormAboveBound { bound });
-    }
-    let label_bound = bounds.label.filter(|&bound| !(record.label.abs() <= bound));
-    if let Some(bound) = label_bound.filter(|_| refuse) {
-        return refused(Some("label"), RecordFault::LabelAboveBound { bound });
+/// Why a record does not keep to the bounds. Says which bound, never the value.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum BoundFault {
+    /// A feature or the label is NaN or infinite.
+    #[error("a value is not finite")]
+    NotFinite,
+    /// The feature vector is longer than the bound.
+    #[error("feature norm is above the bound {bound}")]
+    Norm {
+        /// The bound.
+        bound: f64,
+    },
+    /// The label is larger than the bound.
+    #[error("label is above the bound {bound} in absolute value")]
+    Label {
+        /// The bound.
+        bound: f64,
+    },
+    /// A bound itself is not a usable number.
+    #[error("{name}: bound must be between {:e} and {:e}", BOUND_RANGE.0, BOUND_RANGE.1)]
+    Unusable {
+        /// Which bound.
+        name: &'static str,
+    },
+}
+
+impl Bounds {
+    /// The bounds of a config.
+    #[must_use]
+    pub fn of(config: &Config) -> Bounds {
+        Bounds {
+            feature_norm: config.bounds.feature_norm,
+            label: config.model.loss.classes().is_none().then_some(config.bounds.label),
+            out_of_bounds: config.out_of_bounds,
+            normalise: config.data.normalise,
+        }
     }
 
-    let scaled = above || bounds.normalise && is_below(&record.features, bound);
-    if scaled {
-        scale_to(&mut record.features, bound);
+    /// Makes a record keep to the bounds; returns whether it was changed.
+    ///
+    /// # Guarantee
+    /// After `Ok`, the features are finite and their norm as computed by [`Features::norm`] is at most
+    /// `feature_norm`; if they were scaled, their exact norm is too. The exact norm of a row of n
+    /// entries left as it was may exceed the bound by a relative (n + 2) / 2⁵³ at most. The label is finite
+    /// and its absolute value at most the label bound. Applying the same bounds again changes nothing.
+    ///
+    /// With `normalise`, rows are scaled whatever `out_of_bounds` says.
+    ///
+    /// # Errors
+    /// When a value is NaN or infinite, when the record is above a bound and that is to be refused, or
+    /// when a bound itself is not a usable number. A refused record is left as it was.
+    pub fn apply(&self, record: &mut Record) -> Result<bool, BoundFault> {
+        let label_bound = self.label.filter(|&bound| !(record.label.abs() <= bound));
+        let usable = |bound: f64| bound >= BOUND_RANGE.0 && bound <= BOUND_RANGE.1;
+        if let Some(bound) = self.label
+            && !usable(bound)
+        {
+            return Err(BoundFault::Unusable { name: "label" });
+        }
+        if !record.label.is_finite() {
+            return Err(BoundFault::NotFinite);
+        }
+        let refuse = self.out_of_bounds == OutOfBounds::Refuse;
+        if let Some(bound) = label_bound.filter(|_| refuse) {
+            return Err(BoundFault::Label { bound });
+        }
+        let scaled = self.apply_to_features(&mut record.features)?;
+        if let Some(bound) = label_bound {
+            record.label = record.label.clamp(-bound, bound);
+        }
+        Ok(scaled || label_bound.is_some())
     }
-    if let Some(bound) = label_bound {
-        record.label = record.label.clamp(-bound, bound);
+
+    /// The same for features without a label, as they are when a prediction is asked for.
+    ///
+    /// # Errors
+    /// As [`Bounds::apply`].
+    pub fn apply_to_features(&self, features: &mut Features) -> Result<bool, BoundFault> {
+        let bound = self.feature_norm;
+        if !(bound >= BOUND_RANGE.0 && bound <= BOUND_RANGE.1) {
+            return Err(BoundFault::Unusable { name: "feature_norm" });
+        }
+        if !features.is_finite() {
+            return Err(BoundFault::NotFinite);
+        }
+        let above = !(features.norm() <= bound);
+        if above && self.out_of_bounds == OutOfBounds::Refuse && !self.normalise {
+            return Err(BoundFault::Norm { bound });
+        }
+        let scaled = above || self.normalise && is_below(features, bound);
+        if scaled {
+            scale_to(features, bound);
+        }
+        Ok(scaled)
     }
-    Ok(scaled || label_bound.is_some())
 }
 
 /// How much the relative error of a norm, in units of rounding, may be on the safe side: a sum of n
@@ -148,44 +190,44 @@ mod tests {
             let bounds = Bounds { feature_norm, normalise, ..SCALE };
             let mut record = dense(&values, label);
             let before = record.clone();
-            let changed = apply(&mut record, 1, &bounds).unwrap();
+            let changed = bounds.apply(&mut record).unwrap();
             prop_assert!(record.features.norm() <= feature_norm);
             prop_assert!(record.label.abs() <= 2.0);
             prop_assert_eq!(changed, before != record);
             if normalise && values.iter().any(|value| value.abs() > 0.0) {
                 prop_assert!(record.features.norm() >= feature_norm * (1.0 - 1e-13));
             }
-            prop_assert!(!apply(&mut record, 1, &bounds).unwrap());
+            prop_assert!(!bounds.apply(&mut record).unwrap());
         }
     }
 
     #[test]
     fn rows_within_the_bounds_are_left_alone() {
         let mut record = dense(&[0.6, 0.8], -2.0);
-        assert!(!apply(&mut record, 1, &SCALE).unwrap());
+        assert!(!SCALE.apply(&mut record).unwrap());
         let mut record = dense(&[0.0, 0.0], 0.0);
-        assert!(!apply(&mut record, 1, &Bounds { normalise: true, ..SCALE }).unwrap());
+        assert!(!Bounds { normalise: true, ..SCALE }.apply(&mut record).unwrap());
         assert!(record == dense(&[0.0, 0.0], 0.0));
     }
 
     #[test]
     fn scaling_keeps_the_direction_and_clamping_the_sign() {
         let mut record = dense(&[3.0, -4.0], -7.0);
-        assert!(apply(&mut record, 1, &SCALE).unwrap());
+        assert!(SCALE.apply(&mut record).unwrap());
         let values: Vec<f64> = record.features.entries().map(|(_, value)| value).collect();
         assert!((values[0] - 0.6).abs() < 1e-14 && (values[1] + 0.8).abs() < 1e-14);
         assert!((record.label + 2.0).abs() < 1e-14);
     }
 
     #[test]
-    fn refusing_names_the_line_and_the_bound_but_no_value() {
+    fn refusing_names_the_bound_but_no_value() {
         let refuse = Bounds { out_of_bounds: OutOfBounds::Refuse, ..SCALE };
         let mut record = dense(&[31.25], 0.0);
-        let message = apply(&mut record, 7, &refuse).unwrap_err().to_string();
-        assert_eq!(message, "line 7: feature norm is above the bound 1");
+        let message = refuse.apply(&mut record).unwrap_err().to_string();
+        assert_eq!(message, "feature norm is above the bound 1");
         assert!(record == dense(&[31.25], 0.0));
-        let message = apply(&mut dense(&[0.5], 31.25), 8, &refuse).unwrap_err().to_string();
-        assert_eq!(message, "line 8, column `label`: label is above the bound 2 in absolute value");
+        let message = refuse.apply(&mut dense(&[0.5], 31.25)).unwrap_err().to_string();
+        assert_eq!(message, "label is above the bound 2 in absolute value");
     }
 
     #[test]
@@ -193,18 +235,18 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             for normalise in [false, true] {
                 let bounds = Bounds { normalise, ..SCALE };
-                assert!(apply(&mut dense(&[0.1, bad], 0.0), 1, &bounds).is_err());
-                assert!(apply(&mut dense(&[0.1], bad), 1, &bounds).is_err());
+                assert!(bounds.apply(&mut dense(&[0.1, bad], 0.0)).is_err());
+                assert!(bounds.apply(&mut dense(&[0.1], bad)).is_err());
             }
             let bounds = Bounds { feature_norm: bad, ..SCALE };
             assert!(matches!(
-                apply(&mut dense(&[0.1], 0.0), 1, &bounds),
-                Err(DataError::Bound { name: "feature_norm", .. })
+                bounds.apply(&mut dense(&[0.1], 0.0)),
+                Err(BoundFault::Unusable { name: "feature_norm" })
             ));
             let bounds = Bounds { label: Some(bad), ..SCALE };
             assert!(matches!(
-                apply(&mut dense(&[0.1], 0.0), 1, &bounds),
-                Err(DataError::Bound { name: "label", .. })
+                bounds.apply(&mut dense(&[0.1], 0.0)),
+                Err(BoundFault::Unusable { name: "label" })
             ));
         }
     }

@@ -1,12 +1,16 @@
 //! Releases over a real network, by Eclipse Zenoh, embedded in the process.
 //!
 //! Under `undertone/<network>/` each learner has three keys: `release/<id>`, where it publishes; `ask/<id>/<by>`,
-//! where a neighbour asks it for a release it missed; and `farewell/<id>`.
-//!
-//! There are no certificates yet, so learners talk within one machine only (ADR 0019).
+//! where a neighbour asks it for a release it missed; and `farewell/<id>`. Who may use which key is decided by
+//! the name in a certificate, and everything else is denied (ADR 0019).
+
+mod access;
+mod settings;
+
+pub(crate) use access::ROUTER;
+pub use settings::{Addresses, Certificates, Security, certificate_name, router_settings};
 
 use crate::wire::{NetworkId, Sealed};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -15,15 +19,6 @@ use zenoh::Wait as _;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::query::{Query, Queryable};
-
-/// Where a learner listens, and whom it calls.
-#[derive(Clone, Debug)]
-pub struct Addresses {
-    /// `host:port` to listen on.
-    pub listen: Vec<String>,
-    /// `host:port` of neighbours or routers to call. Of two neighbours one has to call the other.
-    pub connect: Vec<String>,
-}
 
 /// What comes in.
 pub enum Incoming {
@@ -87,6 +82,7 @@ pub struct Link {
     session: zenoh::Session,
     prefix: String,
     own: LearnerId,
+    message_bytes: usize,
     publisher: Publisher<'static>,
     incoming: Deliver,
     /// Kept, because they end when they are dropped.
@@ -115,9 +111,10 @@ impl Link {
     pub fn open(
         identity: &Identity,
         addresses: &Addresses,
+        security: &Security,
         incoming: Deliver,
     ) -> Result<Link, LinkError> {
-        let config = configuration(identity, addresses)?;
+        let config = settings::learner_settings(identity, addresses, security)?;
         let session = zenoh::open(config).wait().map_err(network)?;
         let prefix = format!("undertone/{}", identity.network);
         let mut subscribers = Vec::new();
@@ -170,6 +167,7 @@ impl Link {
             session,
             prefix,
             own,
+            message_bytes: identity.message_bytes,
             publisher,
             incoming,
             _subscribers: subscribers,
@@ -184,7 +182,7 @@ impl Link {
 
     /// Asks a neighbour for a release. The answer comes in as if it had been published.
     pub fn ask(&self, of: LearnerId, round: Round) {
-        let heard = Arc::clone(&self.incoming);
+        let (heard, size) = (Arc::clone(&self.incoming), self.message_bytes);
         let key = format!("{}/ask/{of}/{}", self.prefix, self.own);
         let _ = self
             .session
@@ -192,7 +190,9 @@ impl Link {
             .payload(round.0.to_le_bytes())
             .timeout(ASK_TIMEOUT)
             .callback(move |reply| {
-                if let Ok(sample) = reply.result() {
+                if let Ok(sample) = reply.result()
+                    && sample.payload().len() <= size
+                {
                     let bytes = sample.payload().to_bytes().into_owned();
                     heard(Incoming::Heard { from: of, bytes });
                 }
@@ -221,55 +221,4 @@ fn question(query: &Query) -> Option<(LearnerId, Round)> {
     let payload = query.payload()?.to_bytes();
     let round = u64::from_le_bytes(payload.as_ref().try_into().ok()?);
     Some((LearnerId(by), Round(round)))
-}
-
-/// The engine's settings: no scouting, and calls that are repeated for ever.
-fn configuration(identity: &Identity, addresses: &Addresses) -> Result<zenoh::Config, LinkError> {
-    for address in addresses.listen.iter().chain(&addresses.connect) {
-        check_loopback(address)?;
-    }
-    let endpoints = |list: &[String]| -> Vec<String> {
-        list.iter().map(|address| format!("tcp/{address}")).collect()
-    };
-    let mut config = zenoh::Config::default();
-    let mut set = |key: &str, value: serde_json::Value| {
-        config.insert_json5(key, &value.to_string()).map_err(|error| LinkError::Setting {
-            what: key.to_string(),
-            reason: error.to_string(),
-        })
-    };
-    set("mode", json!("peer"))?;
-    set("scouting/multicast/enabled", json!(false))?;
-    set("scouting/gossip/enabled", json!(false))?;
-    set("listen/endpoints", json!(endpoints(&addresses.listen)))?;
-    set("connect/endpoints", json!(endpoints(&addresses.connect)))?;
-    // Neighbours may start in any order, and come back at any time.
-    set("connect/timeout_ms", json!(-1))?;
-    set("connect/exit_on_failure", json!(false))?;
-    set(
-        "connect/retry",
-        json!({ "period_init_ms": 200, "period_max_ms": 2000, "period_increase_factor": 1.5 }),
-    )?;
-    set("transport/link/protocols", json!(["tcp"]))?;
-    // A neighbour whose cable was cut is given up after this time.
-    set("transport/link/tx/lease", json!(4000))?;
-    if identity.message_bytes > 65_536 {
-        set("transport/link/rx/buffer_size", json!(4_194_304))?;
-    }
-    Ok(config)
-}
-
-fn check_loopback(address: &str) -> Result<(), LinkError> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let local = host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    if local {
-        return Ok(());
-    }
-    Err(LinkError::Setting {
-        what: address.to_string(),
-        reason: "learners talk within one machine only (127.0.0.1): there are no certificates yet"
-            .into(),
-    })
 }

@@ -1,0 +1,60 @@
+//! A model as a file that other programs read.
+
+use safetensors::tensor::{Dtype, TensorView};
+use std::collections::HashMap;
+use std::ops::Range;
+use undertone::PublicModel;
+use undertone::network::{NetworkSpec, Operation};
+
+/// Why there is no file.
+pub type ExportError = safetensors::SafeTensorError;
+
+/// The public model as safetensors: an average of releases, which costs nothing more to publish.
+///
+/// A network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
+///
+/// # Errors
+/// When the format cannot hold it.
+pub fn model_file(
+    model: &PublicModel,
+    network: Option<&NetworkSpec>,
+    metadata: HashMap<String, String>,
+) -> Result<Vec<u8>, ExportError> {
+    let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let tensors = tensors(model.values().len(), network)
+        .into_iter()
+        .map(|Tensor { name, shape, range }| {
+            let part = &bytes[range.start * 8..range.end * 8];
+            Ok((name, TensorView::new(Dtype::F64, shape, part)?))
+        })
+        .collect::<Result<Vec<_>, ExportError>>()?;
+    safetensors::serialize(tensors, Some(metadata))
+}
+
+/// A part of the flat parameters.
+struct Tensor {
+    name: String,
+    shape: Vec<usize>,
+    range: Range<usize>,
+}
+
+fn tensors(parameters: usize, network: Option<&NetworkSpec>) -> Vec<Tensor> {
+    let whole = || Tensor { name: "theta".into(), shape: vec![parameters], range: 0..parameters };
+    let Some((layers, _)) = network.and_then(|spec| spec.layout().ok()) else {
+        return vec![whole()];
+    };
+    let mut found = Vec::new();
+    for (place, layer) in layers.iter().enumerate().filter(|(_, layer)| layer.biases > 0) {
+        let shape = match layer.operation {
+            Operation::Conv { kernel, .. } => {
+                vec![layer.biases, layer.input.channels, kernel, kernel]
+            }
+            _ => vec![layer.biases, layer.fan_in()],
+        };
+        let (name, range) = (format!("{place}.weight"), layer.weight_range());
+        found.push(Tensor { name, shape, range });
+        let (name, range) = (format!("{place}.bias"), layer.bias_range());
+        found.push(Tensor { name, shape: vec![layer.biases], range });
+    }
+    found
+}

@@ -1,0 +1,201 @@
+//! A network's own certificates: one authority, and one certificate for each learner or router.
+//!
+//! | file | what | who needs it |
+//! |---|---|---|
+//! | `authority.pem` | the authority's certificate | everybody |
+//! | `authority.key` | its private key, which can admit anybody | whoever admits learners, offline |
+//! | `learner-2.pem`, `learner-2.key` | certificate and private key of learner 2 | learner 2 alone |
+//! | `router.pem`, `router.key` | the same of a router | the router alone |
+
+use crate::link::{Certificates, certificate_name};
+use crate::private_file;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use thiserror::Error;
+use undertone::LearnerId;
+
+/// Who a certificate is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A learner.
+    Learner(LearnerId),
+    /// A router between learners.
+    Router,
+}
+
+impl Holder {
+    /// The name in the certificate, by which access is granted.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Holder::Learner(id) => certificate_name(id),
+            Holder::Router => crate::link::ROUTER.into(),
+        }
+    }
+}
+
+/// From when, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Validity {
+    /// Not valid before.
+    pub from: SystemTime,
+    /// For so many days.
+    pub days: u32,
+}
+
+impl Validity {
+    /// For so many days from now on; an hour of clocks that are behind is allowed for.
+    #[must_use]
+    pub fn days(days: u32) -> Validity {
+        let now = SystemTime::now();
+        Validity { from: now.checked_sub(Duration::from_secs(3600)).unwrap_or(now), days }
+    }
+
+    fn set(self, params: &mut CertificateParams) -> Result<(), CertificateError> {
+        let length = Duration::from_secs(u64::from(self.days) * 24 * 3600);
+        let to = self.from.checked_add(length).ok_or(CertificateError::Validity)?;
+        params.not_before = self.from.into();
+        params.not_after = to.into();
+        // The format has four digits for a year.
+        if params.not_after.year() > 9999 { Err(CertificateError::Validity) } else { Ok(()) }
+    }
+}
+
+/// Why there is no certificate.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file cannot be read or made.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The authority's files are not what they should be.
+    #[error("{}: {error}", path.display())]
+    Authority {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: rcgen::Error,
+    },
+    /// A host's name cannot be in a certificate.
+    #[error("{host}: not a host's name or address")]
+    Host {
+        /// Which.
+        host: String,
+    },
+    /// So long a time cannot be in a certificate.
+    #[error("a certificate cannot be valid for that long")]
+    Validity,
+    /// The certificate cannot be made.
+    #[error("the certificate cannot be made: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+/// The files of a holder's certificate in a folder.
+#[must_use]
+pub fn files(folder: &Path, holder: Holder) -> Certificates {
+    let name = holder.name();
+    Certificates {
+        authority: folder.join("authority.pem"),
+        certificate: folder.join(format!("{name}.pem")),
+        key: folder.join(format!("{name}.key")),
+    }
+}
+
+/// Makes the authority of a new network, in a folder where there is none.
+///
+/// # Errors
+/// When there is one already, or its files cannot be made.
+pub fn new_network(folder: &Path, validity: Validity) -> Result<(), CertificateError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| CertificateError::File { path: folder.into(), error })?;
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name = name("undertone authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    validity.set(&mut params)?;
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    write_private(&folder.join("authority.key"), &key.serialize_pem())?;
+    write_new(&folder.join("authority.pem"), &certificate.pem())
+}
+
+/// Makes the certificate of a learner or a router, which can be called by any of the names.
+///
+/// # Errors
+/// When the folder has no authority, the holder has a certificate already, or a name cannot be used.
+pub fn add(
+    folder: &Path,
+    holder: Holder,
+    hosts: &[String],
+    validity: Validity,
+) -> Result<Certificates, CertificateError> {
+    let files = files(folder, holder);
+    let issuer = authority(folder)?;
+    for host in hosts {
+        check_host(host)?;
+    }
+    let mut params = CertificateParams::new(hosts.to_vec())?;
+    params.distinguished_name = name(&holder.name());
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    params.use_authority_key_identifier_extension = true;
+    validity.set(&mut params)?;
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, &issuer)?;
+    write_private(&files.key, &key.serialize_pem())?;
+    write_new(&files.certificate, &certificate.pem())?;
+    Ok(files)
+}
+
+fn authority(folder: &Path) -> Result<Issuer<'static, KeyPair>, CertificateError> {
+    let read = |file: &str| {
+        let path = folder.join(file);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok((path, text)),
+            Err(error) => Err(CertificateError::File { path, error }),
+        }
+    };
+    let (path, text) = read("authority.key")?;
+    let key = KeyPair::from_pem(&text)
+        .map_err(|error| CertificateError::Authority { path, error })?;
+    let (path, text) = read("authority.pem")?;
+    Issuer::from_ca_cert_pem(&text, key)
+        .map_err(|error| CertificateError::Authority { path, error })
+}
+
+/// A name that TLS can compare: letters, digits, hyphens and dots, or an address.
+fn check_host(host: &str) -> Result<(), CertificateError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let named = !host.is_empty() && host.len() <= 253 && host.chars().all(plain);
+    if named || host.parse::<std::net::IpAddr>().is_ok() {
+        return Ok(());
+    }
+    Err(CertificateError::Host { host: host.into() })
+}
+
+fn name(text: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, text);
+    name
+}
+
+/// Private keys are for their owner alone.
+fn write_private(path: &Path, text: &str) -> Result<(), CertificateError> {
+    let written = private_file::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| CertificateError::File { path: path.into(), error })
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), CertificateError> {
+    let written = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| CertificateError::File { path: path.into(), error })
+}

@@ -1,0 +1,186 @@
+//! How a learner has been doing, round by round, in bounded space.
+
+use crate::protocol::RoundEnd;
+use serde::Serialize;
+use std::collections::VecDeque;
+use undertone::Score;
+
+/// So many points are kept; when there are more, two become one.
+const POINTS_MAX: usize = 512;
+/// Loss and accuracy are averages over so many rounds.
+const RECENT: usize = 50;
+
+/// Losses, accuracies and distances since the process started. Private.
+#[derive(Default)]
+pub struct History {
+    points: Vec<Point>,
+    /// Rounds in each point but the last, as a power of two.
+    doublings: u32,
+    recent: VecDeque<Score>,
+}
+
+/// One or more rounds.
+#[derive(Clone, Copy, Default)]
+struct Point {
+    rounds: u64,
+    last_round: u64,
+    score: Score,
+    distance_sum: f64,
+    distances: u64,
+    epsilon: f64,
+}
+
+/// The history as series of equal length. Private.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Series {
+    round: Vec<u64>,
+    loss: Vec<Option<f64>>,
+    accuracy: Vec<Option<f64>>,
+    distance: Vec<Option<f64>>,
+    epsilon: Vec<f64>,
+}
+
+impl History {
+    /// Adds a round that has ended, and ε spent by then.
+    pub fn push(&mut self, end: &RoundEnd, epsilon: f64) {
+        if end.score.records > 0 {
+            if self.recent.len() >= RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(end.score);
+        }
+        let round = Point {
+            rounds: 1,
+            last_round: end.report.round.0,
+            score: end.score,
+            distance_sum: end.distance.unwrap_or(0.0),
+            distances: u64::from(end.distance.is_some()),
+            epsilon,
+        };
+        match self.points.last_mut() {
+            Some(last) if last.rounds < 1 << self.doublings => *last = last.joined(&round),
+            _ => self.points.push(round),
+        }
+        if self.points.len() > POINTS_MAX {
+            self.points = self
+                .points
+                .chunks(2)
+                .map(|two| two.iter().skip(1).fold(two[0], |sum, one| sum.joined(one)))
+                .collect();
+            self.doublings += 1;
+        }
+    }
+
+    /// The mean loss of the records of the last rounds, each scored before it was learnt from.
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
+        mean_loss(&self.recent_score())
+    }
+
+    /// The share of the records of the last rounds that were classified rightly before they were learnt from.
+    #[must_use]
+    pub fn accuracy(&self) -> Option<f64> {
+        accuracy(&self.recent_score())
+    }
+
+    /// The distance to what was heard, last time.
+    #[must_use]
+    pub fn distance(&self) -> Option<f64> {
+        self.points.last().and_then(Point::distance)
+    }
+
+    fn recent_score(&self) -> Score {
+        self.recent.iter().fold(Score::default(), |sum, one| joined(&sum, one))
+    }
+
+    /// The whole of it; accuracies only where there are classes.
+    #[must_use]
+    pub fn series(&self, classes: bool) -> Series {
+        let mut series = Series::default();
+        for point in &self.points {
+            series.round.push(point.last_round);
+            series.loss.push(mean_loss(&point.score));
+            series.accuracy.push(accuracy(&point.score).filter(|_| classes));
+            series.distance.push(point.distance());
+            series.epsilon.push(point.epsilon);
+        }
+        series
+    }
+}
+
+impl Point {
+    fn joined(&self, later: &Point) -> Point {
+        Point {
+            rounds: self.rounds + later.rounds,
+            last_round: later.last_round,
+            score: joined(&self.score, &later.score),
+            distance_sum: self.distance_sum + later.distance_sum,
+            distances: self.distances + later.distances,
+            epsilon: later.epsilon,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ rounds")]
+    fn distance(&self) -> Option<f64> {
+        (self.distances > 0).then(|| self.distance_sum / self.distances as f64)
+    }
+}
+
+fn joined(one: &Score, other: &Score) -> Score {
+    Score {
+        records: one.records + other.records,
+        loss_sum: one.loss_sum + other.loss_sum,
+        correct: one.correct + other.correct,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
+fn mean_loss(score: &Score) -> Option<f64> {
+    (score.records > 0).then(|| score.loss_sum / score.records as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
+fn accuracy(score: &Score) -> Option<f64> {
+    (score.records > 0).then(|| score.correct as f64 / score.records as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use undertone::{Round, RoundReport};
+
+    fn end(round: u64, loss: f64) -> RoundEnd {
+        RoundEnd {
+            report: RoundReport {
+                round: Round(round),
+                heard: 2,
+                missing: 0,
+                weight_heard: 0.5,
+                records: round,
+            },
+            score: Score { records: 2, loss_sum: 2.0 * loss, correct: 1 },
+            heard: Vec::new(),
+            distance: Some(loss),
+            made_up: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn however_many_rounds_there_are_points_stay_few_and_means_stay_right() {
+        let mut history = History::default();
+        for round in 0..10_000_u32 {
+            history.push(&end(round.into(), f64::from(round)), f64::from(round) / 10.0);
+        }
+        let series = history.series(true);
+        assert!(series.round.len() > POINTS_MAX / 4 && series.round.len() <= POINTS_MAX);
+        assert_eq!(series.round.last(), Some(&9_999));
+        assert!(series.round.is_sorted());
+        // Points but the last hold 32 rounds each.
+        assert_eq!(series.loss[0], Some(15.5));
+        assert_eq!(series.distance[1], Some(47.5));
+        assert_eq!(series.accuracy[3], Some(0.5));
+        assert_eq!(history.loss(), Some(9_974.5));
+        assert_eq!(history.accuracy(), Some(0.5));
+        assert!(history.series(false).accuracy.iter().all(Option::is_none));
+    }
+}

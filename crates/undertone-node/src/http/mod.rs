@@ -1,0 +1,136 @@
+//! The owner's way in: what a learner is doing, its budget, its predictions, and new records.
+//!
+//! Everything here is for the owner of the learner and shows private things, such as losses. It listens on this
+//! machine only, or asks for a token.
+
+mod answers;
+mod guard;
+mod metrics;
+
+pub use guard::{Token, TokenError};
+
+use crate::daemon::Event;
+use crate::intake::Intake;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::routing::{get, post};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+use std::{io, thread};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// What an answer may take altogether, body included.
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(20);
+/// The largest body.
+pub const BODY_MAX: usize = 16 << 20;
+
+/// What every answer needs.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    learner: SyncSender<Event>,
+    intake: Intake,
+    guard: Arc<guard::Guard>,
+}
+
+/// Why the owner cannot be served.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// Anyone could read private things.
+    #[error(
+        "{address}: others than this machine could read private losses and post records there; \
+         give a token (--token-file), or listen on 127.0.0.1"
+    )]
+    Open {
+        /// Where it was to listen.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("{address}: {error}")]
+    Listen {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The server cannot start.
+    #[error("the server cannot start: {0}")]
+    Start(io::Error),
+}
+
+/// A server in a thread of its own, until it is dropped.
+pub struct Server {
+    address: SocketAddr,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Server {
+    /// Listens, and passes what is asked on to the learner's thread.
+    ///
+    /// # Errors
+    /// When the address cannot be used, or is open to others without a token.
+    pub fn start(
+        address: SocketAddr,
+        token: Option<Token>,
+        intake: Intake,
+        learner: SyncSender<Event>,
+    ) -> Result<Server, HttpError> {
+        if token.is_none() && !address.ip().is_loopback() {
+            return Err(HttpError::Open { address });
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(HttpError::Start)?;
+        let listener = runtime
+            .block_on(TcpListener::bind(address))
+            .map_err(|error| HttpError::Listen { address, error })?;
+        let address = listener.local_addr().map_err(HttpError::Start)?;
+        let guard = Arc::new(guard::Guard { token, loopback: address.ip().is_loopback() });
+        let router = router(Desk { learner, intake, guard });
+        let (stop, stopped) = oneshot::channel::<()>();
+        thread::Builder::new()
+            .name("http".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    // Ends when the server is dropped; requests under way are given up.
+                    tokio::select! {
+                        _ = axum::serve(listener, router) => {}
+                        _ = stopped => {}
+                    }
+                });
+            })
+            .map_err(HttpError::Start)?;
+        Ok(Server { address, _stop: stop })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn router(desk: Desk) -> Router {
+    Router::new()
+        .route("/v1/status", get(answers::status))
+        .route("/v1/budget", get(answers::budget))
+        .route("/v1/records", post(answers::records))
+        .route("/v1/predict", post(answers::predict))
+        .route("/v1/model/public", get(answers::public_model))
+        .route("/metrics", get(answers::metrics))
+        .route_layer(middleware::from_fn_with_state(desk.clone(), guard::require_token))
+        // These show nothing of the learner.
+        .route("/", get(answers::dashboard))
+        .route("/healthz", get(answers::healthz))
+        .route("/v1/openapi.json", get(answers::openapi))
+        .fallback(answers::nothing_here)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(desk.clone(), guard::keep_out_other_sites))
+        .layer(middleware::from_fn(guard::limit_time))
+        .with_state(desk)
+}

@@ -1,0 +1,243 @@
+//! Records as the owner writes them: JSON, one object a record.
+//!
+//! ```json
+//! {"features": [0.1, 0, 2.5], "label": "nurse"}
+//! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
+//! ```
+//!
+//! Features are as many numbers as the config's `model.features`, without the intercept, which is added here.
+//! A label is a number, or one of `data.classes`, or without these the number of a class, from 0.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use thiserror::Error;
+use undertone_models::bounds::{BoundFault, Bounds};
+use undertone_models::{Features, Plan, Record};
+
+/// Why text is not a record. Says what is wrong and where, never a value.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum RecordFault {
+    /// Not JSON.
+    #[error("not JSON from character {character} on")]
+    NotJson {
+        /// Where it stops being JSON, from 1.
+        character: usize,
+    },
+    /// JSON, but no record.
+    #[error(
+        "must be an object with \"features\" (numbers, or \"indices\" and \"values\"){}",
+        if *.labelled { " and \"label\", and nothing else" } else { ", and nothing else" }
+    )]
+    NotARecord {
+        /// Whether a label was expected.
+        labelled: bool,
+    },
+    /// Too many or too few features.
+    #[error("{found} features: the model takes {expected}")]
+    Dimension {
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// Indices that do not increase, are too large, or are not as many as the values.
+    #[error("indices must increase and be below {limit}, one for each value")]
+    Indices {
+        /// What they must be below.
+        limit: usize,
+    },
+    /// A label that is no class.
+    #[error("label: must be one of the classes {classes}")]
+    Class {
+        /// Which there are.
+        classes: String,
+    },
+    /// A label that is no number.
+    #[error("label: must be a number")]
+    Label,
+    /// Out of bounds.
+    #[error(transparent)]
+    Bounds(#[from] BoundFault),
+}
+
+/// A fault with its place in a text of many records.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("record {line}: {fault}")]
+pub struct TextFault {
+    /// The line, or the place in an array, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub fault: RecordFault,
+}
+
+/// Reads records of one network.
+#[derive(Clone)]
+pub struct Intake {
+    plan: Arc<Plan>,
+    bounds: Bounds,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LabelledJson {
+    features: FeaturesJson,
+    label: LabelJson,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnlabelledJson {
+    features: FeaturesJson,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FeaturesJson {
+    Dense(Vec<f64>),
+    Sparse(SparseJson),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SparseJson {
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LabelJson {
+    Number(f64),
+    Text(String),
+}
+
+impl Intake {
+    /// For the records of a plan's network.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>) -> Intake {
+        let bounds = Bounds::of(&plan.config);
+        Intake { plan, bounds }
+    }
+
+    /// Reads one record and keeps it to the bounds.
+    ///
+    /// # Errors
+    /// When the text is not a record of this network.
+    pub fn record(&self, text: &str) -> Result<Record, RecordFault> {
+        let LabelledJson { features, label } = parse(text, true)?;
+        let mut record = Record { features: self.features(features)?, label: self.label(label)? };
+        self.bounds.apply(&mut record)?;
+        Ok(record)
+    }
+
+    /// Reads features without a label.
+    ///
+    /// # Errors
+    /// When the text is not a record of this network.
+    pub fn unlabelled(&self, text: &str) -> Result<Features, RecordFault> {
+        let UnlabelledJson { features } = parse(text, false)?;
+        let mut features = self.features(features)?;
+        self.bounds.apply_to_features(&mut features)?;
+        Ok(features)
+    }
+
+    /// Reads lines with one record each; empty lines are skipped.
+    ///
+    /// # Errors
+    /// Says which line is the first that is not a record.
+    pub fn lines(&self, text: &str) -> Result<Vec<Record>, TextFault> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines
+            .map(|(place, line)| {
+                self.record(line).map_err(|fault| TextFault { line: place + 1, fault })
+            })
+            .collect()
+    }
+
+    /// The name of a class, if classes have names.
+    #[must_use]
+    pub fn class_name(&self, class: usize) -> Option<&str> {
+        self.plan.config.data.classes.as_ref()?.get(class).map(String::as_str)
+    }
+
+    fn features(&self, json: FeaturesJson) -> Result<Features, RecordFault> {
+        let whole = self.plan.config.model.features;
+        let intercept = self.plan.config.data.intercept;
+        let expected = whole - usize::from(intercept);
+        match json {
+            FeaturesJson::Dense(mut values) => {
+                if values.len() != expected {
+                    return Err(RecordFault::Dimension { found: values.len(), expected });
+                }
+                values.extend(intercept.then_some(1.0));
+                Ok(Features::Dense(values.into()))
+            }
+            FeaturesJson::Sparse(SparseJson { mut indices, mut values }) => {
+                let increasing = indices.windows(2).all(|two| two[0] < two[1]);
+                let below = indices.last().is_none_or(|&last| (last as usize) < expected);
+                if !increasing || !below || indices.len() != values.len() {
+                    return Err(RecordFault::Indices { limit: expected });
+                }
+                let dimension = u32::try_from(whole).unwrap_or(u32::MAX);
+                if intercept {
+                    indices.push(dimension - 1);
+                    values.push(1.0);
+                }
+                Ok(Features::Sparse { dimension, indices: indices.into(), values: values.into() })
+            }
+        }
+    }
+
+    fn label(&self, json: LabelJson) -> Result<f64, RecordFault> {
+        let config = &self.plan.config;
+        let Some(count) = config.model.loss.classes() else {
+            return match json {
+                LabelJson::Number(number) => Ok(number),
+                LabelJson::Text(_) => Err(RecordFault::Label),
+            };
+        };
+        let class = match (&config.data.classes, json) {
+            (Some(names), LabelJson::Text(text)) => names.iter().position(|name| *name == text),
+            // A class called "7" may be written as the number it is.
+            (Some(names), LabelJson::Number(number)) => names.iter().position(|name| {
+                name.parse::<f64>().is_ok_and(|name| (name - number).abs() <= 0.0)
+            }),
+            (None, LabelJson::Number(number)) => {
+                (0..count).position(|class| (f64::from(class) - number).abs() <= 0.0)
+            }
+            (None, LabelJson::Text(_)) => None,
+        };
+        let class = class.and_then(|class| u32::try_from(class).ok()).map(f64::from);
+        class.ok_or_else(|| RecordFault::Class {
+            classes: match &config.data.classes {
+                Some(names) => names.join(", "),
+                None => format!("0 to {}", count - 1),
+            },
+        })
+    }
+}
+
+/// Splits a text that is one JSON object or an array of them into the objects.
+///
+/// # Errors
+/// When it is neither.
+pub fn objects(text: &str) -> Result<Vec<&str>, RecordFault> {
+    if !text.trim_start().starts_with('[') {
+        return Ok(vec![text]);
+    }
+    let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    Ok(parts.into_iter().map(RawValue::get).collect())
+}
+
+/// The parser's own messages repeat what they found, so that they are not passed on.
+fn parse<'a, T: Deserialize<'a>>(text: &'a str, labelled: bool) -> Result<T, RecordFault> {
+    serde_json::from_str(text).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => RecordFault::NotARecord { labelled },
+        _ => not_json(&error),
+    })
+}
+
+fn not_json(error: &serde_json::Error) -> RecordFault {
+    RecordFault::NotJson { character: error.column().max(1) }
+}

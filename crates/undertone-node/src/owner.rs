@@ -1,0 +1,208 @@
+//! What the owner of a learner may see of it. All of it is private but the budget and the public model.
+
+use crate::history::{History, Series};
+use crate::protocol::{Node, Standing, State};
+use crate::store::Storage;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use undertone::noise::Entropy;
+use undertone::privacy::{Cap, Receipt, UNIT};
+use undertone::{LearnerId, Memory as _, RecordError};
+use undertone_models::{ExportError, Features, Prediction, model_file};
+
+/// What a learner is doing, and how well. Private: losses come from records.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// The config's name.
+    pub name: String,
+    /// Which learner.
+    pub learner: LearnerId,
+    /// Of how many.
+    pub learners: usize,
+    /// The network's id.
+    pub network: String,
+    /// The version of the program.
+    pub version: &'static str,
+    /// What it is doing.
+    pub state: State,
+    /// The round it is in.
+    pub round: u64,
+    /// How many it will run.
+    pub rounds: u64,
+    /// Records that were learnt from.
+    pub records: u64,
+    /// Records that wait for a round.
+    pub waiting_records: usize,
+    /// How many more there is room for.
+    pub room: usize,
+    /// What is learnt.
+    pub task: Task,
+    /// Mean loss over the last rounds, each record scored before it was learnt from.
+    pub loss: Option<f64>,
+    /// The same for the share that was classified rightly.
+    pub accuracy: Option<f64>,
+    /// The distance to what the neighbours released, noise and all.
+    pub distance: Option<f64>,
+    /// The neighbours.
+    pub neighbours: Vec<NeighbourStatus>,
+    /// Messages that were of no use, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Since the process started.
+    pub history: Series,
+}
+
+/// What a model's labels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Numbers.
+    Regression,
+    /// Classes.
+    Classification,
+}
+
+/// A neighbour, as this learner sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct NeighbourStatus {
+    /// Who.
+    pub learner: LearnerId,
+    /// How it stands.
+    pub standing: Standing,
+    /// The latest round it was heard in.
+    pub newest: Option<u64>,
+    /// How many rounds it is behind this learner.
+    pub lag: Option<u64>,
+}
+
+/// What was spent. Public, as far as the releases are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Budget {
+    /// What one unit of privacy is.
+    pub unit: &'static str,
+    /// The δ of every ε.
+    pub delta: f64,
+    /// ε spent.
+    pub epsilon: f64,
+    /// Pure ε spent, where the noise has one.
+    pub pure_epsilon: Option<f64>,
+    /// zCDP spent.
+    pub zcdp: f64,
+    /// What is never passed: nothing is released that would.
+    pub cap: Option<f64>,
+    /// The same on pure ε.
+    pub pure_cap: Option<f64>,
+    /// What cannot be passed for ever, while neighbours are heard and records arrive as planned.
+    pub lifetime_epsilon: Option<f64>,
+    /// Why there is no such bound.
+    pub no_certificate: Option<String>,
+    /// How many releases were made.
+    pub releases: u64,
+    /// Why nothing is released any more.
+    pub exhausted: Option<String>,
+    /// The last receipts, oldest first.
+    pub ledger: Vec<Receipt>,
+}
+
+/// What the learner is doing.
+#[must_use]
+pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> Status {
+    let (plan, learner) = (node.plan(), node.learner());
+    let config = &plan.config;
+    let round = learner.round().0;
+    let classes = config.model.loss.classes().is_some();
+    let neighbours = node.neighbours().map(|one| NeighbourStatus {
+        learner: one.id,
+        standing: one.standing,
+        newest: one.newest.map(|round| round.0),
+        lag: one.newest.map(|newest| round.saturating_sub(newest.0)),
+    });
+    let counters = node.counters();
+    let mut dropped: BTreeMap<String, u64> = counters
+        .rejected
+        .iter()
+        .map(|(reason, &count)| (format!("{reason:?}").to_lowercase(), count))
+        .collect();
+    dropped.insert("strangers".into(), counters.strangers);
+    dropped.insert("repeated".into(), counters.repeated);
+    Status {
+        name: config.name.clone(),
+        learner: learner.id(),
+        learners: config.graph.learners(),
+        network: node.wire().network().to_string(),
+        version: env!("CARGO_PKG_VERSION"),
+        state: node.state(),
+        round,
+        rounds: config.rounds,
+        records: learner.memory().records(),
+        waiting_records: node.waiting_records(),
+        room: node.room(),
+        task: if classes { Task::Classification } else { Task::Regression },
+        loss: history.loss(),
+        accuracy: history.accuracy().filter(|_| classes),
+        distance: history.distance(),
+        neighbours: neighbours.collect(),
+        dropped,
+        history: history.series(classes),
+    }
+}
+
+/// What was spent.
+#[must_use]
+pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
+    let (plan, learner) = (node.plan(), node.learner());
+    let place = learner.id().0 as usize;
+    let (delta, spent) = (plan.config.delta, learner.accountant().spent());
+    let cap = plan.config.caps[place];
+    Budget {
+        unit: UNIT,
+        delta,
+        epsilon: learner.accountant().epsilon(delta),
+        pure_epsilon: Some(spent.pure).filter(|pure| pure.is_finite()),
+        zcdp: spent.zcdp,
+        cap: cap.and_then(|cap| match cap {
+            Cap::Approximate { epsilon, .. } => Some(epsilon),
+            Cap::Pure { .. } => None,
+        }),
+        pure_cap: cap.and_then(|cap| match cap {
+            Cap::Pure { epsilon } => Some(epsilon),
+            Cap::Approximate { .. } => None,
+        }),
+        lifetime_epsilon: plan.lifetime_epsilon(learner.id()),
+        no_certificate: plan.lifetimes[place].as_ref().err().map(ToString::to_string),
+        releases: node.releases(),
+        exhausted: node.refusal().map(ToString::to_string),
+        ledger: node.receipts().copied().collect(),
+    }
+}
+
+/// What the learner's own parameters say of features. They are private, and so is the answer.
+///
+/// # Errors
+/// When features do not fit the model.
+pub fn predict<E: Entropy, S: Storage>(
+    node: &Node<E, S>,
+    features: &[Features],
+) -> Result<Vec<Prediction>, RecordError> {
+    let theta = node.learner().private_parameters().for_owner();
+    features.iter().map(|features| node.plan().model.predict(theta, features)).collect()
+}
+
+/// The model that may be published, as safetensors.
+///
+/// # Errors
+/// When the format cannot hold it.
+pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
+    let config = &node.plan().config;
+    let epsilon = node.learner().accountant().epsilon(config.delta);
+    let metadata = HashMap::from(
+        [
+            ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
+            ("name", config.name.clone()),
+            ("content", "average of noisy releases; safe to publish".into()),
+            ("round", node.learner().round().0.to_string()),
+            ("epsilon_spent", epsilon.to_string()),
+        ]
+        .map(|(key, value)| (key.to_string(), value)),
+    );
+    model_file(node.public_model(), config.network.as_ref(), metadata)
+}
