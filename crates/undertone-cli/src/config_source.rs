@@ -17,6 +17,11 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
+    /// A config file, or the preset that runs when nothing is asked for.
+    pub(crate) fn file_or_default(path: Option<PathBuf>) -> ConfigSource {
+        ConfigSource { path, preset: None }
+    }
+
     /// Reads and checks it.
     pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
         match (&self.path, &self.preset) {

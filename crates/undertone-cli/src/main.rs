@@ -5,6 +5,7 @@
 mod commands;
 mod config_source;
 mod failure;
+mod node_source;
 mod terminal;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +36,9 @@ enum Command {
     New(commands::new::Arguments),
     Node(commands::node::Arguments),
     Up(commands::up::Arguments),
+    Cert(commands::cert::Arguments),
+    Status(commands::status::Arguments),
+    Export(commands::export::Arguments),
     Verify(commands::verify::Arguments),
 }
 
@@ -53,6 +57,9 @@ fn main() -> ExitCode {
         Command::New(arguments) => commands::new::run(&arguments),
         Command::Node(arguments) => commands::node::run(&arguments),
         Command::Up(arguments) => commands::up::run(&arguments),
+        Command::Cert(arguments) => commands::cert::run(&arguments),
+        Command::Status(arguments) => commands::status::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };
     match result {

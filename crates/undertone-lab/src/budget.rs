@@ -3,7 +3,8 @@
 use serde::Serialize;
 use undertone::Round;
 use undertone::privacy::{
-    Cost, Mechanism, Rule, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
+    Cost, Mechanism, Rule, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
+    worst_record,
 };
 use undertone_models::Plan;
 
@@ -80,7 +81,6 @@ pub struct RecordBudget {
     /// ε at the report's δ.
     pub epsilon: f64,
 }
-
 
 /// A number for JSON: null where it is infinite.
 #[must_use]

@@ -86,6 +86,8 @@ pub fn preset_text(name: &str) -> Result<&'static str, ConfigError> {
 /// What the command line may change in a config.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overrides {
+    /// How many learners, of a network that is described by its topology.
+    pub learners: Option<usize>,
     /// How many rounds to run.
     pub rounds: Option<u64>,
     /// The target or cap ε, at the config's δ.
@@ -208,6 +210,9 @@ fn check(
 }
 
 fn apply(overrides: &Overrides, raw: &mut RawConfig) {
+    if overrides.learners.is_some() {
+        raw.network.learners = overrides.learners;
+    }
     if overrides.rounds.is_some() {
         raw.rounds = overrides.rounds;
     }

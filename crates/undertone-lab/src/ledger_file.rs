@@ -133,6 +133,15 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
     Ok(Verification { agrees, learners })
 }
 
+/// Computes one learner's account again, whose rounds need not be those of the others.
+#[must_use]
+pub fn verify_one(plan: &Plan, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
+    let place = id.0 as usize;
+    let result = verify(id, &plan.mechanisms[place], plan.config.caps[place], receipts);
+    let result = result.map_err(|disagreement| disagreement.to_string());
+    learner_verification(id, receipts.len(), result, plan.config.delta)
+}
+
 /// Whether a learner may have been refused the round after its last receipt.
 ///
 /// How many records arrived in between is not on record. The fewer the dearer for those that were there

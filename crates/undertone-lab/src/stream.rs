@@ -159,6 +159,11 @@ impl Stream {
         batch
     }
 
+    /// Passes over records, as if they had been drawn.
+    pub fn skip(&mut self, count: u64) {
+        self.drawn = self.drawn.saturating_add(count);
+    }
+
     /// How many different records there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -213,6 +218,20 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
         source.dataset.centre();
     }
     deal(config, source, seed)
+}
+
+/// Loads and bounds the records of one learner's own file, in the file's order.
+///
+/// # Errors
+/// When the file cannot be read, or does not fit the config.
+pub fn load_own(config: &Config, path: &Path) -> Result<Stream, StreamError> {
+    let mut dataset = data::load(path, &load_options(config)?)?;
+    check_shape(config, &dataset)?;
+    if config.data.centre {
+        dataset.centre();
+    }
+    let records = std::mem::take(&mut dataset.records);
+    Ok(Stream::new(keep_to_bounds(config, records)?.records, config.data.repeat))
 }
 
 /// Where a config's records are.

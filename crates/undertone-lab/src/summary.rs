@@ -5,7 +5,7 @@ use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, Rule, epsilon_from_zcdp};
+use undertone::privacy::{Cap, Rule, UNIT, epsilon_from_zcdp};
 use undertone_models::Plan;
 
 /// A run in numbers.

@@ -49,6 +49,9 @@ pub struct Validity {
 }
 
 impl Validity {
+    /// A hundred years.
+    pub const DAYS_MAX: u32 = 36_525;
+
     /// For so many days from now on; an hour of clocks that are behind is allowed for.
     #[must_use]
     pub fn days(days: u32) -> Validity {
@@ -57,12 +60,13 @@ impl Validity {
     }
 
     fn set(self, params: &mut CertificateParams) -> Result<(), CertificateError> {
+        if self.days > Validity::DAYS_MAX {
+            return Err(CertificateError::Validity);
+        }
         let length = Duration::from_secs(u64::from(self.days) * 24 * 3600);
-        let to = self.from.checked_add(length).ok_or(CertificateError::Validity)?;
         params.not_before = self.from.into();
-        params.not_after = to.into();
-        // The format has four digits for a year.
-        if params.not_after.year() > 9999 { Err(CertificateError::Validity) } else { Ok(()) }
+        params.not_after = (self.from + length).into();
+        Ok(())
     }
 }
 
@@ -92,7 +96,7 @@ pub enum CertificateError {
         host: String,
     },
     /// So long a time cannot be in a certificate.
-    #[error("a certificate cannot be valid for that long")]
+    #[error("a certificate is valid for at most {} days", Validity::DAYS_MAX)]
     Validity,
     /// The certificate cannot be made.
     #[error("the certificate cannot be made: {0}")]
@@ -166,8 +170,8 @@ fn authority(folder: &Path) -> Result<Issuer<'static, KeyPair>, CertificateError
         }
     };
     let (path, text) = read("authority.key")?;
-    let key = KeyPair::from_pem(&text)
-        .map_err(|error| CertificateError::Authority { path, error })?;
+    let key =
+        KeyPair::from_pem(&text).map_err(|error| CertificateError::Authority { path, error })?;
     let (path, text) = read("authority.pem")?;
     Issuer::from_ca_cert_pem(&text, key)
         .map_err(|error| CertificateError::Authority { path, error })
@@ -196,6 +200,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), CertificateError> {
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), CertificateError> {
-    let written = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written =
+        std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| CertificateError::File { path: path.into(), error })
 }

@@ -108,7 +108,9 @@ pub fn run<E: Entropy, S: Storage>(
         } else if done.is_none() && node.learner().round() >= until.end {
             done = Some((Ending::Finished, now));
         }
-        if let Some((ending, _)) = done.clone().filter(|(_, since)| now >= *since + until.linger) {
+        if let Some((ending, _)) =
+            done.clone().filter(|(_, since)| now >= since.saturating_add(until.linger))
+        {
             return Ok(ending);
         }
         let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);

@@ -8,6 +8,7 @@
 
 pub mod certificates;
 pub mod daemon;
+pub mod feed;
 pub mod history;
 pub mod http;
 pub mod intake;

@@ -154,3 +154,18 @@ pub enum RecordError {
         position: usize,
     },
 }
+
+impl RecordError {
+    /// The record's place in the batch, from 0.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        match *self {
+            RecordError::Dimension { position, .. }
+            | RecordError::Indices { position }
+            | RecordError::NotFinite { position }
+            | RecordError::FeatureNorm { position, .. }
+            | RecordError::Label { position, .. }
+            | RecordError::NotSeparable { position } => position,
+        }
+    }
+}

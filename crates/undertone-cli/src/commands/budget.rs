@@ -1,8 +1,10 @@
-//! `undertone budget`: what a config costs, with no data and no run.
+//! `undertone budget`: what a config costs, with no data and no run; or what a learner has spent.
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
+use crate::node_source::{NodeSource, Target, value};
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,8 +12,9 @@ use undertone::privacy::Rule;
 use undertone_lab::Plan;
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
 use undertone_lab::config_file::Overrides;
+use undertone_node::owner;
 
-/// Show what a config costs each learner, with no data and no run
+/// Show what a config costs each learner, with no data and no run; or what a learner has spent (--node, --store)
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -31,6 +34,8 @@ pub(crate) struct Arguments {
     /// Target (or cap) epsilon instead of the config's
     #[arg(long)]
     epsilon: Option<f64>,
+    #[command(flatten)]
+    node: NodeSource,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -48,8 +53,15 @@ enum RuleName {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let overrides =
-        Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: arguments.delta };
+    if arguments.node.is_given() {
+        return spent(arguments);
+    }
+    let overrides = Overrides {
+        rounds: arguments.rounds,
+        epsilon: arguments.epsilon,
+        delta: arguments.delta,
+        ..Overrides::default()
+    };
     let mut loaded = match &arguments.config {
         Some(path) => undertone_lab::config_file::load_file(path, &overrides)?,
         None => arguments.source.load(&overrides)?,
@@ -69,6 +81,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out)?;
     } else {
         print_table(&mut out, &report)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What one learner has spent.
+fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let budget: Value = match arguments.node.open(&arguments.source)? {
+        Target::Running(node) => node.json("/v1/budget")?,
+        Target::Stored(node) => value(&owner::budget(&node))?,
+    };
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &budget).map_err(io::Error::from)?;
+        writeln!(out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let optional = |key: &str| budget[key].as_f64().map_or("none".to_string(), number);
+    writeln!(out, "unit           {}", budget["unit"].as_str().unwrap_or("?"))?;
+    writeln!(out, "releases       {}", budget["releases"])?;
+    writeln!(out, "epsilon        {} at delta {}", optional("epsilon"), budget["delta"])?;
+    writeln!(out, "pure epsilon   {}", optional("pure_epsilon"))?;
+    writeln!(out, "zCDP           {}", optional("zcdp"))?;
+    writeln!(out, "cap            {}", optional("cap"))?;
+    writeln!(out, "for ever       {}", optional("lifetime_epsilon"))?;
+    for (key, words) in [("no_certificate", "No certificate"), ("exhausted", "Exhausted")] {
+        if let Some(reason) = budget[key].as_str() {
+            writeln!(out, "\n{words}: {reason}.")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let interrupted = interruption()?;
-    let overrides = Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, delta: None };
+    let overrides =
+        Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
     let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.config.name));
     run_folder::check(&folder)?;

@@ -1,22 +1,24 @@
 //! `undertone up`: a whole network of learners on this machine, each a process of its own.
 
+use super::node::log::Line;
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
 use crate::terminal::{free_folder, interruption, progress_bar};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use serde::Deserialize;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use undertone::LearnerId;
 use undertone_lab::config_file::{Overrides, resolved};
+use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::rounded_up;
 use undertone_models::Plan;
 
@@ -25,9 +27,18 @@ use undertone_models::Plan;
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
+    /// So many learners instead of the config's
+    #[arg(long)]
+    learners: Option<usize>,
     /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
+    /// At most so many records a second for each learner, to watch it learn
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// Keep the learners and their dashboards after the last round, until Ctrl-C
+    #[arg(long)]
+    stay: bool,
     /// Folder for stores, logs and the config; one that is there goes on where it stopped
     /// [default: networks/NAME-1, -2, …]
     #[arg(long, value_name = "FOLDER")]
@@ -37,10 +48,10 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-/// What a learner's log says of a round.
-#[derive(Clone, Deserialize)]
-struct Line {
-    event: String,
+/// How far a learner has come, by its log.
+#[derive(Clone, Default)]
+struct Progress {
+    ended: Option<String>,
     round: u64,
     records: u64,
     epsilon: f64,
@@ -49,37 +60,44 @@ struct Line {
 /// One learner's process.
 struct Member {
     child: Child,
-    reader: thread::JoinHandle<Option<Line>>,
+    reader: thread::JoinHandle<Progress>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let interrupted = interruption()?;
-    let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
+    let overrides = Overrides {
+        rounds: arguments.rounds,
+        learners: arguments.learners,
+        ..Overrides::default()
+    };
     let loaded = arguments.source.load(&overrides)?;
     let plan = Plan::new(loaded.config.clone())?;
     let folder =
         arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &plan.config.name));
-    make_private(&folder)?;
+    make_private_folder(&folder).with_context(|| folder.display().to_string())?;
     let config = folder.join("config.toml");
     let text = toml::to_string(&resolved(&loaded, &plan.scales()))?;
     fs::write(&config, text).with_context(|| config.display().to_string())?;
     let ports = free_ports(plan.mechanisms.len())?;
     let rounds = plan.config.rounds;
     let progress = progress_bar("round", rounds, !arguments.quiet);
-    let reached: Vec<AtomicU64> = ports.iter().map(|_| AtomicU64::new(0)).collect();
-    let reached = std::sync::Arc::new(reached);
+    let shared = Arc::new(Shared {
+        reached: ports.iter().map(|_| AtomicU64::new(0)).collect(),
+        progress: progress.clone(),
+        talks: !arguments.quiet,
+    });
     let mut members = Vec::new();
     for id in plan.config.graph.ids() {
-        let member = start(&plan, id, &folder, &ports, &reached, &progress)?;
-        members.push(member);
+        let command = command(arguments, &plan, id, &folder, &ports)?;
+        members.push(start(command, id, &folder, &shared)?);
     }
     let ended = wait(&mut members, &interrupted);
     progress.finish_and_clear();
     let codes = ended?;
-    let lines: Vec<Option<Line>> =
-        members.into_iter().map(|member| member.reader.join().ok().flatten()).collect();
+    let ends: Vec<Progress> =
+        members.into_iter().map(|member| member.reader.join().unwrap_or_default()).collect();
     if !arguments.quiet {
-        conclude(&lines, &folder)?;
+        conclude(&ends, &folder)?;
     }
     Ok(match codes.iter().copied().max().unwrap_or(0) {
         0 => ExitCode::SUCCESS,
@@ -98,17 +116,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// A folder that only its owner may look into: the stores in it hold private records.
-fn make_private(folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
 /// Ports that are free now. Another program may take one before a learner does; then that learner says so.
 fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
     let held = (0..count)
@@ -118,27 +125,48 @@ fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
     held.iter().map(|socket| Ok(socket.local_addr()?.port())).collect()
 }
 
-fn start(
+/// What the readers of all logs share.
+struct Shared {
+    reached: Vec<AtomicU64>,
+    progress: ProgressBar,
+    talks: bool,
+}
+
+fn command(
+    arguments: &Arguments,
     plan: &Plan,
     id: LearnerId,
     folder: &Path,
     ports: &[u16],
-    reached: &std::sync::Arc<Vec<AtomicU64>>,
-    progress: &ProgressBar,
-) -> anyhow::Result<Member> {
-    let place = id.0 as usize;
+) -> anyhow::Result<Command> {
     let store = folder.join(format!("learner-{id}.redb"));
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("node").arg(folder.join("config.toml"));
+    command.arg("node").arg(folder.join("config.toml")).arg("--replay");
     command.args(["--learner", &id.to_string()]).arg("--store").arg(&store);
     if !store.exists() {
         command.arg("--new");
     }
-    command.args(["--listen", &format!("127.0.0.1:{}", ports[place])]);
+    command.args(["--http", "127.0.0.1:0"]);
+    command.args(["--listen", &format!("127.0.0.1:{}", ports[id.0 as usize])]);
     for (neighbour, _) in plan.config.graph.neighbours(id) {
         let port = ports[neighbour.0 as usize];
         command.args(["--peer", &format!("{neighbour}=127.0.0.1:{port}")]);
     }
+    if let Some(rate) = arguments.rate {
+        command.args(["--rate", &rate.to_string()]);
+    }
+    if arguments.stay {
+        command.arg("--stay");
+    }
+    Ok(command)
+}
+
+fn start(
+    mut command: Command,
+    id: LearnerId,
+    folder: &Path,
+    shared: &Arc<Shared>,
+) -> anyhow::Result<Member> {
     let errors = File::create(folder.join(format!("learner-{id}.err")))?;
     let mut log = File::options()
         .create(true)
@@ -151,22 +179,44 @@ fn start(
         .spawn()
         .context("cannot start a learner")?;
     let out = child.stdout.take().context("a learner without a log")?;
-    let (reached, progress) = (std::sync::Arc::clone(reached), progress.clone());
+    let shared = Arc::clone(shared);
     let reader = thread::spawn(move || {
-        let mut last = None;
+        let mut progress = Progress::default();
         for text in BufReader::new(out).lines().map_while(Result::ok) {
             let _ = writeln!(log, "{text}");
-            let Ok(line) = serde_json::from_str::<Line>(&text) else { continue };
-            let round = if line.event == "round" { line.round + 1 } else { line.round };
-            reached[place].store(round, Ordering::Relaxed);
-            let slowest = reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
-            progress.set_position(slowest.unwrap_or(0));
-            progress.set_message(format!("ε spent {}", rounded_up(line.epsilon)));
-            last = Some(line);
+            if let Ok(line) = serde_json::from_str(&text) {
+                progress.follow(line, &shared);
+            }
         }
-        last
+        progress
     });
     Ok(Member { child, reader })
+}
+
+impl Progress {
+    fn follow(&mut self, line: Line, shared: &Shared) {
+        match line {
+            Line::Started { learner, http: Some(http), .. } if shared.talks => {
+                shared.progress.suspend(|| {
+                    let _ = writeln!(io::stdout(), "learner {learner}: dashboard at {http}");
+                });
+            }
+            Line::Round { learner, round, records, epsilon, .. } => {
+                (self.round, self.records, self.epsilon) = (round + 1, records, epsilon);
+                if let Some(reached) = shared.reached.get(learner as usize) {
+                    reached.store(self.round, Ordering::Relaxed);
+                }
+                let slowest = shared.reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
+                shared.progress.set_position(slowest.unwrap_or(0));
+                shared.progress.set_message(format!("ε spent {}", rounded_up(epsilon)));
+            }
+            Line::Ended { how, round, records, epsilon, .. } => {
+                let ended = Some(how);
+                *self = Progress { ended, round, records, epsilon };
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Waits for all learners. Ctrl-C reaches them too, and they stop by themselves.
@@ -192,28 +242,32 @@ fn wait(members: &mut [Member], interrupted: &AtomicBool) -> anyhow::Result<Vec<
     Ok(codes.into_iter().flatten().collect())
 }
 
-/// What `kill -9` does is safe for a learner; nothing gentler is in the standard library.
+/// Asks a learner to stop. Where that cannot be asked it is killed, which is safe for a learner.
 fn stop(child: &mut Child) {
-    thread::sleep(Duration::from_millis(500));
-    if matches!(child.try_wait(), Ok(None)) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process};
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    }
+    #[cfg(not(unix))]
+    {
         let _ = child.kill();
     }
 }
 
-fn conclude(lines: &[Option<Line>], folder: &Path) -> io::Result<()> {
+fn conclude(ends: &[Progress], folder: &Path) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "learner     rounds  records   ε spent")?;
-    for (id, line) in lines.iter().enumerate() {
-        match line {
-            Some(line) => writeln!(
+    for (id, end) in ends.iter().enumerate() {
+        match &end.ended {
+            Some(how) => writeln!(
                 out,
-                "{id:<8} {:>9} {:>8} {:>9}  {}",
-                line.round,
-                line.records,
-                rounded_up(line.epsilon),
-                line.event
+                "{id:<8} {:>9} {:>8} {:>9}  {how}",
+                end.round,
+                end.records,
+                rounded_up(end.epsilon),
             )?,
-            None => writeln!(out, "{id:<8} did not start")?,
+            None => writeln!(out, "{id:<8} did not run to an end")?,
         }
     }
     writeln!(out, "stores and logs: {}", folder.display())

@@ -1,27 +1,48 @@
-//! `undertone verify`: the ledger of a run, computed again from its config.
+//! `undertone verify`: a ledger, computed again from its config.
 
+use crate::config_source::ConfigSource;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};
+use anyhow::Context;
 use clap::Args;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone_lab::ledger_file::{Verification, verify_run};
+use undertone_lab::Plan;
+use undertone_lab::config_file::Overrides;
+use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
+use undertone_node::store::DiskStore;
 
-/// Check the ledger of a run offline: every charge is computed again from the config
+/// Check a ledger offline: every charge is computed again from the config
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Run folder, as `undertone simulate` writes it
-    #[arg(value_name = "RUN")]
-    folder: PathBuf,
+    /// Run folder, as `undertone simulate` writes it; with --store, the config file of the learner's network
+    #[arg(value_name = "RUN", required_unless_present = "store")]
+    folder: Option<PathBuf>,
+    /// The store of a learner that does not run, instead of a run folder
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let found = verify_run(&arguments.folder)?;
+    let found = match (&arguments.store, &arguments.folder) {
+        (Some(store), config) => verify_store(store, config.clone())?,
+        (None, folder) => verify_run(folder.as_deref().unwrap_or(".".as_ref()))?,
+    };
     let code = if found.agrees { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &found, arguments.json))
+}
+
+fn verify_store(path: &Path, config: Option<PathBuf>) -> anyhow::Result<Verification> {
+    let config = ConfigSource::file_or_default(config).load(&Overrides::default())?;
+    let plan = Plan::new(config.config)?;
+    let place = || path.display().to_string();
+    let (store, id) = DiskStore::open_any(path, &plan).with_context(place)?;
+    let receipts = store.receipts().with_context(place)?;
+    let learner = verify_one(&plan, id, &receipts);
+    Ok(Verification { agrees: learner.disagreement.is_none(), learners: vec![learner] })
 }
 
 fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<()> {

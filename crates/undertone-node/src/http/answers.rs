@@ -68,8 +68,8 @@ pub(super) async fn metrics(State(desk): State<Desk>) -> Result<Response, Respon
 
 pub(super) async fn public_model(State(desk): State<Desk>) -> Result<Response, Response> {
     let model = ask(&desk, |answer| Event::Question(Question::PublicModel(answer))).await?;
-    let model = model
-        .map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
+    let model =
+        model.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (
@@ -115,8 +115,8 @@ pub(super) async fn predict(
     }
     let features = each(&text, |object| desk.intake.unlabelled(object))?;
     let asked = ask(&desk, |answer| Event::Question(Question::Predict(features, answer))).await?;
-    let predictions = asked
-        .map_err(|error| problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))?;
+    let predictions =
+        asked.map_err(|error| problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))?;
     let predictions: Vec<Value> =
         predictions.iter().map(|one| prediction_json(&desk, one)).collect();
     Ok(uncached(Json(json!({ "predictions": predictions }))))
@@ -164,10 +164,7 @@ fn unsupported(wanted: &str) -> Response {
 }
 
 /// Reads one object, or each of an array.
-fn each<T>(
-    text: &str,
-    read: impl Fn(&str) -> Result<T, RecordFault>,
-) -> Result<Vec<T>, Response> {
+fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<Vec<T>, Response> {
     let objects = intake::objects(text)
         .map_err(|fault| problem(StatusCode::BAD_REQUEST, &fault.to_string()))?;
     let read = objects.into_iter().enumerate().map(|(place, object)| {

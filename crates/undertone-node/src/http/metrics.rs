@@ -65,13 +65,7 @@ impl Page {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn labelled(
-        &mut self,
-        name: &str,
-        label: &str,
-        which: &impl Display,
-        value: impl Display,
-    ) {
+    fn labelled(&mut self, name: &str, label: &str, which: &impl Display, value: impl Display) {
         let _ = writeln!(self.0, "{name}{{{label}=\"{which}\"}} {value}");
     }
 }

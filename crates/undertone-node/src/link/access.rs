@@ -85,8 +85,11 @@ pub(super) fn router_access(network: NetworkId, graph: &Graph) -> Value {
         let mut rules = vec![format!("speaks-{learner}"), format!("queried-{learner}")];
         access.rules.push(rule(&rules[0], "ingress", &SPEAKING, &keys.spoken(learner)));
         // What its neighbours want of it is passed on to it.
-        let wanted: Vec<String> =
-            graph.neighbours(learner).iter().flat_map(|&(by, _)| keys.wanted(learner, by)).collect();
+        let wanted: Vec<String> = graph
+            .neighbours(learner)
+            .iter()
+            .flat_map(|&(by, _)| keys.wanted(learner, by))
+            .collect();
         access.rules.push(rule(&rules[1], "egress", &LISTENING, &wanted));
         for &(neighbour, _) in graph.neighbours(learner) {
             let ids =

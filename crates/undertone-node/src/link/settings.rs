@@ -56,7 +56,9 @@ pub(super) fn learner_settings(
             check_loopback(address)?;
         }
     }
-    let mut settings = common_settings("peer", addresses, security)?;
+    // A router passes on between clients; peers it takes to be in touch already.
+    let mode = if addresses.through_router { "client" } else { "peer" };
+    let mut settings = common_settings(mode, addresses, security)?;
     if identity.message_bytes > 65_536 {
         settings.push(("transport/link/rx/buffer_size", json!(4_194_304)));
     }

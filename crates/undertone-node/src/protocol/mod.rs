@@ -7,7 +7,9 @@ mod node;
 mod recover;
 
 pub use neighbour::Standing;
-pub use node::{Action, Counters, Halt, NeighbourView, Node, RoundEnd, Settings, State, TakeInError};
+pub use node::{
+    Action, Counters, Halt, NeighbourView, Node, RoundEnd, Settings, State, TakeInError,
+};
 pub use recover::OpenError;
 
 /// For how many rounds a learner can still be asked for what it released, and makes up for what was missed.

@@ -677,10 +677,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         self.receipts.iter()
     }
 
-    /// How far a source of records was read.
+    /// How far each source of records was read.
     #[must_use]
-    pub fn position(&self, source: &str) -> u64 {
-        self.positions.get(source).copied().unwrap_or(0)
+    pub fn positions(&self) -> &BTreeMap<String, u64> {
+        &self.positions
     }
 
     /// What follows from the config.

@@ -13,7 +13,10 @@
 //! Values that hold state begin with a hash of the rest, so that a damaged one is not taken for another.
 
 use super::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
-use redb::{AccessGuard, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata as _, TableDefinition, TableError};
+use redb::{
+    AccessGuard, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata as _,
+    TableDefinition, TableError,
+};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +24,7 @@ use std::path::Path;
 use undertone::LearnerId;
 use undertone::persist::{load, save};
 use undertone::privacy::Receipt;
-use undertone_models::Record;
+use undertone_models::{Plan, Record};
 
 use crate::private_file;
 use crate::wire::NetworkId;
@@ -73,15 +76,32 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let options = OpenOptions::new().read(true).write(true).open(path);
-        let file = options.map_err(|error| unavailable(&error))?;
-        if !private_file::is_private(&file).map_err(|error| unavailable(&error))? {
-            return Err(StorageError::Exposed);
+        DiskStore::with_file(existing(path)?, network, learner)
+    }
+
+    /// Opens the store of any learner of a network, to look at it.
+    ///
+    /// # Errors
+    /// As [`DiskStore::open`].
+    pub fn open_any(path: &Path, plan: &Plan) -> Result<(DiskStore, LearnerId), StorageError> {
+        let mut store = DiskStore::at(existing(path)?)?;
+        let learner = store.learner()?;
+        store.check_owner(NetworkId::of(plan), learner)?;
+        if learner.0 as usize >= plan.mechanisms.len() {
+            return Err(StorageError::Other("learner"));
         }
-        if file.metadata().map_err(|error| unavailable(&error))?.len() == 0 {
-            return Err(StorageError::Damaged("the file is empty".into()));
-        }
-        DiskStore::with_file(file, network, learner)
+        store.find_next()?;
+        Ok((store, learner))
+    }
+
+    /// Whose it is.
+    fn learner(&self) -> Result<LearnerId, StorageError> {
+        let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
+        let about = read.open_table(ABOUT).map_err(table)?;
+        let learner = about.get("learner").map_err(storage)?;
+        let bytes: Option<[u8; 4]> = learner.and_then(|bytes| bytes.value().try_into().ok());
+        let damaged = || StorageError::Damaged("it does not say whose it is".into());
+        Ok(LearnerId(u32::from_le_bytes(bytes.ok_or_else(damaged)?)))
     }
 
     fn with_file(
@@ -89,13 +109,17 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        // On some damage redb panics instead of saying so.
-        let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
-        let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
-        let mut store = DiskStore { database, next_round: 0, next_waiting: 0 };
+        let mut store = DiskStore::at(file)?;
         store.check_owner(network, learner)?;
         store.find_next()?;
         Ok(store)
+    }
+
+    fn at(file: File) -> Result<DiskStore, StorageError> {
+        // On some damage redb panics instead of saying so.
+        let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
+        let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
+        Ok(DiskStore { database, next_round: 0, next_waiting: 0 })
     }
 
     /// The numbers after the last ones that are taken.
@@ -261,6 +285,19 @@ impl Storage for DiskStore {
         }
         write.commit().map_err(|error| unavailable(&error))
     }
+}
+
+/// Opens a file that is there, has something in it, and is for its owner alone.
+fn existing(path: &Path) -> Result<File, StorageError> {
+    let options = OpenOptions::new().read(true).write(true).open(path);
+    let file = options.map_err(|error| unavailable(&error))?;
+    if !private_file::is_private(&file).map_err(|error| unavailable(&error))? {
+        return Err(StorageError::Exposed);
+    }
+    if file.metadata().map_err(|error| unavailable(&error))?.len() == 0 {
+        return Err(StorageError::Damaged("the file is empty".into()));
+    }
+    Ok(file)
 }
 
 fn checked_database(file: File) -> Result<Database, StorageError> {

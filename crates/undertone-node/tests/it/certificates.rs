@@ -36,8 +36,7 @@ impl Victim {
             };
             let _ = sender.lock().unwrap().send(from);
         });
-        let link =
-            Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap();
+        let link = Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap();
         Victim { _link: link, identity, address, heard }
     }
 

@@ -1,0 +1,36 @@
+//! `undertone export`: the model of a learner that may be published.
+
+use crate::config_source::ConfigSource;
+use crate::failure::Failure;
+use crate::node_source::{NodeSource, Target};
+use anyhow::Context;
+use clap::Args;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use undertone_node::owner;
+
+/// Write the model of a learner that may be published: an average of releases, as safetensors
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    node: NodeSource,
+    #[command(flatten)]
+    source: ConfigSource,
+    /// The file to write, where there is none
+    #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let model = match arguments.node.open(&arguments.source)? {
+        Target::Running(node) => node.bytes("/v1/model/public")?,
+        Target::Stored(node) => owner::public_model(&node)?,
+    };
+    let path = &arguments.out;
+    let written = File::create_new(path).and_then(|mut file| file.write_all(&model));
+    written.with_context(|| path.display().to_string())?;
+    writeln!(io::stdout(), "{}: {} bytes", path.display(), model.len())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,216 @@
+//! `undertone node`: one learner as a daemon.
+
+pub(crate) mod log;
+mod place;
+mod sources;
+
+use crate::config_source::ConfigSource;
+use crate::failure::{BUDGET_EXHAUSTED, Failure};
+use anyhow::{Context, anyhow, ensure};
+use clap::Args;
+use log::{Line, log};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+use undertone::config::Config;
+use undertone::noise::OsEntropy;
+use undertone::{LearnerId, Memory as _, Round};
+use undertone_lab::config_file::Overrides;
+use undertone_models::Plan;
+use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
+use undertone_node::http::{Server, Token};
+use undertone_node::intake::Intake;
+use undertone_node::link::Link;
+use undertone_node::protocol::{Node, Settings};
+use undertone_node::store::DiskStore;
+use undertone_node::wire::Wire;
+
+/// Run one learner as a daemon: it takes records in and learns with its neighbours
+#[derive(Args)]
+#[command(after_help = "\
+A record is a line of JSON: {\"features\": [0.1, 0, 2.5], \"label\": 1}. Without --replay, --records, --stdin or
+--follow records come by HTTP alone (POST /v1/records). The log on stdout is one JSON object a line.
+SIGTERM and Ctrl-C stop the learner; started again it goes on where it was. docs/node.md has a guide.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Which learner of the config's network this is, from 0
+    #[arg(long, value_name = "NUMBER")]
+    learner: u32,
+    /// The learner's store. It holds private records; its mode is 0600
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+    /// Make the store: this learner has never run before
+    #[arg(long)]
+    new: bool,
+    #[command(flatten)]
+    place: place::Arguments,
+    #[command(flatten)]
+    sources: sources::Arguments,
+    /// Serve the owner here: dashboard, records, predictions, metrics. 127.0.0.1:0 takes any free port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// A file with the token that the owner must show; needed where others than this machine can connect
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Run this many rounds instead of the config's
+    #[arg(long)]
+    rounds: Option<u64>,
+    /// How long a round waits for neighbours, in seconds
+    #[arg(long, default_value_t = 10.0)]
+    deadline: f64,
+    /// Stay after the last round, and serve the owner and the neighbours until stopped
+    #[arg(long)]
+    stay: bool,
+}
+
+type RealNode = Node<OsEntropy, DiskStore>;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
+    let loaded = arguments.source.load(&overrides)?;
+    let plan = Arc::new(Plan::new(loaded.config.clone())?);
+    let own = LearnerId(arguments.learner);
+    let last = plan.mechanisms.len() - 1;
+    if own.0 as usize > last {
+        return Err(anyhow!("--learner {own}: the network has learners 0 to {last}").into());
+    }
+    let wire = Wire::new(Arc::clone(&plan));
+    let place = arguments.place.check(&plan, &wire, own)?;
+    let end = Round(plan.config.rounds);
+    let settings = settings(arguments, &plan.config, end)?;
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let source = arguments.sources.open(&loaded, own)?;
+    ensure_some_source(arguments)?;
+
+    let store = open_store(arguments, &wire, own)?;
+    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
+    let (sender, events) = sync_channel(EVENTS);
+    stop_on_signals(&sender)?;
+    let network = sender.clone();
+    let deliver = Arc::new(move |incoming| {
+        let _ = network.send(Event::Network(incoming));
+    });
+    let link = Link::open(&place.identity, &place.addresses, &place.security, deliver)?;
+    let intake = Intake::new(Arc::clone(&plan));
+    let server = match arguments.http {
+        Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
+        None => None,
+    };
+    started(&node, server.as_ref());
+    sources::feed(source, intake, node.positions().clone(), sender);
+
+    let linger = if arguments.stay { Duration::MAX } else { LINGER };
+    let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report)?;
+    link.close();
+    conclude(&ending, &node)
+}
+
+/// How much may be on its way to the learner.
+const EVENTS: usize = 1024;
+/// How long a learner that is done answers those who are not.
+const LINGER: Duration = Duration::from_secs(3);
+const INBOX_MAX: usize = 4096;
+
+fn ensure_some_source(arguments: &Arguments) -> anyhow::Result<()> {
+    ensure!(
+        arguments.http.is_some() || arguments.sources.any(),
+        "no records could ever come: give --http, --stdin, --follow, --records or --replay"
+    );
+    Ok(())
+}
+
+fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Token::new(&text).with_context(|| path.display().to_string())
+}
+
+fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<()> {
+    let stop = learner.clone();
+    ctrlc::set_handler(move || {
+        let _ = stop.send(Event::Stop);
+    })
+    .context("cannot listen for Ctrl-C")
+}
+
+fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Result<DiskStore> {
+    let path = &arguments.store;
+    if arguments.new {
+        DiskStore::create(path, wire.network(), own)
+    } else {
+        DiskStore::open(path, wire.network(), own)
+    }
+    .with_context(|| path.display().to_string())
+}
+
+fn settings(arguments: &Arguments, config: &Config, end: Round) -> anyhow::Result<Settings> {
+    let deadline = Duration::try_from_secs_f64(arguments.deadline)
+        .ok()
+        .filter(|deadline| !deadline.is_zero())
+        .context("--deadline: a number of seconds above 0")?;
+    let warmup = usize::try_from(config.data.warmup + config.data.batch).unwrap_or(usize::MAX);
+    Ok(Settings {
+        deadline,
+        ask_after: deadline / 10,
+        records_wait: deadline / 2,
+        heard_least: 1,
+        end,
+        inbox_max: warmup.saturating_add(INBOX_MAX),
+    })
+}
+
+fn started(node: &RealNode, server: Option<&Server>) {
+    let http = server.map(|server| format!("http://{}/", server.address()));
+    log(&Line::Started {
+        learner: node.learner().id().0,
+        network: node.wire().network().to_string(),
+        round: node.learner().round().0,
+        http,
+    });
+}
+
+fn report(news: News<'_>, node: &RealNode) {
+    let learner = node.learner().id().0;
+    match news {
+        News::Round(end) => log(&Line::Round {
+            learner,
+            round: end.report.round.0,
+            heard: end.report.heard,
+            missing: end.report.missing,
+            records: end.report.records,
+            epsilon: epsilon(node),
+        }),
+        News::CutOff(neighbour) => log(&Line::CutOff { learner, neighbour: neighbour.0 }),
+    }
+}
+
+fn epsilon(node: &RealNode) -> f64 {
+    node.learner().accountant().epsilon(node.plan().config.delta)
+}
+
+fn conclude(ending: &Ending, node: &RealNode) -> Result<ExitCode, Failure> {
+    let learner = node.learner();
+    log(&Line::Ended {
+        learner: learner.id().0,
+        how: match ending {
+            Ending::Stopped => "stopped",
+            Ending::Finished => "finished",
+            Ending::Exhausted(_) => "exhausted",
+        }
+        .into(),
+        round: learner.round().0,
+        records: learner.memory().records(),
+        epsilon: epsilon(node),
+    });
+    match ending {
+        Ending::Exhausted(refusal) => {
+            writeln!(io::stderr(), "budget exhausted: learner {}: {refusal}", learner.id())?;
+            Ok(ExitCode::from(BUDGET_EXHAUSTED))
+        }
+        Ending::Stopped | Ending::Finished => Ok(ExitCode::SUCCESS),
+    }
+}

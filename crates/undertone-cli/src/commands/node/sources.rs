@@ -1,0 +1,115 @@
+//! Where a learner's records come from, besides HTTP.
+
+use super::log::{Line, log};
+use anyhow::{Context, ensure};
+use clap::Args;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+use std::thread;
+use undertone::LearnerId;
+use undertone_lab::config_file::LoadedConfig;
+use undertone_lab::stream::{self, Stream};
+use undertone_node::daemon::Event;
+use undertone_node::feed::Feeder;
+use undertone_node::intake::Intake;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Replay this learner's share of the config's own data
+    #[arg(long, conflicts_with_all = ["records", "stdin", "follow"])]
+    replay: bool,
+    /// Replay a file of this learner's own records (csv, parquet, libsvm or ndjson, columns as in the config)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "follow"])]
+    records: Option<PathBuf>,
+    /// At most so many records a second, of --replay or --records
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// Read records from standard input, one JSON object a line
+    #[arg(long, conflicts_with = "follow")]
+    stdin: bool,
+    /// Read records from a file that grows, one JSON object a line; after a restart from where it was
+    #[arg(long, value_name = "FILE")]
+    follow: Option<PathBuf>,
+}
+
+/// An opened source.
+pub(crate) enum Source {
+    None,
+    Replay { name: String, stream: Stream, rate: Option<f64> },
+    Stdin,
+    Follow(PathBuf),
+}
+
+impl Arguments {
+    /// Whether there is any.
+    pub(crate) fn any(&self) -> bool {
+        self.replay || self.records.is_some() || self.stdin || self.follow.is_some()
+    }
+
+    /// Opens it, so that what is wrong with it shows before the learner runs.
+    pub(crate) fn open(&self, loaded: &LoadedConfig, own: LearnerId) -> anyhow::Result<Source> {
+        if let Some(rate) = self.rate {
+            ensure!(rate > 0.0 && rate.is_finite(), "--rate: a number of records above 0");
+            ensure!(
+                self.replay || self.records.is_some(),
+                "--rate: only with --replay or --records"
+            );
+        }
+        if let Some(path) = &self.records {
+            let stream = stream::load_own(&loaded.config, path)?;
+            let name = format!("records {}", path.display());
+            return Ok(Source::Replay { name, stream, rate: self.rate });
+        }
+        if let Some(path) = &self.follow {
+            // So that restarts know it again, wherever they are started from.
+            let path = path.canonicalize().with_context(|| path.display().to_string())?;
+            return Ok(Source::Follow(path));
+        }
+        if self.stdin {
+            return Ok(Source::Stdin);
+        }
+        if !self.replay {
+            return Ok(Source::None);
+        }
+        let mut streams = stream::load(&loaded.config, &loaded.folder, 0)?;
+        let stream = streams.learners.swap_remove(own.0 as usize);
+        Ok(Source::Replay { name: "replay".into(), stream, rate: self.rate })
+    }
+}
+
+/// Hands the learner its records as fast as it takes them, in a thread of its own.
+pub(crate) fn feed(
+    source: Source,
+    intake: Intake,
+    positions: BTreeMap<String, u64>,
+    learner: SyncSender<Event>,
+) {
+    let refused = |refused: &undertone_node::feed::Refused<'_>| {
+        log(&Line::Refused {
+            source: refused.source.into(),
+            line: refused.line,
+            reason: refused.reason.clone(),
+        });
+    };
+    let feeder = Feeder::new(learner, Box::new(refused));
+    thread::spawn(move || {
+        let (source, ended) = match source {
+            Source::None => return,
+            Source::Replay { name, mut stream, rate } => {
+                let reached = positions.get(&name).copied().unwrap_or(0);
+                stream.skip(reached);
+                feeder.replay(&name, reached, rate, |count| stream.next(count));
+                (name, Ok(()))
+            }
+            Source::Stdin => {
+                ("stdin".to_string(), feeder.lines("stdin", io::stdin().lock(), &intake))
+            }
+            Source::Follow(path) => {
+                (path.display().to_string(), feeder.follow(&path, &intake, &positions))
+            }
+        };
+        log(&Line::SourceEnded { source, error: ended.err().map(|error| error.to_string()) });
+    });
+}

@@ -1,0 +1,84 @@
+//! `undertone status`: what a learner is doing, and how well.
+
+use crate::config_source::ConfigSource;
+use crate::failure::Failure;
+use crate::node_source::{NodeSource, Target, value};
+use clap::Args;
+use serde_json::Value;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use undertone_lab::summary::rounded_up;
+use undertone_node::history::History;
+use undertone_node::owner;
+
+/// Show what a learner is doing: one that runs (--node), or the store of one that does not (--store)
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    node: NodeSource,
+    #[command(flatten)]
+    source: ConfigSource,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (status, budget): (Value, Value) = match arguments.node.open(&arguments.source)? {
+        Target::Running(node) => (node.json("/v1/status")?, node.json("/v1/budget")?),
+        Target::Stored(node) => {
+            (value(&owner::status(&node, &History::default()))?, value(&owner::budget(&node))?)
+        }
+    };
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &status).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, &status, &budget)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()> {
+    let text = |key: &str| status[key].as_str().unwrap_or("?").to_string();
+    writeln!(
+        out,
+        "learner {} of {}, {}: {}",
+        status["learner"],
+        status["learners"],
+        text("name"),
+        text("state")
+    )?;
+    writeln!(out, "round     {} of {}", status["round"], status["rounds"])?;
+    writeln!(
+        out,
+        "records   {} learnt from, {} waiting",
+        status["records"], status["waiting_records"]
+    )?;
+    let epsilon = budget["epsilon"].as_f64().map(rounded_up).unwrap_or_default();
+    write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
+    for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "for ever at most")] {
+        if let Some(epsilon) = budget[key].as_f64() {
+            write!(out, ", {words} {}", rounded_up(epsilon))?;
+        }
+    }
+    writeln!(out)?;
+    for (key, words) in [("loss", "loss"), ("accuracy", "accuracy"), ("distance", "distance")] {
+        if let Some(number) = status[key].as_f64() {
+            writeln!(out, "{words:<9} {number:.4}")?;
+        }
+    }
+    for neighbour in status["neighbours"].as_array().into_iter().flatten() {
+        let standing = neighbour["standing"].as_str().unwrap_or("?");
+        match neighbour["newest"].as_u64() {
+            Some(newest) => writeln!(
+                out,
+                "neighbour {}: {standing}, heard last in round {newest}",
+                neighbour["learner"]
+            )?,
+            None => writeln!(out, "neighbour {}: {standing}, not heard yet", neighbour["learner"])?,
+        }
+    }
+    Ok(())
+}
