@@ -19,12 +19,13 @@ pub struct History {
     recent: VecDeque<Score>,
 }
 
-/// One or more rounds.
-#[derive(Clone, Copy, Default)]
+/// One or more rounds, as things stood after the last of them.
+#[derive(Clone, Copy)]
 struct Point {
     rounds: u64,
     last_round: u64,
-    score: Score,
+    loss: Option<f64>,
+    accuracy: Option<f64>,
     distance_sum: f64,
     distances: u64,
     epsilon: f64,
@@ -52,7 +53,8 @@ impl History {
         let round = Point {
             rounds: 1,
             last_round: end.report.round.0,
-            score: end.score,
+            loss: self.loss(),
+            accuracy: self.accuracy(),
             distance_sum: end.distance.unwrap_or(0.0),
             distances: u64::from(end.distance.is_some()),
             epsilon,
@@ -74,13 +76,19 @@ impl History {
     /// The mean loss of the records of the last rounds, each scored before it was learnt from.
     #[must_use]
     pub fn loss(&self) -> Option<f64> {
-        mean_loss(&self.recent_score())
+        let score = self.recent_score();
+        #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
+        let mean = score.loss_sum / score.records as f64;
+        (score.records > 0).then_some(mean)
     }
 
     /// The share of the records of the last rounds that were classified rightly before they were learnt from.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
-        accuracy(&self.recent_score())
+        let score = self.recent_score();
+        #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
+        let share = score.correct as f64 / score.records as f64;
+        (score.records > 0).then_some(share)
     }
 
     /// The distance to what was heard, last time.
@@ -90,7 +98,11 @@ impl History {
     }
 
     fn recent_score(&self) -> Score {
-        self.recent.iter().fold(Score::default(), |sum, one| joined(&sum, one))
+        self.recent.iter().fold(Score::default(), |sum, one| Score {
+            records: sum.records + one.records,
+            loss_sum: sum.loss_sum + one.loss_sum,
+            correct: sum.correct + one.correct,
+        })
     }
 
     /// The whole of it; accuracies only where there are classes.
@@ -99,8 +111,8 @@ impl History {
         let mut series = Series::default();
         for point in &self.points {
             series.round.push(point.last_round);
-            series.loss.push(mean_loss(&point.score));
-            series.accuracy.push(accuracy(&point.score).filter(|_| classes));
+            series.loss.push(point.loss);
+            series.accuracy.push(point.accuracy.filter(|_| classes));
             series.distance.push(point.distance());
             series.epsilon.push(point.epsilon);
         }
@@ -113,7 +125,8 @@ impl Point {
         Point {
             rounds: self.rounds + later.rounds,
             last_round: later.last_round,
-            score: joined(&self.score, &later.score),
+            loss: later.loss,
+            accuracy: later.accuracy,
             distance_sum: self.distance_sum + later.distance_sum,
             distances: self.distances + later.distances,
             epsilon: later.epsilon,
@@ -124,24 +137,6 @@ impl Point {
     fn distance(&self) -> Option<f64> {
         (self.distances > 0).then(|| self.distance_sum / self.distances as f64)
     }
-}
-
-fn joined(one: &Score, other: &Score) -> Score {
-    Score {
-        records: one.records + other.records,
-        loss_sum: one.loss_sum + other.loss_sum,
-        correct: one.correct + other.correct,
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
-fn mean_loss(score: &Score) -> Option<f64> {
-    (score.records > 0).then(|| score.loss_sum / score.records as f64)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
-fn accuracy(score: &Score) -> Option<f64> {
-    (score.records > 0).then(|| score.correct as f64 / score.records as f64)
 }
 
 #[cfg(test)]
@@ -175,8 +170,9 @@ mod tests {
         assert!(series.round.len() > POINTS_MAX / 4 && series.round.len() <= POINTS_MAX);
         assert_eq!(series.round.last(), Some(&9_999));
         assert!(series.round.is_sorted());
-        // Points but the last hold 32 rounds each.
+        // Points but the last hold 32 rounds each, and losses are means of the last fifty by then.
         assert_eq!(series.loss[0], Some(15.5));
+        assert_eq!(series.loss[9], Some(319.0 - 24.5));
         assert_eq!(series.distance[1], Some(47.5));
         assert_eq!(series.accuracy[3], Some(0.5));
         assert_eq!(history.loss(), Some(9_974.5));

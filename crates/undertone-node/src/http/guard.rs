@@ -1,9 +1,9 @@
 //! Who may ask: the owner, from this machine or with the token, and no other site's page in the owner's browser.
 
 use super::answers::problem;
-use super::{Desk, TIME_MAX};
+use super::{BODY_MAX, Desk, TIME_MAX};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -120,7 +120,15 @@ fn is_own_page(headers: &HeaderMap, host: &Authority) -> bool {
     from_here && named_here
 }
 
-pub(super) async fn limit_time(request: Request, next: Next) -> Response {
+/// A body that is too large is refused before it is read, and nothing takes for ever.
+pub(super) async fn limit_size_and_time(request: Request, next: Next) -> Response {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: u64| length > BODY_MAX as u64)
+    {
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large: send it in parts");
+    }
     match tokio::time::timeout(TIME_MAX, next.run(request)).await {
         Ok(answer) => answer,
         Err(_) => problem(StatusCode::SERVICE_UNAVAILABLE, "the learner is busy: try again later"),

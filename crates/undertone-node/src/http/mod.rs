@@ -131,6 +131,6 @@ fn router(desk: Desk) -> Router {
         .fallback(answers::nothing_here)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(middleware::from_fn_with_state(desk.clone(), guard::keep_out_other_sites))
-        .layer(middleware::from_fn(guard::limit_time))
+        .layer(middleware::from_fn(guard::limit_size_and_time))
         .with_state(desk)
 }

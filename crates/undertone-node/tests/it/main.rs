@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod certificates;
+mod feed;
+mod http;
 mod network;
 mod protocol;
 mod sockets;

@@ -1,0 +1,185 @@
+//! Records from readers and files: nothing is lost, nothing is taken twice, and what is bad is named.
+
+use crate::support::{CountedEntropy, Dice, MemoryStore, plan, record, settings};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use undertone::LearnerId;
+use undertone_models::Record;
+use undertone_node::daemon::{Event, Taken};
+use undertone_node::feed::Feeder;
+use undertone_node::intake::Intake;
+use undertone_node::protocol::{Node, TakeInError};
+use undertone_node::store::Position;
+
+type Taking = (Vec<Record>, Option<Position>);
+
+/// A learner that takes all but every third chunk at first, as if it were full, and what it took.
+fn taker() -> (Feeder, Receiver<Taking>, Arc<Mutex<Vec<(u64, String)>>>) {
+    let (learner, events) = sync_channel(10);
+    let (took, taken): (Sender<Taking>, _) = channel();
+    thread::spawn(move || {
+        let mut count = 0;
+        for event in events {
+            let Event::Records { records, position, answer } = event else { continue };
+            count += 1;
+            if count % 3 == 0 {
+                let _ = answer.send(Err(TakeInError::Full { waiting: 9, room: 0 }));
+                continue;
+            }
+            let accepted = records.len();
+            if took.send((records, position)).is_err() {
+                return; // Drops the channel: the learner has stopped.
+            }
+            let _ = answer.send(Ok(Taken { accepted, waiting: 0 }));
+        }
+    });
+    let refused = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&refused);
+    let feeder = Feeder::new(
+        learner,
+        Box::new(move |one| note.lock().unwrap().push((one.line, one.reason.clone()))),
+    );
+    (feeder, taken, refused)
+}
+
+fn lines(from: u32, count: u32) -> String {
+    let mut text = String::new();
+    for number in from..from + count {
+        let value = f64::from(number) / 1e6;
+        text += &format!("{{\"features\": [{value}, 0, 0, 0, 0], \"label\": 1}}\n");
+    }
+    text
+}
+
+fn numbers(records: &[Record]) -> Vec<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+    records.iter().map(|one| (one.features.norm() * 1e6).round() as u64).collect()
+}
+
+fn intake() -> Intake {
+    Intake::new(plan(5, "algorithm1", ""))
+}
+
+#[test]
+fn all_good_lines_of_a_reader_are_taken_once_and_bad_ones_are_named() {
+    let (feeder, taken, refused) = taker();
+    let mut text = lines(1, 150);
+    text += "{\"features\": [1], \"label\": 1}\n\nnothing\n";
+    text += &"x".repeat(17 << 20);
+    text.push('\n');
+    text += lines(151, 50).trim_end(); // The last line lacks its end.
+    feeder.lines("stdin", text.as_bytes(), &intake()).unwrap();
+    drop(feeder);
+    let all: Vec<Record> = taken.iter().flat_map(|(records, _)| records).collect();
+    assert_eq!(numbers(&all), (1..=200).collect::<Vec<u64>>());
+    let refused = refused.lock().unwrap();
+    let named: Vec<u64> = refused.iter().map(|(line, _)| *line).collect();
+    assert_eq!(named, [151, 153, 154], "{refused:?}");
+    assert!(refused[0].1.contains("1 features") && refused[2].1.contains("longer"));
+}
+
+/// Follows a file until so many records have come; gives them and the last position.
+fn follow(
+    path: &std::path::Path,
+    positions: &BTreeMap<String, u64>,
+    wanted: usize,
+    mut meanwhile: impl FnMut(usize),
+) -> (Vec<u64>, Position) {
+    let (feeder, taken, _) = taker();
+    let (path, positions) = (path.to_path_buf(), positions.clone());
+    thread::spawn(move || feeder.follow(&path, &intake(), &positions));
+    let (mut all, mut last) = (Vec::new(), None);
+    let begin = Instant::now();
+    while all.len() < wanted {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} records", all.len());
+        if let Ok((records, position)) = taken.recv_timeout(Duration::from_millis(100)) {
+            all.extend(numbers(&records));
+            last = position.or(last);
+        }
+        meanwhile(all.len());
+    }
+    (all, last.unwrap())
+}
+
+#[test]
+fn a_file_is_followed_as_it_grows_is_replaced_and_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.ndjson");
+    fs::write(&path, lines(1, 10)).unwrap();
+    let mut step = 0;
+    let (all, last) = follow(&path, &BTreeMap::new(), 30, |count| {
+        let append = |text: &str| {
+            File::options().append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        match (step, count) {
+            (0, 10) => {
+                // A line counts once its end is there.
+                let whole = lines(11, 10);
+                append(&whole[..whole.len() - 5]);
+                thread::sleep(Duration::from_millis(200));
+                append(&whole[whole.len() - 5..]);
+                step = 1;
+            }
+            (1, 20) => {
+                let other = folder.path().join("other");
+                fs::write(&other, lines(21, 10)).unwrap();
+                fs::rename(&other, &path).unwrap();
+                step = 2;
+            }
+            _ => {}
+        }
+    });
+    assert_eq!(all, (1..=30).collect::<Vec<u64>>());
+    assert_eq!(last.reached, fs::metadata(&path).unwrap().len());
+    // A restart goes on from there.
+    File::options().append(true).open(&path).unwrap().write_all(lines(31, 5).as_bytes()).unwrap();
+    let positions = BTreeMap::from([(last.source, last.reached)]);
+    let (all, _) = follow(&path, &positions, 5, |_| ());
+    assert_eq!(all, [31, 32, 33, 34, 35]);
+    // One that became shorter is read from its beginning.
+    fs::write(&path, lines(36, 2)).unwrap();
+    let (all, _) = follow(&path, &positions, 2, |_| ());
+    assert_eq!(all, [36, 37]);
+}
+
+#[test]
+fn a_replay_goes_on_where_it_was_and_no_faster_than_asked() {
+    let (feeder, taken, _) = taker();
+    let mut dice = Dice(4);
+    let mut left = 30;
+    let begin = Instant::now();
+    feeder.replay("replay", 100, Some(100.0), |count| {
+        let count = count.min(left);
+        left -= count;
+        (0..count).map(|_| record(&mut dice)).collect()
+    });
+    assert!(begin.elapsed() >= Duration::from_millis(290), "thirty records at 100 a second");
+    drop(feeder);
+    let all: Vec<Taking> = taken.iter().collect();
+    assert_eq!(all.iter().map(|(records, _)| records.len()).sum::<usize>(), 30);
+    let last = all.last().and_then(|(_, position)| position.clone()).unwrap();
+    assert_eq!(last, Position { source: "replay".into(), reached: 130 });
+}
+
+#[test]
+fn how_far_a_source_was_read_is_kept_with_its_records() {
+    let (plan, store) = (plan(5, "algorithm1", ""), MemoryStore::default());
+    let entropy = CountedEntropy { seed: 1, drawn: Default::default() };
+    let open = |store: &MemoryStore| {
+        let (entropy, store) = (entropy.clone(), store.clone());
+        Node::open(Arc::clone(&plan), LearnerId(0), settings(10), entropy, store).unwrap()
+    };
+    let mut node = open(&store);
+    let mut dice = Dice(5);
+    let position = |reached| Some(Position { source: "file".into(), reached });
+    node.take_in(vec![record(&mut dice)], position(1)).unwrap();
+    store.0.borrow_mut().fails_after = Some((0, false));
+    assert!(node.take_in(vec![record(&mut dice)], position(2)).is_err());
+    let node = open(&store);
+    assert_eq!((node.waiting_records(), node.positions()["file"]), (1, 1), "both or neither");
+}

@@ -1,0 +1,296 @@
+//! The owner's interface: what it answers, to whom, and what it refuses.
+
+use crate::sockets::{identity, ports};
+use crate::support::{Dice, plan, record, settings};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use undertone::noise::OsEntropy;
+use undertone::{LearnerId, Round};
+use undertone_node::daemon::{Event, Until, run};
+use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
+use undertone_node::intake::Intake;
+use undertone_node::link::{Addresses, Link, Security};
+use undertone_node::protocol::{Node, Settings};
+use undertone_node::store::DiskStore;
+
+const TOKEN: &str = "a-token-of-many-letters";
+
+/// One learner, whose neighbours never come, and its server.
+struct Owned {
+    server: Option<Server>,
+    learner: SyncSender<Event>,
+    thread: Option<JoinHandle<()>>,
+    token: Option<&'static str>,
+}
+
+impl Owned {
+    fn start(token: Option<&'static str>, inbox_max: usize) -> Owned {
+        let plan = plan(5, "algorithm1", "");
+        let (learner, events) = sync_channel(100);
+        let intake = Intake::new(Arc::clone(&plan));
+        let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let shown = token.map(|token| Token::new(token).unwrap());
+        let server = Server::start(address, shown, intake, learner.clone()).unwrap();
+        let thread = thread::spawn(move || {
+            let folder = tempfile::tempdir().unwrap();
+            let (own, identity) = (LearnerId(0), identity(&plan, 0));
+            let path = folder.path().join("store");
+            let store = DiskStore::create(&path, identity.network, own).unwrap();
+            let settings = Settings { inbox_max, ..settings(10) };
+            let mut node = Node::open(plan, own, settings, OsEntropy, store).unwrap();
+            let listen = vec![format!("127.0.0.1:{}", ports(1)[0])];
+            let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
+            let link =
+                Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ())).unwrap();
+            let until = Until { end: Round(10), linger: Duration::ZERO };
+            run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
+        });
+        Owned { server: Some(server), learner, thread: Some(thread), token }
+    }
+
+    /// Sends bytes as they are, and reads until the end.
+    fn raw(&self, bytes: &[u8]) -> (u16, String) {
+        let mut socket = TcpStream::connect(self.server.as_ref().unwrap().address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let _ = socket.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_string();
+        (status, body)
+    }
+
+    fn request(&self, first: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut text = format!("{first} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            text += "Host: localhost\r\n";
+        }
+        if let Some(token) = self.token {
+            text += &format!("Authorization: Bearer {token}\r\n");
+        }
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.raw(text.as_bytes())
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.request(&format!("GET {path}"), &[], "")
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let (status, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    fn post(&self, path: &str, kind: &str, body: &str) -> (u16, Value) {
+        let (status, body) = self.request(&format!("POST {path}"), &[("Content-Type", kind)], body);
+        (status, serde_json::from_str(&body).unwrap_or_default())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.learner.send(Event::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.server.take();
+    }
+}
+
+fn line(dice: &mut Dice) -> String {
+    let record = record(dice);
+    let values: Vec<f64> = record.features.entries().map(|(_, value)| value).collect();
+    json!({ "features": values, "label": record.label }).to_string()
+}
+
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+
+#[test]
+fn records_come_one_by_one_in_arrays_and_in_lines_and_each_fault_is_named() {
+    let owned = Owned::start(None, 1000);
+    let mut dice = Dice(1);
+    let mut some = |count: usize| -> Vec<String> { (0..count).map(|_| line(&mut dice)).collect() };
+    assert_eq!(owned.post("/v1/records", JSON, &some(1)[0]).1["accepted"], 1);
+    let array = format!("[{}]", some(3).join(", "));
+    assert_eq!(owned.post("/v1/records", JSON, &array).1["accepted"], 3);
+    let lines = some(4).join("\n") + "\n\n";
+    assert_eq!(owned.post("/v1/records", LINES, &lines).1["accepted"], 4);
+    // Warm-up and first batch are learnt from at once: the learner has released, and waits for neighbours.
+    let status = owned.json("/v1/status");
+    let count = |key: &str| status[key].as_u64().unwrap();
+    assert_eq!(count("records") + count("waiting_records"), 8);
+    assert_eq!(status["state"], "waiting");
+
+    let sparse = json!({ "features": { "indices": [1, 4], "values": [0.5, -0.1] }, "label": 1 });
+    assert_eq!(owned.post("/v1/records", JSON, &sparse.to_string()).0, 200);
+    let bad = [
+        ("{\"features\": [0.1, 0.2], \"label\": 0}", "2 features: the model takes 5"),
+        ("{\"features\": [0.1, 0, 0, 0, 0], \"label\": 2}", "must be one of the classes 0 to 1"),
+        ("{\"features\": [0.1, 0, 0, 0, 0], \"label\": \"secret\"}", "classes 0 to 1"),
+        ("{\"features\": [7.25, 0, 0, 0, 0], \"label\": 0}", "feature norm is above the bound 1"),
+        ("{\"features\": [\"secret\"], \"label\": 0}", "must be an object"),
+        ("{\"features\": [0, 0, 0, 0, 0], \"label\": 0, \"secret\": 7.25}", "nothing else"),
+        ("{\"features\": {\"indices\": [4, 1], \"values\": [1, 1]}, \"label\": 0}", "increase"),
+        ("{\"features\": {\"indices\": [5], \"values\": [1]}, \"label\": 0}", "below 5"),
+        ("{\"features\": [1e999, 0, 0, 0, 0], \"label\": 0}", "not JSON from character"),
+        ("{\"features\": [0.1, 0, 0, 0, 0]}", "\"label\""),
+        ("nothing", "not JSON"),
+        ("7.25", "must be an object"),
+    ];
+    for (text, reason) in bad {
+        let body = format!("{}\n{text}\n", some(1)[0]);
+        let (status, said) = owned.post("/v1/records", LINES, &body);
+        let error = said["error"].as_str().unwrap().to_string();
+        assert_eq!((status, &said["line"]), (400, &json!(2)), "{error}");
+        assert!(error.contains(reason), "{error}");
+        assert!(!error.contains("secret") && !error.contains("7.25"), "no values: {error}");
+    }
+    assert_eq!(owned.post("/v1/records", JSON, "[1, 2").0, 400);
+    let status = owned.json("/v1/status");
+    let count = |key: &str| status[key].as_u64().unwrap();
+    assert_eq!(count("records") + count("waiting_records"), 9, "nothing of a bad body was taken");
+}
+
+#[test]
+fn a_full_learner_says_so_and_takes_nothing() {
+    let owned = Owned::start(None, 10);
+    let mut dice = Dice(2);
+    let lines: Vec<String> = (0..11).map(|_| line(&mut dice)).collect();
+    let (status, said) = owned.post("/v1/records", LINES, &lines.join("\n"));
+    assert_eq!(status, 503);
+    assert!(said["error"].as_str().unwrap().contains("try again later"));
+    assert_eq!(owned.json("/v1/status")["waiting_records"], 0);
+    assert_eq!(owned.post("/v1/records", LINES, &lines[..10].join("\n")).0, 200);
+}
+
+#[test]
+fn predictions_the_budget_the_model_and_the_metrics_can_be_asked_for() {
+    let owned = Owned::start(None, 1000);
+    let mut dice = Dice(3);
+    let lines: Vec<String> = (0..20).map(|_| line(&mut dice)).collect();
+    assert_eq!(owned.post("/v1/records", LINES, &lines.join("\n")).0, 200);
+    let (status, said) = owned.post("/v1/predict", JSON, "[{\"features\": [0.1, 0, 0, 0, 0.2]}]");
+    assert_eq!(status, 200, "{said}");
+    let one = &said["predictions"][0];
+    let sum: f64 = one["probabilities"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
+    assert!((sum - 1.0).abs() < 1e-12 && one["label"].as_u64().is_some_and(|label| label < 2));
+    assert_eq!(owned.post("/v1/predict", JSON, "{\"features\": [1]}").0, 400);
+
+    let budget = owned.json("/v1/budget");
+    assert_eq!(
+        (&budget["releases"], budget["ledger"].as_array().map(Vec::len)),
+        (&json!(1), Some(1))
+    );
+    assert!(budget["epsilon"].as_f64().unwrap() >= 0.0);
+
+    let (status, metrics) = owned.get("/metrics");
+    assert_eq!(status, 200);
+    for name in ["epsilon_spent", "round", "records_total", "neighbour_present{learner=\"4\"}"] {
+        assert!(metrics.contains(&format!("\nundertone_{name} ")), "{name}: {metrics}");
+    }
+    let (status, model) = owned.get("/v1/model/public");
+    assert!(status == 200 && model.contains("\"theta\"") && model.contains("safe to publish"));
+    assert_eq!(owned.get("/healthz"), (200, "ok\n".into()));
+    assert_eq!(owned.get("/v2").0, 404);
+    assert_eq!(owned.request("DELETE /v1/records", &[], "").0, 405);
+}
+
+#[test]
+fn every_path_of_the_document_is_there() {
+    let owned = Owned::start(None, 1000);
+    let document = owned.json("/v1/openapi.json");
+    let paths = document["paths"].as_object().unwrap();
+    assert!(paths.len() >= 9);
+    for (path, methods) in paths {
+        for method in methods.as_object().unwrap().keys() {
+            let (status, _) = owned.request(&format!("{} {path}", method.to_uppercase()), &[], "");
+            assert!(![404, 405].contains(&status), "{method} {path}: {status}");
+        }
+    }
+}
+
+#[test]
+fn a_token_is_asked_for_by_all_that_shows_anything() {
+    let mut owned = Owned::start(Some(TOKEN), 1000);
+    assert_eq!(owned.get("/v1/status").0, 200);
+    for wrong in [None, Some("a-token-of-many-letterS"), Some("a-token"), Some("")] {
+        owned.token = wrong;
+        for path in ["/v1/status", "/v1/budget", "/v1/model/public", "/metrics"] {
+            assert_eq!(owned.get(path).0, 401, "{path} with {wrong:?}");
+        }
+        for path in ["/v1/records", "/v1/predict"] {
+            assert_eq!(owned.post(path, JSON, "{}").0, 401, "{path}");
+        }
+        // These show nothing of the learner.
+        assert_eq!(owned.get("/healthz").0, 200);
+        assert_eq!(owned.get("/").0, 200);
+    }
+    let address: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let intake = Intake::new(plan(5, "algorithm1", ""));
+    let (learner, _events) = sync_channel(1);
+    let open = Server::start(address, None, intake, learner);
+    assert!(matches!(open, Err(HttpError::Open { .. })));
+    assert!(Token::new("short").is_err() && Token::new("with spaces in the middle").is_err());
+    assert!(Token::new("of-two-lines-and-long-enough\nyes").is_err());
+}
+
+#[test]
+fn pages_of_other_sites_are_kept_out() {
+    let owned = Owned::start(None, 1000);
+    let with = |headers: &[(&str, &str)]| owned.request("GET /v1/status", headers, "").0;
+    let own = format!("http://{}", owned.server.as_ref().unwrap().address());
+    let host = own.trim_start_matches("http://");
+    assert_eq!(with(&[("Host", host), ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]), 200);
+    assert_eq!(with(&[("Host", "[::1]:80")]), 200);
+    assert_eq!(with(&[("Host", "evil.example")]), 403, "another name was made to lead here");
+    assert_eq!(with(&[("Host", "localhost.evil.example")]), 403);
+    assert_eq!(with(&[("Host", "")]), 400);
+    assert_eq!(with(&[("Host", host), ("Origin", "http://evil.example")]), 403);
+    assert_eq!(with(&[("Host", host), ("Origin", "null")]), 403);
+    assert_eq!(with(&[("Host", host), ("Sec-Fetch-Site", "cross-site")]), 403);
+    assert_eq!(with(&[("Host", host), ("Sec-Fetch-Site", "same-site")]), 403);
+    // What a form can send without asking first is no kind of record.
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+        assert_eq!(owned.post("/v1/records", kind, "{}").0, 415, "{kind}");
+    }
+}
+
+#[test]
+fn large_and_broken_requests_are_refused() {
+    let owned = Owned::start(None, 1000);
+    let head = "POST /v1/records HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    let too_long = format!("{head}Content-Length: {}\r\n\r\n", BODY_MAX + 1);
+    assert_eq!(owned.raw(too_long.as_bytes()).0, 413);
+    let mut binary = format!("{head}Connection: close\r\nContent-Length: 3\r\n\r\n").into_bytes();
+    binary.extend([0xff, 0xfe, 0xfd]);
+    assert_eq!(owned.raw(&binary).0, 400);
+    assert_eq!(owned.raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").0, 400, "no host");
+    assert_eq!(owned.raw(b"nonsense\r\n\r\n").0, 400);
+    // An array nested a hundred thousand times must not bring the process down.
+    let deep = "[".repeat(100_000);
+    assert_eq!(owned.post("/v1/records", JSON, &deep).0, 400);
+    let deep = format!("{{\"features\": {}", "[".repeat(100_000));
+    assert_eq!(owned.post("/v1/records", JSON, &deep).0, 400);
+    assert_eq!(owned.get("/healthz").0, 200);
+}
+
+#[test]
+fn a_learner_that_stopped_is_not_healthy() {
+    let mut owned = Owned::start(None, 1000);
+    assert_eq!(owned.get("/healthz").0, 200);
+    owned.learner.send(Event::Stop).unwrap();
+    owned.thread.take().unwrap().join().unwrap();
+    assert_eq!(owned.get("/healthz").0, 503);
+    assert_eq!(owned.get("/v1/status").0, 503);
+}
