@@ -30,6 +30,8 @@ pub use entropy::{RunEntropy, SeededEntropy};
 pub use metrics::Metrics;
 pub use optimum::Optimum;
 pub use seeded_run::SeededRunError;
-pub use simulate::{Ending, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError, simulate};
+pub use simulate::{
+    Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError, simulate,
+};
 pub use summary::{RunFacts, Summary};
 pub use undertone_models::{Plan, PlanError, memory_error};

@@ -6,6 +6,7 @@ use crate::network_metrics::NetworkEvaluator;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
 use std::convert::Infallible;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
@@ -62,12 +63,34 @@ pub struct Outcome {
     pub public: PublicModel,
     /// One entry for each learner.
     pub learners: Vec<LearnerOutcome>,
+    /// The learners' own parameters in the end.
+    pub parameters: FinalParameters,
     /// One receipt for every release, by round and learner; empty in networks too large to keep it.
     pub ledger: Vec<Receipt>,
     /// How many rounds were finished.
     pub rounds_run: u64,
     /// Why it ended.
     pub ending: Ending,
+}
+
+/// The learners' parameters after the last round.
+///
+/// **Private**: they show nothing of themselves, and go into no file.
+#[derive(Clone)]
+pub struct FinalParameters(Vec<Box<[f64]>>);
+
+impl FinalParameters {
+    /// The parameters of each learner, for somebody who may see them.
+    #[must_use]
+    pub fn for_owners(&self) -> &[Box<[f64]>] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for FinalParameters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FinalParameters(learners={}, <redacted>)", self.0.len())
+    }
 }
 
 impl Outcome {
@@ -241,7 +264,9 @@ pub fn simulate(
         }
     }
     let learners = members.iter().map(|member| learner_outcome(member, config.delta)).collect();
-    Ok(Outcome { rows, public, learners, ledger, rounds_run, ending })
+    let thetas = members.iter().map(|member| member.learner.private_parameters().for_owner());
+    let parameters = FinalParameters(thetas.map(Into::into).collect());
+    Ok(Outcome { rows, public, learners, parameters, ledger, rounds_run, ending })
 }
 
 /// Learners may clip gradients; they are measured by the loss itself.

@@ -3,11 +3,15 @@
 
 mod attack;
 mod audit;
+mod chaos;
 mod compare;
+mod dashboard;
 mod data;
 mod doctor;
+mod node;
 mod plan;
 mod reproduce;
+mod same_as_simulate;
 mod up;
 
 use std::fs;

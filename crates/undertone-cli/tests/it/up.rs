@@ -23,7 +23,7 @@ fn five_processes_run_all_rounds_and_go_on_later() {
         let rounds: BTreeSet<u64> =
             rounds.iter().filter_map(|line| line["round"].as_u64()).collect();
         assert_eq!(rounds, (0..20).collect::<BTreeSet<u64>>());
-        let ends = lines(shell.path(), learner, "finished");
+        let ends = lines(shell.path(), learner, "ended");
         let epsilon = |k: usize| ends[k]["epsilon"].as_f64().unwrap();
         assert!(ends.len() == 2 && epsilon(1) > epsilon(0), "what is spent stays spent");
     }
@@ -42,9 +42,9 @@ fn bad_arguments_are_named() {
     assert!(node(&["--learner", "0", "--peer", "2=127.0.0.1:2"]).contains("not a neighbour"));
     assert!(node(&["--learner", "0", "--peer", "1"]).contains("NUMBER=HOST:PORT"));
     let peers = ["--peer", "1=127.0.0.1:2", "--peer", "4=127.0.0.1:3"];
-    let there = [&["--learner", "0"][..], &peers].concat();
+    let there = [&["--learner", "0", "--replay"][..], &peers].concat();
     assert!(node(&there).contains("one.redb"), "there is no store");
     assert!(node(&[&there[..], &["--deadline", "0"]].concat()).contains("--deadline"));
-    let away = ["--learner", "0", "--new", "--peer", "1=10.0.0.1:2", "--peer", "4=127.0.0.1:3"];
+    let away = ["--learner", "0", "--replay", "--new", "--peer", "1=10.0.0.1:2", "--peer", "4=127.0.0.1:3"];
     assert!(node(&away).contains("one machine only"));
 }

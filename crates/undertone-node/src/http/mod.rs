@@ -15,6 +15,9 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -22,10 +25,14 @@ use std::time::Duration;
 use std::{io, thread};
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// What an answer may take altogether, body included.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(20);
+/// What the first lines of a request may take.
+const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How many may be connected.
+const CONNECTIONS_MAX: usize = 64;
 /// The largest body.
 pub const BODY_MAX: usize = 16 << 20;
 
@@ -99,7 +106,7 @@ impl Server {
                 runtime.block_on(async {
                     // Ends when the server is dropped; requests under way are given up.
                     tokio::select! {
-                        _ = axum::serve(listener, router) => {}
+                        () = serve(listener, router) => {}
                         _ = stopped => {}
                     }
                 });
@@ -112,6 +119,29 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+/// Serves connections, each in a task of its own, as many at a time as there may be.
+async fn serve(listener: TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok((socket, _)) = listener.accept().await else {
+            // The system has no room for another; in a moment it may have.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            // Whoever does not say what it wants has its place taken from it.
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME_MAX)
+                .serve_connection(TokioIo::new(socket), service);
+            let _ = connection.await;
+            drop(place);
+        });
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod certificates;
 mod feed;
+mod fuzz;
 mod http;
 mod network;
 mod protocol;

@@ -10,6 +10,7 @@ use undertone_node::link::{Addresses, Identity, Security};
 use undertone_node::wire::Wire;
 
 #[derive(Args)]
+#[group(skip)]
 pub(crate) struct Arguments {
     /// Where to listen for neighbours; without certificates on this machine only
     #[arg(long, value_name = "HOST:PORT", required_unless_present = "router")]

@@ -16,6 +16,7 @@ use undertone_node::feed::Feeder;
 use undertone_node::intake::Intake;
 
 #[derive(Args)]
+#[group(skip)]
 pub(crate) struct Arguments {
     /// Replay this learner's share of the config's own data
     #[arg(long, conflicts_with_all = ["records", "stdin", "follow"])]
