@@ -45,6 +45,15 @@ fn bad_arguments_are_named() {
     let there = [&["--learner", "0", "--replay"][..], &peers].concat();
     assert!(node(&there).contains("one.redb"), "there is no store");
     assert!(node(&[&there[..], &["--deadline", "0"]].concat()).contains("--deadline"));
-    let away = ["--learner", "0", "--replay", "--new", "--peer", "1=10.0.0.1:2", "--peer", "4=127.0.0.1:3"];
+    let away = [
+        "--learner",
+        "0",
+        "--replay",
+        "--new",
+        "--peer",
+        "1=10.0.0.1:2",
+        "--peer",
+        "4=127.0.0.1:3",
+    ];
     assert!(node(&away).contains("one machine only"));
 }

@@ -16,32 +16,46 @@ use tokio::sync::oneshot;
 use undertone_models::{Prediction, Record};
 
 /// An answer that says what is wrong.
-pub(super) fn problem(status: StatusCode, error: &str) -> Response {
-    (status, Json(json!({ "error": error }))).into_response()
+pub(super) struct Problem {
+    status: StatusCode,
+    body: Value,
+    /// Whether the same may work in a moment, with nothing done twice.
+    again: bool,
+}
+
+pub(super) fn problem(status: StatusCode, error: &str) -> Problem {
+    Problem { status, body: json!({ "error": error }), again: false }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut answer = (self.status, Json(self.body)).into_response();
+        if self.again {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        answer
+    }
 }
 
 /// Asks the learner's thread.
 async fn ask<T>(
     desk: &Desk,
     event: impl FnOnce(oneshot::Sender<T>) -> Event,
-) -> Result<T, Response> {
+) -> Result<T, Problem> {
     let (answer, answered) = oneshot::channel();
-    let sent = desk.learner.try_send(event(answer)).map_err(|error| match error {
+    desk.learner.try_send(event(answer)).map_err(|error| match error {
         TrySendError::Full(_) => busy("the learner is busy: try again later"),
         TrySendError::Disconnected(_) => stopping(),
-    });
-    sent?;
+    })?;
     answered.await.map_err(|_| stopping())
 }
 
-fn stopping() -> Response {
+fn stopping() -> Problem {
     problem(StatusCode::SERVICE_UNAVAILABLE, "the learner is stopping")
 }
 
-fn busy(error: &str) -> Response {
-    let mut answer = problem(StatusCode::SERVICE_UNAVAILABLE, error);
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    answer
+fn busy(error: &str) -> Problem {
+    Problem { again: true, ..problem(StatusCode::SERVICE_UNAVAILABLE, error) }
 }
 
 /// What is private, and changes all the time, is not to be kept by anybody on the way.
@@ -49,24 +63,24 @@ fn uncached(body: impl IntoResponse) -> Response {
     ([(CACHE_CONTROL, "no-store")], body).into_response()
 }
 
-pub(super) async fn status(State(desk): State<Desk>) -> Result<Response, Response> {
+pub(super) async fn status(State(desk): State<Desk>) -> Result<Response, Problem> {
     let status = ask(&desk, |answer| Event::Question(Question::Status(answer))).await?;
     Ok(uncached(Json(status)))
 }
 
-pub(super) async fn budget(State(desk): State<Desk>) -> Result<Response, Response> {
+pub(super) async fn budget(State(desk): State<Desk>) -> Result<Response, Problem> {
     let budget = ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
     Ok(uncached(Json(budget)))
 }
 
-pub(super) async fn metrics(State(desk): State<Desk>) -> Result<Response, Response> {
+pub(super) async fn metrics(State(desk): State<Desk>) -> Result<Response, Problem> {
     let status = ask(&desk, |answer| Event::Question(Question::Status(answer))).await?;
     let budget = ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok(uncached((kind, metrics::text(&status, &budget))))
 }
 
-pub(super) async fn public_model(State(desk): State<Desk>) -> Result<Response, Response> {
+pub(super) async fn public_model(State(desk): State<Desk>) -> Result<Response, Problem> {
     let model = ask(&desk, |answer| Event::Question(Question::PublicModel(answer))).await?;
     let model =
         model.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
@@ -85,7 +99,7 @@ pub(super) async fn records(
     State(desk): State<Desk>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Response> {
+) -> Result<Response, Problem> {
     let (kind, text) = checked_body(&headers, body)?;
     let records: Vec<Record> = match kind {
         BodyKind::Lines => desk.intake.lines(&text).map_err(|fault| bad_record(&fault))?,
@@ -100,6 +114,9 @@ pub(super) async fn records(
             Err(problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))
         }
         Err(error @ TakeInError::Full { .. }) => Err(busy(&error.to_string())),
+        Err(error @ TakeInError::TooMany { .. }) => {
+            Err(problem(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()))
+        }
         Err(TakeInError::Halt(_)) => Err(stopping()),
     }
 }
@@ -108,7 +125,7 @@ pub(super) async fn predict(
     State(desk): State<Desk>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Response> {
+) -> Result<Response, Problem> {
     let (kind, text) = checked_body(&headers, body)?;
     if kind != BodyKind::Json {
         return Err(unsupported("application/json"));
@@ -145,7 +162,7 @@ enum BodyKind {
 fn checked_body(
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<(BodyKind, String), Response> {
+) -> Result<(BodyKind, String), Problem> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = match kind.split(';').next().unwrap_or_default().trim() {
         "application/json" => BodyKind::Json,
@@ -158,13 +175,13 @@ fn checked_body(
     Ok((kind, text))
 }
 
-fn unsupported(wanted: &str) -> Response {
+fn unsupported(wanted: &str) -> Problem {
     let error = format!("Content-Type must be {wanted}");
     problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error)
 }
 
 /// Reads one object, or each of an array.
-fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<Vec<T>, Response> {
+fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<Vec<T>, Problem> {
     let objects = intake::objects(text)
         .map_err(|fault| problem(StatusCode::BAD_REQUEST, &fault.to_string()))?;
     let read = objects.into_iter().enumerate().map(|(place, object)| {
@@ -173,12 +190,12 @@ fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<
     read.collect()
 }
 
-fn bad_record(fault: &TextFault) -> Response {
+fn bad_record(fault: &TextFault) -> Problem {
     let body = json!({ "error": fault.to_string(), "line": fault.line, "accepted": 0 });
-    (StatusCode::BAD_REQUEST, Json(body)).into_response()
+    Problem { status: StatusCode::BAD_REQUEST, body, again: false }
 }
 
-pub(super) async fn healthz(State(desk): State<Desk>) -> Result<Response, Response> {
+pub(super) async fn healthz(State(desk): State<Desk>) -> Result<Response, Problem> {
     ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
     Ok("ok\n".into_response())
 }
@@ -201,6 +218,10 @@ pub(super) async fn dashboard() -> Response {
     (headers, Html(include_str!("dashboard.html"))).into_response()
 }
 
-pub(super) async fn nothing_here() -> Response {
+pub(super) async fn nothing_here() -> Problem {
     problem(StatusCode::NOT_FOUND, "there is nothing here; see /v1/openapi.json")
+}
+
+pub(super) async fn not_so() -> Problem {
+    problem(StatusCode::METHOD_NOT_ALLOWED, "not with this method; see /v1/openapi.json")
 }

@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN, WWW_AUTHEN
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
@@ -57,7 +57,8 @@ pub(super) async fn require_token(
     let shown = request.headers().get(AUTHORIZATION).and_then(bearer);
     match &desk.guard.token {
         Some(token) if !shown.is_some_and(|shown| token.is(shown)) => {
-            let mut answer = problem(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+            let answer = problem(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+            let mut answer = answer.into_response();
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             answer
         }
@@ -79,16 +80,18 @@ pub(super) async fn keep_out_other_sites(
 ) -> Response {
     let headers = request.headers();
     let Some(host) = host(headers) else {
-        return problem(StatusCode::BAD_REQUEST, "the Host header is missing or wrong");
+        return problem(StatusCode::BAD_REQUEST, "the Host header is missing or wrong")
+            .into_response();
     };
     if desk.guard.loopback && !is_local(&host) {
         return problem(
             StatusCode::FORBIDDEN,
             "this learner is called localhost or 127.0.0.1, and by no other name",
-        );
+        )
+        .into_response();
     }
     if !is_own_page(headers, &host) {
-        return problem(StatusCode::FORBIDDEN, "pages of other sites may not ask");
+        return problem(StatusCode::FORBIDDEN, "pages of other sites may not ask").into_response();
     }
     next.run(request).await
 }
@@ -127,10 +130,15 @@ pub(super) async fn limit_size_and_time(request: Request, next: Next) -> Respons
         .and_then(|length| length.parse().ok())
         .is_some_and(|length: u64| length > BODY_MAX as u64)
     {
-        return problem(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large: send it in parts");
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large: send it in parts")
+            .into_response();
     }
     match tokio::time::timeout(TIME_MAX, next.run(request)).await {
         Ok(answer) => answer,
-        Err(_) => problem(StatusCode::SERVICE_UNAVAILABLE, "the learner is busy: try again later"),
+        Err(_) => problem(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the learner did not answer in time; records that were sent may have been taken",
+        )
+        .into_response(),
     }
 }

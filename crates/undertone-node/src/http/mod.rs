@@ -159,6 +159,7 @@ fn router(desk: Desk) -> Router {
         .route("/healthz", get(answers::healthz))
         .route("/v1/openapi.json", get(answers::openapi))
         .fallback(answers::nothing_here)
+        .method_not_allowed_fallback(answers::not_so)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(middleware::from_fn_with_state(desk.clone(), guard::keep_out_other_sites))
         .layer(middleware::from_fn(guard::limit_size_and_time))

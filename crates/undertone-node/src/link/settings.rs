@@ -101,7 +101,7 @@ fn common_settings(
 ) -> Result<Vec<(&'static str, Value)>, LinkError> {
     let protocol = match security {
         Security::Loopback => "tcp",
-        Security::MutualTls(_) => "tls",
+        Security::MutualTls(_) => "quic",
     };
     let endpoints = |list: &[String]| -> Vec<String> {
         list.iter().map(|address| format!("{protocol}/{address}")).collect()

@@ -129,6 +129,16 @@ pub enum TakeInError {
         /// How many more there is room for.
         room: usize,
     },
+    /// More than there is ever room for.
+    #[error(
+        "{count} records at once, and there is never room for more than {limit}: send them in parts"
+    )]
+    TooMany {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        limit: usize,
+    },
     /// They could not be kept.
     #[error(transparent)]
     Halt(#[from] Halt),
@@ -354,6 +364,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         for (position, record) in records.iter().enumerate() {
             self.learner.memory().check(&self.plan.model, record, position)?;
+        }
+        let (count, limit) = (records.len(), self.settings.inbox_max);
+        if count > limit {
+            return Err(TakeInError::TooMany { count, limit });
         }
         let waiting = self.inbox.len();
         let room = self.room();

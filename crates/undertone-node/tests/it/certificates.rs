@@ -84,7 +84,7 @@ fn settings(address: &str, tls: &Value) -> zenoh::Config {
         ("mode", json!("peer")),
         ("scouting/multicast/enabled", json!(false)),
         ("listen/endpoints", json!([])),
-        ("connect/endpoints", json!([format!("tls/{address}")])),
+        ("connect/endpoints", json!([format!("quic/{address}")])),
         ("connect/timeout_ms", json!(2000)),
         ("connect/exit_on_failure", json!(true)),
         ("transport/link/tls", tls.clone()),
