@@ -5,6 +5,16 @@ cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s\n' "$*"; }
 
+step "a browser, for the dashboard's test"
+if ! command -v chromium > /dev/null; then
+  as_root=""
+  [ "$(id -u)" = 0 ] || as_root="sudo"
+  $as_root apt-get update -qq
+  $as_root apt-get install -y -qq --no-install-recommends chromium > /dev/null
+fi
+UNDERTONE_BROWSER="$(command -v chromium)"
+export UNDERTONE_BROWSER
+
 step "tests"
 cargo test --workspace --locked
 

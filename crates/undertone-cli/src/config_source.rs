@@ -17,9 +17,9 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// A config file, or the preset that runs when nothing is asked for.
-    pub(crate) fn file_or_default(path: Option<PathBuf>) -> ConfigSource {
-        ConfigSource { path, preset: None }
+    /// Whether any was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.path.is_some() || self.preset.is_some()
     }
 
     /// Reads and checks it.

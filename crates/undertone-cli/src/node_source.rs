@@ -1,7 +1,7 @@
 //! A learner to look at: one that runs, by HTTP, or the store of one that does not.
 
 use crate::config_source::ConfigSource;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -63,6 +63,7 @@ impl NodeSource {
             return Ok(Target::Running(Running { url, token }));
         }
         let Some(path) = &self.store else { bail!("give --node URL or --store FILE") };
+        ensure!(config.is_given(), "--store: give the learner's config file too");
         let plan = Arc::new(Plan::new(config.load(&Overrides::default())?.config)?);
         let (store, id) =
             DiskStore::open_any(path, &plan).with_context(|| path.display().to_string())?;

@@ -68,6 +68,8 @@ pub enum Ending {
 pub enum News<'a> {
     /// A round has ended. Private: there are losses in it.
     Round(&'a RoundEnd),
+    /// These neighbours were not heard, a while after the start. Said once.
+    Unheard(Vec<LearnerId>),
     /// A neighbour sent two different releases of one round, and is not heard any more.
     CutOff(LearnerId),
 }
@@ -98,6 +100,7 @@ pub fn run<E: Entropy, S: Storage>(
     let begin = Instant::now();
     let mut history = History::default();
     let mut done: Option<(Ending, Duration)> = None;
+    let mut missed = false;
     let mut actions = node.start(Duration::ZERO)?;
     loop {
         let exhausted = perform(node, link, actions, &mut history, watch);
@@ -112,6 +115,10 @@ pub fn run<E: Entropy, S: Storage>(
             done.clone().filter(|(_, since)| now >= since.saturating_add(until.linger))
         {
             return Ok(ending);
+        }
+        if !missed && now >= UNHEARD {
+            missed = true;
+            report_unheard(node, watch);
         }
         let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);
         actions = match events.recv_timeout(wake.saturating_sub(now)) {
@@ -134,6 +141,17 @@ pub fn run<E: Entropy, S: Storage>(
 
 /// Even when nothing is due the thread looks around this often.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// After this time a neighbour should have been heard.
+const UNHEARD: Duration = Duration::from_secs(20);
+
+fn report_unheard<E: Entropy, S: Storage>(node: &Node<E, S>, watch: Watch<'_, E, S>) {
+    let silent = node.neighbours().filter(|one| one.newest.is_none());
+    let silent: Vec<LearnerId> = silent.map(|one| one.id).collect();
+    if !silent.is_empty() {
+        watch(News::Unheard(silent), node);
+    }
+}
 
 fn hear<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,

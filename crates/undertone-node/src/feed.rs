@@ -71,11 +71,8 @@ impl Feeder {
                 return Ok(());
             }
             if !more {
-                // The last line may lack its end.
-                if lines.take_rest() {
-                    self.push(source, &lines, intake, &mut chunk);
-                    let _ = self.hand(source, chunk, None);
-                }
+                let rest = self.rest(source, &mut lines, intake);
+                let _ = self.hand(source, rest, None);
                 return Ok(());
             }
         }
@@ -102,6 +99,7 @@ impl Feeder {
             let start = if start > file.metadata()?.len() { 0 } else { start };
             file.seek(SeekFrom::Start(start))?;
             let mut lines = LineReader::new(file, start);
+            let mut replaced = false;
             loop {
                 let mut chunk = Chunk::default();
                 let more = self.read_some(&source, &mut lines, intake, &mut chunk)?;
@@ -110,13 +108,22 @@ impl Feeder {
                 if moved && self.hand(&source, chunk, Some(position)).is_err() {
                     return Ok(());
                 }
-                if !more {
-                    thread::sleep(PAUSE);
-                    if was_replaced(path, &source, lines.read_to()) {
-                        known.insert(source, 0);
-                        break;
-                    }
+                if more {
+                    continue;
                 }
+                if replaced {
+                    // All of it was read. Its number may be given to another file some day.
+                    let chunk = self.rest(&source, &mut lines, intake);
+                    let position = Position { source: source.clone(), reached: 0 };
+                    if self.hand(&source, chunk, Some(position)).is_err() {
+                        return Ok(());
+                    }
+                    known.remove(&source);
+                    break;
+                }
+                thread::sleep(PAUSE);
+                // Whoever wrote to it before it was replaced is read to the end first.
+                replaced = was_replaced(path, &source, lines.read_to());
             }
         }
     }
@@ -167,6 +174,15 @@ impl Feeder {
             }
         }
         Ok(false)
+    }
+
+    /// A last line that lacks its end.
+    fn rest(&self, source: &str, lines: &mut LineReader<impl Read>, intake: &Intake) -> Chunk {
+        let mut chunk = Chunk::default();
+        if lines.take_rest() {
+            self.push(source, lines, intake, &mut chunk);
+        }
+        chunk
     }
 
     fn push(

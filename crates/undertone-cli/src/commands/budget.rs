@@ -12,6 +12,7 @@ use undertone::privacy::Rule;
 use undertone_lab::Plan;
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
 use undertone_lab::config_file::Overrides;
+use undertone_lab::summary::rounded_up;
 use undertone_node::owner;
 
 /// Show what a config costs each learner, with no data and no run; or what a learner has spent (--node, --store)
@@ -100,7 +101,8 @@ fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let optional = |key: &str| budget[key].as_f64().map_or("none".to_string(), number);
     writeln!(out, "unit           {}", budget["unit"].as_str().unwrap_or("?"))?;
     writeln!(out, "releases       {}", budget["releases"])?;
-    writeln!(out, "epsilon        {} at delta {}", optional("epsilon"), budget["delta"])?;
+    let epsilon = budget["epsilon"].as_f64().map(rounded_up).unwrap_or_default();
+    writeln!(out, "epsilon        {epsilon} at delta {}", budget["delta"])?;
     writeln!(out, "pure epsilon   {}", optional("pure_epsilon"))?;
     writeln!(out, "zCDP           {}", optional("zcdp"))?;
     writeln!(out, "cap            {}", optional("cap"))?;

@@ -28,7 +28,7 @@ enum Action {
         /// Folder for authority.pem and authority.key
         folder: PathBuf,
         /// How long the authority is valid
-        #[arg(long, default_value_t = 3650)]
+        #[arg(long, default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..))]
         days: u32,
     },
     /// Make a learner's certificate and private key
@@ -61,7 +61,7 @@ struct Reach {
     #[arg(long = "host", value_name = "NAME", required = true)]
     hosts: Vec<String>,
     /// How long the certificate is valid
-    #[arg(long, default_value_t = 365)]
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..))]
     days: u32,
 }
 

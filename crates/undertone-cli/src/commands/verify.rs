@@ -1,15 +1,15 @@
 //! `undertone verify`: a ledger, computed again from its config.
 
-use crate::config_source::ConfigSource;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone_lab::Plan;
-use undertone_lab::config_file::Overrides;
+use undertone_lab::config_file::{Overrides, load_file};
 use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
+use undertone_lab::summary::rounded_up;
 use undertone_node::store::DiskStore;
 
 /// Check a ledger offline: every charge is computed again from the config
@@ -28,16 +28,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let found = match (&arguments.store, &arguments.folder) {
-        (Some(store), config) => verify_store(store, config.clone())?,
-        (None, folder) => verify_run(folder.as_deref().unwrap_or(".".as_ref()))?,
+        (Some(store), Some(config)) => verify_store(store, config)?,
+        (None, Some(folder)) => verify_run(folder)?,
+        (_, None) => return Err(anyhow!("--store: give the learner's config file too").into()),
     };
     let code = if found.agrees { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &found, arguments.json))
 }
 
-fn verify_store(path: &Path, config: Option<PathBuf>) -> anyhow::Result<Verification> {
-    let config = ConfigSource::file_or_default(config).load(&Overrides::default())?;
-    let plan = Plan::new(config.config)?;
+fn verify_store(path: &Path, config: &Path) -> anyhow::Result<Verification> {
+    let plan = Plan::new(load_file(config, &Overrides::default())?.config)?;
     let place = || path.display().to_string();
     let (store, id) = DiskStore::open_any(path, &plan).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;
@@ -57,10 +57,10 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
             }
             (None, epsilon) => writeln!(
                 out,
-                "learner {}: {} receipts agree, ε = {:.4}",
+                "learner {}: {} receipts agree, ε = {}",
                 learner.learner,
                 learner.receipts,
-                epsilon.unwrap_or_default()
+                rounded_up(epsilon.unwrap_or_default())
             )?,
         }
     }

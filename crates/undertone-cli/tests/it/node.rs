@@ -249,17 +249,19 @@ fn bad_certificates_tokens_and_sources_are_named() {
         all.extend(arguments.iter().map(String::as_str));
         shell.expect(2, &all).1
     };
-    assert!(refused(&["--stdin"]).contains("net"), "there are no certificates");
+    assert!(refused(&["--stdin", "--new"]).contains("net"), "there are no certificates");
     shell.expect(0, &["cert", "new-network", "net"]);
     assert!(refused(&["--stdin", "--new"]).contains("learner-0.key"));
-    fs::remove_file(shell.path().join("0.redb")).unwrap();
+    let store = shell.path().join("0.redb");
+    assert!(!store.exists(), "no store is made for a learner that cannot run");
     shell.expect(0, &["cert", "add", "net", "--learner", "0", "--host", "localhost"]);
     assert!(refused(&[]).contains("no records could ever come"));
     assert!(refused(&["--follow", "missing"]).contains("missing"));
     assert!(refused(&["--records", "missing.csv"]).contains("missing.csv"));
     assert!(refused(&["--stdin", "--rate", "3"]).contains("--rate"));
     assert!(refused(&["--http", "0.0.0.0:0", "--new"]).contains("--token-file"));
-    fs::remove_file(shell.path().join("0.redb")).unwrap();
+    let store = shell.path().join("0.redb");
+    assert!(!store.exists(), "no store is made for a learner that cannot run");
     fs::write(shell.path().join("token"), "short").unwrap();
     let token = ["--http", "127.0.0.1:0", "--token-file", "token"];
     assert!(refused(&token).contains("at least 16"));

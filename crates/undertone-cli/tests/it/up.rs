@@ -43,7 +43,7 @@ fn bad_arguments_are_named() {
     assert!(node(&["--learner", "0", "--peer", "1"]).contains("NUMBER=HOST:PORT"));
     let peers = ["--peer", "1=127.0.0.1:2", "--peer", "4=127.0.0.1:3"];
     let there = [&["--learner", "0", "--replay"][..], &peers].concat();
-    assert!(node(&there).contains("one.redb"), "there is no store");
+    assert!(node(&there).contains("--new makes one"), "there is no store");
     assert!(node(&[&there[..], &["--deadline", "0"]].concat()).contains("--deadline"));
     let away = [
         "--learner",

@@ -399,7 +399,7 @@ fn records_outside_the_bounds_are_left_out_and_counted_or_scaled_and_counted() {
 
 #[test]
 fn overrides_change_the_preset() {
-    let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), delta: None };
+    let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), ..Overrides::default() };
     let loaded = load_preset("mushrooms", &overrides).unwrap();
     assert_eq!(loaded.config.rounds, 7);
     let plan = Plan::new(loaded.config).unwrap();

@@ -74,7 +74,10 @@ pub enum LinkError {
 }
 
 fn network(error: impl std::fmt::Display) -> LinkError {
-    LinkError::Network(error.to_string())
+    // The engine says where in its source an error arose, which helps nobody here.
+    let text = error.to_string();
+    let said: Vec<&str> = text.split(" at ").filter(|part| !part.contains(".rs:")).collect();
+    LinkError::Network(said.join(" at "))
 }
 
 /// A learner's connection to its neighbours.
@@ -210,6 +213,11 @@ impl Link {
     pub fn close(self) {
         let _ = self.session.close().wait();
     }
+}
+
+/// Lets the engine write what it does to stderr, if the variable `RUST_LOG` asks for it.
+pub fn log_engine() {
+    zenoh::try_init_log_from_env();
 }
 
 /// After this time an answer is not waited for any more.

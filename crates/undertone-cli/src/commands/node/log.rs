@@ -12,6 +12,8 @@ pub(crate) enum Line {
     Started { learner: u32, network: String, round: u64, http: Option<String> },
     /// A round has ended.
     Round { learner: u32, round: u64, heard: usize, missing: usize, records: u64, epsilon: f64 },
+    /// Neighbours were not heard since the start.
+    Unheard { learner: u32, neighbours: Vec<u32>, hint: String },
     /// A neighbour sent two different releases of one round, and is not heard any more.
     CutOff { learner: u32, neighbour: u32 },
     /// A record was not taken.

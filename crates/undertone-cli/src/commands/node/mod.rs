@@ -6,7 +6,7 @@ mod sources;
 
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use log::{Line, log};
 use std::io::{self, Write};
@@ -71,6 +71,7 @@ pub(crate) struct Arguments {
 type RealNode = Node<OsEntropy, DiskStore>;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    undertone_node::link::log_engine();
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
     let plan = Arc::new(Plan::new(loaded.config.clone())?);
@@ -87,8 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = arguments.sources.open(&loaded, own)?;
     ensure_some_source(arguments)?;
 
-    let store = open_store(arguments, &wire, own)?;
-    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
+    check_store(arguments)?;
     let (sender, events) = sync_channel(EVENTS);
     stop_on_signals(&sender)?;
     let network = sender.clone();
@@ -101,6 +101,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
         None => None,
     };
+    // Last, so that no store is made for a learner that cannot run.
+    let store = open_store(arguments, &wire, own)?;
+    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
     started(&node, server.as_ref());
     sources::feed(source, intake, node.positions().clone(), sender);
 
@@ -110,6 +113,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     conclude(&ending, &node)
 }
 
+const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
+                       RUST_LOG=zenoh=warn shows what the network engine says";
 /// How much may be on its way to the learner.
 const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
@@ -135,6 +140,20 @@ fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<()> {
         let _ = stop.send(Event::Stop);
     })
     .context("cannot listen for Ctrl-C")
+}
+
+fn check_store(arguments: &Arguments) -> anyhow::Result<()> {
+    let path = &arguments.store;
+    match (arguments.new, path.exists()) {
+        (true, true) => {
+            bail!("{}: is there already; leave --new out to go on with it", path.display())
+        }
+        (false, false) => bail!(
+            "{}: there is no such store; --new makes one, for a learner that has never run before",
+            path.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Result<DiskStore> {
@@ -183,6 +202,11 @@ fn report(news: News<'_>, node: &RealNode) {
             missing: end.report.missing,
             records: end.report.records,
             epsilon: epsilon(node),
+        }),
+        News::Unheard(neighbours) => log(&Line::Unheard {
+            learner,
+            neighbours: neighbours.iter().map(|id| id.0).collect(),
+            hint: UNHEARD.into(),
         }),
         News::CutOff(neighbour) => log(&Line::CutOff { learner, neighbour: neighbour.0 }),
     }

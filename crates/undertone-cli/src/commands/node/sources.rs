@@ -60,6 +60,8 @@ impl Arguments {
         }
         if let Some(path) = &self.records {
             let stream = stream::load_own(&loaded.config, path)?;
+            // By any other name it would be the same file, and its records would be used twice.
+            let path = path.canonicalize().with_context(|| path.display().to_string())?;
             let name = format!("records {}", path.display());
             return Ok(Source::Replay { name, stream, rate: self.rate });
         }

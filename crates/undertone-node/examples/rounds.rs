@@ -1,5 +1,5 @@
 //! Rounds a second of five learners in a ring, against five threads that only send the same bytes over raw sockets
-//! in lock-step, in one run: `cargo bench -p undertone-node --bench rounds`.
+//! in lock-step, in one run: `cargo run --release -p undertone-node --example rounds`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers")]
 
@@ -243,13 +243,13 @@ fn main() {
         let bytes = Wire::new(plan(features)).message_bytes();
         let limit = raw(bytes, rounds);
         println!("{bytes} bytes a message");
-        println!("  raw sockets, nothing else        {limit:9.1}");
+        println!("  raw sockets, nothing else  {limit:9.1}");
         let tls = Some(folder.path());
         for (name, tls, disk) in [
-            ("learners, TCP, no store       ", None, None),
-            ("learners, mutual TLS, no store", tls, None),
-            ("learners, TCP, on disk        ", None, tls),
-            ("learners, mutual TLS, on disk ", tls, tls),
+            ("learners, TCP, no store ", None, None),
+            ("learners, QUIC, no store", tls, None),
+            ("learners, TCP, on disk  ", None, tls),
+            ("learners, QUIC, on disk ", tls, tls),
         ] {
             let found = learners(features, rounds, tls, disk);
             println!("  {name}   {found:9.1}  ({:.2})", found / limit);
