@@ -7,12 +7,13 @@ use clap::{Args, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use undertone::LearnerId;
 use undertone_lab::config_file::Overrides;
 use undertone_models::Plan;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::link::router_settings;
-use undertone_node::wire::NetworkId;
+use undertone_node::wire::Wire;
 
 /// Make the certificates by which the learners of a network know each other
 #[derive(Args)]
@@ -88,15 +89,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             )?;
         }
         Action::Router { folder, source, listen, reach } => {
-            let plan = Plan::new(source.load(&Overrides::default())?.config)?;
+            let plan = Arc::new(Plan::new(source.load(&Overrides::default())?.config)?);
             let validity = Validity::days(reach.days);
             let mut files = certificates::add(folder, Holder::Router, &reach.hosts, validity)?;
             // On the router's machine they are beside its settings.
             for file in [&mut files.authority, &mut files.certificate, &mut files.key] {
                 *file = file.canonicalize().with_context(|| file.display().to_string())?;
             }
-            let network = NetworkId::of(&plan);
-            let mut settings = router_settings(network, &plan.config.graph, listen, &files)?;
+            let wire = Wire::new(Arc::clone(&plan));
+            let mut settings = router_settings(&wire, &plan.config.graph, listen, &files)?;
             for (_, file) in
                 settings["transport"]["link"]["tls"].as_object_mut().into_iter().flatten()
             {

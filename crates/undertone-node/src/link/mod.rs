@@ -14,6 +14,7 @@ use crate::wire::{NetworkId, Sealed};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use tracing_subscriber::EnvFilter;
 use undertone::{LearnerId, Round};
 use zenoh::Wait as _;
 use zenoh::pubsub::{Publisher, Subscriber};
@@ -215,9 +216,18 @@ impl Link {
     }
 }
 
-/// Lets the engine write what it does to stderr, if the variable `RUST_LOG` asks for it.
-pub fn log_engine() {
-    zenoh::try_init_log_from_env();
+/// Lets the engine write what it does to stderr: nothing, or at this level and above.
+///
+/// Only the engine: others see the owner's token.
+pub fn log_engine(level: &str) {
+    if let Ok(filter) = EnvFilter::try_new(format!("off,zenoh={level}")) {
+        // Whoever has set up a log of its own keeps it.
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .try_init();
+    }
 }
 
 /// After this time an answer is not waited for any more.

@@ -2,7 +2,7 @@
 
 use super::access::{learner_access, router_access};
 use super::{Identity, LinkError};
-use crate::wire::NetworkId;
+use crate::wire::Wire;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use undertone::LearnerId;
@@ -59,9 +59,7 @@ pub(super) fn learner_settings(
     // A router passes on between clients; peers it takes to be in touch already.
     let mode = if addresses.through_router { "client" } else { "peer" };
     let mut settings = common_settings(mode, addresses, security)?;
-    if identity.message_bytes > 65_536 {
-        settings.push(("transport/link/rx/buffer_size", json!(4_194_304)));
-    }
+    settings.extend(sizes(identity.message_bytes));
     if let Security::MutualTls(_) = security {
         settings.push(("access_control", learner_access(identity, addresses.through_router)));
     }
@@ -73,7 +71,7 @@ pub(super) fn learner_settings(
 /// # Errors
 /// When a certificate's file is not there.
 pub fn router_settings(
-    network: NetworkId,
+    wire: &Wire,
     graph: &Graph,
     listen: &str,
     files: &Certificates,
@@ -82,7 +80,8 @@ pub fn router_settings(
     let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
     let security = Security::MutualTls(files.clone());
     let mut settings = common_settings("router", &addresses, &security)?;
-    settings.push(("access_control", router_access(network, graph)));
+    settings.push(("access_control", router_access(wire.network(), graph)));
+    settings.extend(sizes(wire.message_bytes()));
     let mut whole = json!({});
     for (path, value) in settings {
         let mut place = &mut whole;
@@ -127,6 +126,15 @@ fn common_settings(
         settings.push(("transport/link/tls", tls(files)?));
     }
     Ok(settings)
+}
+
+/// Room for one message and no more, whatever a peer says that it will send.
+fn sizes(message_bytes: usize) -> Vec<(&'static str, Value)> {
+    let mut sizes = vec![("transport/link/rx/max_message_size", json!(message_bytes + 65_536))];
+    if message_bytes > 65_536 {
+        sizes.push(("transport/link/rx/buffer_size", json!(4_194_304)));
+    }
+    sizes
 }
 
 fn configuration(settings: &[(&str, Value)]) -> Result<zenoh::Config, LinkError> {

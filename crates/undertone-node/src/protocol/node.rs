@@ -474,6 +474,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let count = needed.min(self.inbox.len());
         let records: Vec<Record> = self.inbox.drain(..count).collect();
         self.score = self.learner.observe(&records).map_err(Halt::Record)?;
+        if warmup > 0 {
+            // Before anything was learnt nothing was predicted either.
+            self.score = Score::default();
+        }
         let release = match self.learner.release(&mut self.entropy) {
             Ok(release) => release,
             Err(error) => return Err(Halt::Release(error)),

@@ -172,10 +172,10 @@ fn certificates_change_nothing_in_what_is_learnt() {
 fn learners_who_cannot_call_each_other_meet_at_a_router() {
     let (ports, folder) = (ports(6), certified());
     let plan = plan(5, "algorithm1", "");
-    let network = Wire::new(Arc::clone(&plan)).network();
+    let wire = Wire::new(Arc::clone(&plan));
     let files = certificates::files(folder.path(), Holder::Router);
     let listen = format!("127.0.0.1:{}", ports[5]);
-    let settings = router_settings(network, &plan.config.graph, &listen, &files).unwrap();
+    let settings = router_settings(&wire, &plan.config.graph, &listen, &files).unwrap();
     let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
     let router = zenoh::open(config).wait().unwrap();
     five_learners(100, &ports, Way::Router(folder.path()));

@@ -7,7 +7,7 @@ mod sources;
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
 use anyhow::{Context, anyhow, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use log::{Line, log};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use undertone_models::Plan;
 use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
-use undertone_node::link::Link;
+use undertone_node::link::{Link, log_engine};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -63,15 +63,37 @@ pub(crate) struct Arguments {
     /// How long a round waits for neighbours, in seconds
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
+    /// Write to stderr what the network engine does, such as whom it refuses and why
+    #[arg(long, value_name = "LEVEL")]
+    network_log: Option<Level>,
     /// Stay after the last round, and serve the owner and the neighbours until stopped
     #[arg(long)]
     stay: bool,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Level {
+    Warn,
+    Info,
+    Debug,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Warn => "warn",
+            Level::Info => "info",
+            Level::Debug => "debug",
+        }
+    }
+}
+
 type RealNode = Node<OsEntropy, DiskStore>;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    undertone_node::link::log_engine();
+    if let Some(level) = arguments.network_log {
+        log_engine(level.name());
+    }
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
     let plan = Arc::new(Plan::new(loaded.config.clone())?);
@@ -114,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
-                       RUST_LOG=zenoh=warn shows what the network engine says";
+                       --network-log debug shows what the network engine says";
 /// How much may be on its way to the learner.
 const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
