@@ -119,6 +119,18 @@ pub enum StreamError {
         /// Which key.
         key: &'static str,
     },
+    /// Classes would follow from one learner's own records.
+    #[error("data.classes: must name the classes, in the order that all learners use")]
+    OwnClasses,
+    /// So would the columns that a text becomes.
+    #[error(
+        "a column of text ({column}): what it becomes would depend on this learner's own records; \
+         write it as numbers, in the way that all learners agree on"
+    )]
+    OwnCategories {
+        /// Which.
+        column: String,
+    },
     /// A learner has too few records.
     #[error("learner {learner} has {found} records, and the warm-up of {needed} leaves none")]
     WarmupTooLong {
@@ -225,13 +237,23 @@ pub fn load(config: &Config, folder: &Path, seed: u64) -> Result<Streams, Stream
 /// # Errors
 /// When the file cannot be read, or does not fit the config.
 pub fn load_own(config: &Config, path: &Path) -> Result<Stream, StreamError> {
+    // What one site's own file makes of a text would be another thing at another site, and would depend on
+    // single records: then one record could change what all others mean.
+    if !is_regression(config) && config.data.classes.is_none() {
+        return Err(StreamError::OwnClasses);
+    }
     let mut dataset = data::load(path, &load_options(config)?)?;
+    if let Some(block) = dataset.one_hot.first() {
+        let name = dataset.feature_names.get(block.start).map_or("", String::as_str);
+        let column = name.split('=').next().unwrap_or_default().to_string();
+        return Err(StreamError::OwnCategories { column });
+    }
     check_shape(config, &dataset)?;
     if config.data.centre {
         dataset.centre();
     }
     let records = std::mem::take(&mut dataset.records);
-    Ok(Stream::new(keep_to_bounds(config, records)?.records, config.data.repeat))
+    Ok(Stream::new(keep_to_bounds(config, records)?.records, false))
 }
 
 /// Where a config's records are.

@@ -125,7 +125,7 @@ pub fn run<E: Entropy, S: Storage>(
             Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
             Ok(Event::Records { records, position, answer }) => {
                 take_in(node, records, position, answer)?;
-                node.tick(begin.elapsed())?
+                Vec::new()
             }
             Ok(Event::Question(question)) => {
                 tell(node, &history, question);
@@ -134,8 +134,10 @@ pub fn run<E: Entropy, S: Storage>(
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => {
                 return Ok(done.map_or(Ending::Stopped, |(ending, _)| ending));
             }
-            Err(RecvTimeoutError::Timeout) => node.tick(begin.elapsed())?,
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
         };
+        // Whatever else comes, what is due is done.
+        actions.extend(node.tick(begin.elapsed())?);
     }
 }
 

@@ -92,14 +92,16 @@ impl Feeder {
         positions: &BTreeMap<String, u64>,
     ) -> io::Result<()> {
         let mut known = positions.clone();
+        let mut first = true;
         loop {
-            let mut file = File::open(path)?;
-            let source = format!("follow {} {}", path.display(), file_number(&file)?);
+            let mut file = reopened(path, first)?;
+            first = false;
+            let source = source_of(path, &file)?;
             let start = known.get(&source).copied().unwrap_or(0);
             let start = if start > file.metadata()?.len() { 0 } else { start };
             file.seek(SeekFrom::Start(start))?;
             let mut lines = LineReader::new(file, start);
-            let mut replaced = false;
+            let mut now = Followed::Same;
             loop {
                 let mut chunk = Chunk::default();
                 let more = self.read_some(&source, &mut lines, intake, &mut chunk)?;
@@ -111,7 +113,7 @@ impl Feeder {
                 if more {
                     continue;
                 }
-                if replaced {
+                if now == Followed::Replaced {
                     // All of it was read. Its number may be given to another file some day.
                     let chunk = self.rest(&source, &mut lines, intake);
                     let position = Position { source: source.clone(), reached: 0 };
@@ -122,8 +124,15 @@ impl Feeder {
                     break;
                 }
                 thread::sleep(PAUSE);
-                // Whoever wrote to it before it was replaced is read to the end first.
-                replaced = was_replaced(path, &source, lines.read_to());
+                now = look_again(path, &source, lines.read_to());
+                if now == Followed::Shortened {
+                    let position = Position { source: source.clone(), reached: 0 };
+                    if self.hand(&source, Chunk::default(), Some(position)).is_err() {
+                        return Ok(());
+                    }
+                    known.remove(&source);
+                    break;
+                }
             }
         }
     }
@@ -153,7 +162,8 @@ impl Feeder {
             }
             if let Some(rate) = rate {
                 #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³ records")]
-                let due = Duration::try_from_secs_f64(handed as f64 / rate).unwrap_or_default();
+                let due =
+                    Duration::try_from_secs_f64(handed as f64 / rate).unwrap_or(Duration::MAX);
                 thread::sleep(due.saturating_sub(begin.elapsed()));
             }
         }
@@ -255,12 +265,42 @@ fn file_number(file: &File) -> io::Result<u64> {
     }
 }
 
-/// Whether another file is there now, or the same became shorter. One that is gone for a moment is waited for.
-fn was_replaced(path: &Path, source: &str, read_to: u64) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    let same = file_number(&file).is_ok_and(|number| source.ends_with(&format!(" {number}")));
-    let shorter = file.metadata().is_ok_and(|about| about.len() < read_to);
-    !same || shorter
+/// What became of a file that is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    Same,
+    /// Another has its name. Whoever wrote to the old one before is read to the end first.
+    Replaced,
+    /// It became shorter, and is read from its beginning.
+    Shortened,
+}
+
+/// One that is gone for a moment is waited for.
+fn look_again(path: &Path, source: &str, read_to: u64) -> Followed {
+    let Ok(file) = File::open(path) else { return Followed::Same };
+    match source_of(path, &file) {
+        Ok(there) if there != source => Followed::Replaced,
+        Ok(_) if file.metadata().is_ok_and(|about| about.len() < read_to) => Followed::Shortened,
+        _ => Followed::Same,
+    }
+}
+
+/// Opens the file. After the first time it may be gone for a moment, while it is replaced.
+fn reopened(path: &Path, first: bool) -> io::Result<File> {
+    loop {
+        match File::open(path) {
+            Err(error) if !first && error.kind() == io::ErrorKind::NotFound => thread::sleep(PAUSE),
+            opened => return opened,
+        }
+    }
+}
+
+/// What a file that is followed is called among the positions.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn source_of(path: &Path, file: &File) -> io::Result<String> {
+    Ok(format!("follow {} {}", path.display(), file_number(file)?))
 }
 
 /// Lines of something that may grow: a line counts once its end is there.

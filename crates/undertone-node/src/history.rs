@@ -32,7 +32,7 @@ struct Point {
 }
 
 /// The history as series of equal length. Private.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub struct Series {
     round: Vec<u64>,
     loss: Vec<Option<f64>>,

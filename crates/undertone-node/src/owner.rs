@@ -11,7 +11,7 @@ use undertone::{LearnerId, Memory as _, RecordError};
 use undertone_models::{ExportError, Features, Prediction, model_file};
 
 /// What a learner is doing, and how well. Private: losses come from records.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Status {
     /// The config's name.
     pub name: String,
@@ -45,6 +45,8 @@ pub struct Status {
     pub distance: Option<f64>,
     /// The neighbours.
     pub neighbours: Vec<NeighbourStatus>,
+    /// How far each source of records was read.
+    pub sources: BTreeMap<String, u64>,
     /// Messages that were of no use, by reason.
     pub dropped: BTreeMap<String, u64>,
     /// Since the process started.
@@ -141,6 +143,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         accuracy: history.accuracy().filter(|_| classes),
         distance: history.distance(),
         neighbours: neighbours.collect(),
+        sources: node.positions().clone(),
         dropped,
         history: history.series(classes),
     }

@@ -21,19 +21,19 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
     /// Config file, for scripts that prefer a named argument
-    #[arg(long, value_name = "CONFIG.toml", conflicts_with_all = ["path", "preset"])]
+    #[arg(long, value_name = "CONFIG.toml", conflicts_with_all = ["path", "preset", "node", "store"])]
     config: Option<PathBuf>,
     /// Recursion that bounds the sensitivity [default: as in the config]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with_all = ["node", "store"])]
     rule: Option<RuleName>,
     /// Count the releases of rounds 1 to T [default: as in the config]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", conflicts_with_all = ["node", "store"])]
     rounds: Option<u64>,
     /// Report epsilon at this delta [default: as in the config]
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["node", "store"])]
     delta: Option<f64>,
     /// Target (or cap) epsilon instead of the config's
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["node", "store"])]
     epsilon: Option<f64>,
     #[command(flatten)]
     node: NodeSource,

@@ -89,7 +89,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut members = Vec::new();
     for id in plan.config.graph.ids() {
         let command = command(arguments, &plan, id, &folder, &ports)?;
-        members.push(start(command, id, &folder, &shared)?);
+        match start(command, id, &folder, &shared) {
+            Ok(member) => members.push(member),
+            Err(error) => {
+                members.iter_mut().for_each(|member: &mut Member| stop(&mut member.child));
+                return Err(error.into());
+            }
+        }
     }
     let ended = wait(&mut members, &interrupted);
     progress.finish_and_clear();

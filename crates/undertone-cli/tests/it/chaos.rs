@@ -75,6 +75,11 @@ fn learners_that_are_killed_reach_the_last_round_and_no_budget_is_spent_twice() 
         assert_eq!(said["agrees"], true);
         let receipts = said["learners"][0]["receipts"].as_u64().unwrap();
         assert!(receipts <= rounds && receipts > rounds / 2, "{receipts} receipts");
+        let shown = ["status", "config.toml", "--store", &store, "--json"];
+        let status: serde_json::Value = serde_json::from_str(&shell.expect(0, &shown).0).unwrap();
+        let count = |key: &str| status[key].as_u64().unwrap();
+        let taken = count("records") + count("waiting_records");
+        assert_eq!(status["sources"]["replay"].as_u64(), Some(taken), "each record once");
     }
     assert!(released_once(folder), "no round is released twice with different noise");
 }

@@ -117,6 +117,7 @@ pub(super) async fn records(
         Err(error @ TakeInError::TooMany { .. }) => {
             Err(problem(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()))
         }
+        Err(error @ TakeInError::Over) => Err(problem(StatusCode::GONE, &error.to_string())),
         Err(TakeInError::Halt(_)) => Err(stopping()),
     }
 }

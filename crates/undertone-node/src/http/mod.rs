@@ -31,6 +31,8 @@ use tokio::sync::{Semaphore, oneshot};
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(20);
 /// What the first lines of a request may take.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
+/// What a whole connection may take, until the answer was read.
+const CONNECTION_TIME_MAX: Duration = Duration::from_secs(120);
 /// How many may be connected.
 const CONNECTIONS_MAX: usize = 64;
 /// The largest body.
@@ -134,12 +136,13 @@ async fn serve(listener: TcpListener, router: Router) {
         };
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(async move {
-            // Whoever does not say what it wants has its place taken from it.
+            // Whoever does not say what it wants, or does not read the answer, has its place taken from it.
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIME_MAX)
+                .keep_alive(false)
                 .serve_connection(TokioIo::new(socket), service);
-            let _ = connection.await;
+            let _ = tokio::time::timeout(CONNECTION_TIME_MAX, connection).await;
             drop(place);
         });
     }

@@ -139,6 +139,9 @@ pub enum TakeInError {
         /// How many there may be.
         limit: usize,
     },
+    /// No round will come that could use them.
+    #[error("all rounds were run, or the budget is spent: no more records are taken")]
+    Over,
     /// They could not be kept.
     #[error(transparent)]
     Halt(#[from] Halt),
@@ -364,6 +367,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         for (position, record) in records.iter().enumerate() {
             self.learner.memory().check(&self.plan.model, record, position)?;
+        }
+        if matches!(self.state(), State::Finished | State::Exhausted) {
+            return Err(TakeInError::Over);
         }
         let (count, limit) = (records.len(), self.settings.inbox_max);
         if count > limit {

@@ -41,6 +41,9 @@ pub enum OpenError {
         "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
     )]
     Method,
+    /// Records would be used again and again, and be charged for once.
+    #[error("data.repeat: is for `simulate`; on a network a record is used once")]
+    Repeat,
     /// What was charged comes out differently.
     #[error("the account of the store does not come out again: the last receipt is another one")]
     Receipt,
@@ -64,10 +67,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         entropy: E,
         mut store: S,
     ) -> Result<Node<E, S>, OpenError> {
-        let rule = plan.mechanisms[id.0 as usize].rule;
-        if rule.is_baseline() || rule == Rule::Local {
-            return Err(OpenError::Method);
-        }
+        check_method(&plan)?;
         let stored = store.load()?;
         let learner = first_state(&plan, id)?;
         let mut node = Node::new(Parts { plan, settings, learner, entropy, store });
@@ -175,6 +175,21 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         Ok(self.wire.decode(from, sealed.bytes())?)
     }
+}
+
+/// Whether a config is for networks: its method exchanges releases, and uses each record once.
+///
+/// # Errors
+/// When it is not.
+pub fn check_method(plan: &Plan) -> Result<(), OpenError> {
+    let rule = plan.config.rule;
+    if rule.is_baseline() || rule == Rule::Local {
+        return Err(OpenError::Method);
+    }
+    if plan.config.data.repeat {
+        return Err(OpenError::Repeat);
+    }
+    Ok(())
 }
 
 /// A learner before round 0, at the public start of its network.

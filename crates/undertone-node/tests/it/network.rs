@@ -13,7 +13,7 @@ use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
-use undertone_node::protocol::{Action, Halt, Node, RoundEnd};
+use undertone_node::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use undertone_node::wire::Sealed;
 
 type TestNode = Node<CountedEntropy, MemoryStore>;
@@ -233,12 +233,10 @@ impl Sim {
         let count = 1 + self.record_dice[place].below(8);
         let records = (0..count).map(|_| record(&mut self.record_dice[place])).collect::<Vec<_>>();
         let now = self.now;
-        self.with_node(place, |node| {
-            node.take_in(records, None).map_err(|error| match error {
-                undertone_node::protocol::TakeInError::Halt(halt) => halt,
-                other => panic!("{other}"),
-            })?;
-            node.tick(now)
+        self.with_node(place, |node| match node.take_in(records, None) {
+            Ok(()) | Err(TakeInError::Over) => node.tick(now),
+            Err(TakeInError::Halt(halt)) => Err(halt),
+            Err(other) => panic!("{other}"),
         });
         let wait = self.jitter(Duration::from_millis(400));
         self.schedule(wait, Event::Records(place));

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use undertone::config::Config;
@@ -25,7 +26,7 @@ use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Link, log_engine};
-use undertone_node::protocol::{Node, Settings};
+use undertone_node::protocol::{Node, Settings, check_method};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 
@@ -102,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if own.0 as usize > last {
         return Err(anyhow!("--learner {own}: the network has learners 0 to {last}").into());
     }
+    check_method(&plan)?;
     let wire = Wire::new(Arc::clone(&plan));
     let place = arguments.place.check(&plan, &wire, own)?;
     let end = Round(plan.config.rounds);
@@ -111,8 +113,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     ensure_some_source(arguments)?;
 
     check_store(arguments)?;
+    let open_node = || -> anyhow::Result<RealNode> {
+        let store = open_store(arguments, &wire, own)?;
+        Ok(Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?)
+    };
+    // A store that is there may take long to read, and neighbours would be kept waiting.
+    let there = if arguments.new { None } else { Some(open_node()?) };
     let (sender, events) = sync_channel(EVENTS);
-    stop_on_signals(&sender)?;
+    let running = stop_on_signals(&sender)?;
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));
@@ -123,14 +131,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
         None => None,
     };
-    // Last, so that no store is made for a learner that cannot run.
-    let store = open_store(arguments, &wire, own)?;
-    let mut node = Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?;
+    // A new one is made last, so that none is made for a learner that cannot run.
+    let mut node = there.map_or_else(open_node, Ok)?;
+    source.check_known(node.positions(), arguments.sources.new_source)?;
+    running.store(true, Ordering::Relaxed);
     started(&node, server.as_ref());
     sources::feed(source, intake, node.positions().clone(), sender);
 
     let linger = if arguments.stay { Duration::MAX } else { LINGER };
     let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report)?;
+    // Nobody reads any more, and nobody is to wait for that.
+    drop(events);
     link.close();
     conclude(&ending, &node)
 }
@@ -142,6 +153,7 @@ const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
 const LINGER: Duration = Duration::from_secs(3);
 const INBOX_MAX: usize = 4096;
+const DEADLINE_MAX: Duration = Duration::from_secs(1_000_000);
 
 fn ensure_some_source(arguments: &Arguments) -> anyhow::Result<()> {
     ensure!(
@@ -156,12 +168,19 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
     Token::new(&text).with_context(|| path.display().to_string())
 }
 
-fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<()> {
+/// On a signal the learner stops; before it runs, the process ends at once: a router may never be reached.
+fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = learner.clone();
+    let running = Arc::new(AtomicBool::new(false));
+    let runs = Arc::clone(&running);
     ctrlc::set_handler(move || {
+        if !runs.load(Ordering::Relaxed) {
+            std::process::exit(0);
+        }
         let _ = stop.send(Event::Stop);
     })
-    .context("cannot listen for Ctrl-C")
+    .context("cannot listen for Ctrl-C")?;
+    Ok(running)
 }
 
 fn check_store(arguments: &Arguments) -> anyhow::Result<()> {
@@ -191,8 +210,8 @@ fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Res
 fn settings(arguments: &Arguments, config: &Config, end: Round) -> anyhow::Result<Settings> {
     let deadline = Duration::try_from_secs_f64(arguments.deadline)
         .ok()
-        .filter(|deadline| !deadline.is_zero())
-        .context("--deadline: a number of seconds above 0")?;
+        .filter(|deadline| !deadline.is_zero() && *deadline <= DEADLINE_MAX)
+        .context("--deadline: a number of seconds above 0, and at most 1000000")?;
     let warmup = usize::try_from(config.data.warmup + config.data.batch).unwrap_or(usize::MAX);
     Ok(Settings {
         deadline,

@@ -4,6 +4,7 @@ use super::log::{Line, log};
 use anyhow::{Context, ensure};
 use clap::Args;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -12,7 +13,7 @@ use undertone::LearnerId;
 use undertone_lab::config_file::LoadedConfig;
 use undertone_lab::stream::{self, Stream};
 use undertone_node::daemon::Event;
-use undertone_node::feed::Feeder;
+use undertone_node::feed::{Feeder, source_of};
 use undertone_node::intake::Intake;
 
 #[derive(Args)]
@@ -27,6 +28,10 @@ pub(crate) struct Arguments {
     /// At most so many records a second, of --replay or --records
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
+    /// Begin with a file that this learner has never read, though it has read others: none of its records was
+    /// taken before
+    #[arg(long)]
+    pub(crate) new_source: bool,
     /// Read records from standard input, one JSON object a line
     #[arg(long, conflicts_with = "follow")]
     stdin: bool,
@@ -52,7 +57,10 @@ impl Arguments {
     /// Opens it, so that what is wrong with it shows before the learner runs.
     pub(crate) fn open(&self, loaded: &LoadedConfig, own: LearnerId) -> anyhow::Result<Source> {
         if let Some(rate) = self.rate {
-            ensure!(rate > 0.0 && rate.is_finite(), "--rate: a number of records above 0");
+            ensure!(
+                (1e-3..=1e9).contains(&rate),
+                "--rate: a number of records, 0.001 to 1000000000"
+            );
             ensure!(
                 self.replay || self.records.is_some(),
                 "--rate: only with --replay or --records"
@@ -79,6 +87,28 @@ impl Arguments {
         let mut streams = stream::load(&loaded.config, &loaded.folder, 0)?;
         let stream = streams.learners.swap_remove(own.0 as usize);
         Ok(Source::Replay { name: "replay".into(), stream, rate: self.rate })
+    }
+}
+
+impl Source {
+    /// Refuses a file that the learner does not know, when it knows others: under another name, or copied, it
+    /// may be one of them, and its records would be used twice.
+    pub(crate) fn check_known(
+        &self,
+        positions: &BTreeMap<String, u64>,
+        new_source: bool,
+    ) -> anyhow::Result<()> {
+        let name = match self {
+            Source::Replay { name, .. } => name.clone(),
+            Source::Follow(path) => source_of(path, &File::open(path)?)?,
+            Source::None | Source::Stdin => return Ok(()),
+        };
+        ensure!(
+            new_source || positions.is_empty() || positions.contains_key(&name),
+            "this learner has read other files, and not this one (or it was copied or replaced): records that \
+             were taken before would be used twice; if none was, give --new-source"
+        );
+        Ok(())
     }
 }
 
