@@ -91,7 +91,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Action::Router { folder, source, listen, reach } => {
             let plan = Arc::new(Plan::new(source.load(&Overrides::default())?.config)?);
             let validity = Validity::days(reach.days);
-            let mut files = certificates::add(folder, Holder::Router, &reach.hosts, validity)?;
+            let mut files = certificates::files(folder, Holder::Router);
+            // Its settings are made again when the network changes; its certificate stays.
+            if !files.certificate.exists() {
+                files = certificates::add(folder, Holder::Router, &reach.hosts, validity)?;
+            }
             // On the router's machine they are beside its settings.
             for file in [&mut files.authority, &mut files.certificate, &mut files.key] {
                 *file = file.canonicalize().with_context(|| file.display().to_string())?;

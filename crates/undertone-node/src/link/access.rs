@@ -11,31 +11,37 @@ use undertone::graph::Graph;
 pub(crate) const ROUTER: &str = "router";
 
 /// The keys of one network.
-struct Keys(String);
+pub(super) struct Keys(String);
 
 impl Keys {
-    fn of(network: NetworkId) -> Keys {
+    pub(super) fn of(network: NetworkId) -> Keys {
         Keys(format!("undertone/{network}"))
+    }
+
+    pub(super) fn release(&self, by: LearnerId) -> String {
+        format!("{}/release/{by}", self.0)
+    }
+
+    pub(super) fn farewell(&self, by: LearnerId) -> String {
+        format!("{}/farewell/{by}", self.0)
+    }
+
+    pub(super) fn ask(&self, of: LearnerId, by: LearnerId) -> String {
+        format!("{}/ask/{of}/{by}", self.0)
+    }
+
+    pub(super) fn asked_by_anyone(&self, of: LearnerId) -> String {
+        format!("{}/ask/{of}/*", self.0)
     }
 
     /// Where a learner speaks: its releases, its farewell and its answers.
     fn spoken(&self, by: LearnerId) -> [String; 3] {
-        let Keys(prefix) = self;
-        [
-            format!("{prefix}/release/{by}"),
-            format!("{prefix}/farewell/{by}"),
-            format!("{prefix}/ask/{by}/*"),
-        ]
+        [self.release(by), self.farewell(by), self.asked_by_anyone(by)]
     }
 
     /// Where a learner listens to another, and asks it.
     fn wanted(&self, of: LearnerId, by: LearnerId) -> [String; 3] {
-        let Keys(prefix) = self;
-        [
-            format!("{prefix}/release/{of}"),
-            format!("{prefix}/farewell/{of}"),
-            format!("{prefix}/ask/{of}/{by}"),
-        ]
+        [self.release(of), self.farewell(of), self.ask(of, by)]
     }
 }
 

@@ -7,6 +7,7 @@
 mod access;
 mod settings;
 
+use access::Keys;
 pub(crate) use access::ROUTER;
 pub use settings::{Addresses, Certificates, Security, certificate_name, router_settings};
 
@@ -84,7 +85,7 @@ fn network(error: impl std::fmt::Display) -> LinkError {
 /// A learner's connection to its neighbours.
 pub struct Link {
     session: zenoh::Session,
-    prefix: String,
+    keys: Keys,
     own: LearnerId,
     message_bytes: usize,
     publisher: Publisher<'static>,
@@ -120,12 +121,12 @@ impl Link {
     ) -> Result<Link, LinkError> {
         let config = settings::learner_settings(identity, addresses, security)?;
         let session = zenoh::open(config).wait().map_err(network)?;
-        let prefix = format!("undertone/{}", identity.network);
+        let keys = Keys::of(identity.network);
         let mut subscribers = Vec::new();
         for &from in &identity.neighbours {
             let (heard, left) = (Arc::clone(&incoming), Arc::clone(&incoming));
             let size = identity.message_bytes;
-            let key = format!("{prefix}/release/{from}");
+            let key = keys.release(from);
             subscribers.push(
                 session
                     .declare_subscriber(key)
@@ -139,7 +140,7 @@ impl Link {
                     .wait()
                     .map_err(network)?,
             );
-            let key = format!("{prefix}/farewell/{from}");
+            let key = keys.farewell(from);
             subscribers.push(
                 session
                     .declare_subscriber(key)
@@ -153,7 +154,7 @@ impl Link {
         let asked = Arc::clone(&incoming);
         let own = identity.own;
         let queryable = session
-            .declare_queryable(format!("{prefix}/ask/{own}/*"))
+            .declare_queryable(keys.asked_by_anyone(own))
             .callback(move |query| {
                 if let Some((by, round)) = question(&query) {
                     asked(Incoming::Asked { by, round, answer: Answer(query) });
@@ -162,14 +163,14 @@ impl Link {
             .wait()
             .map_err(network)?;
         let publisher = session
-            .declare_publisher(format!("{prefix}/release/{own}"))
+            .declare_publisher(keys.release(own))
             .congestion_control(CongestionControl::Block)
             .express(true)
             .wait()
             .map_err(network)?;
         Ok(Link {
             session,
-            prefix,
+            keys,
             own,
             message_bytes: identity.message_bytes,
             publisher,
@@ -187,7 +188,7 @@ impl Link {
     /// Asks a neighbour for a release. The answer comes in as if it had been published.
     pub fn ask(&self, of: LearnerId, round: Round) {
         let (heard, size) = (Arc::clone(&self.incoming), self.message_bytes);
-        let key = format!("{}/ask/{of}/{}", self.prefix, self.own);
+        let key = self.keys.ask(of, self.own);
         let _ = self
             .session
             .get(key)
@@ -206,7 +207,7 @@ impl Link {
 
     /// Says that this learner will not come back.
     pub fn say_farewell(&self) {
-        let key = format!("{}/farewell/{}", self.prefix, self.own);
+        let key = self.keys.farewell(self.own);
         let _ = self.session.put(key, [].as_slice()).wait();
     }
 

@@ -160,7 +160,12 @@ impl DiskStore {
                 }
                 let found = about.get(name).map_err(storage)?;
                 if found.is_none_or(|found| found.value() != fact.as_slice()) {
-                    return Err(StorageError::Other(name));
+                    let format = *name == "format";
+                    return Err(if format {
+                        StorageError::Format
+                    } else {
+                        StorageError::Other(name)
+                    });
                 }
             }
             // So that all tables are there to be read.

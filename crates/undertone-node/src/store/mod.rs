@@ -113,6 +113,9 @@ pub enum StorageError {
     /// Others may read it.
     #[error("the store holds private records and others may read it: chmod 600")]
     Exposed,
+    /// It was made by another version of the program.
+    #[error("the store was made by a version of undertone whose stores this one cannot read")]
+    Format,
     /// It was made for something else.
     #[error("the store is of another {0}: every learner of every network has its own")]
     Other(&'static str),

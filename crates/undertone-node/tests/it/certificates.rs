@@ -9,12 +9,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 use undertone::LearnerId;
 use undertone_node::certificates::{self, CertificateError, Holder, Validity};
-use undertone_node::link::{Addresses, Certificates, Identity, Incoming, Link, Security};
+use undertone_node::link::{
+    Addresses, Certificates, Identity, Incoming, Link, Security, router_settings,
+};
+use undertone_node::wire::Wire;
 use zenoh::Wait as _;
 
 /// Learner 0 of a ring of five, with its neighbours 1 and 4, and what it hears.
 struct Victim {
     _link: Link,
+    /// What is between it and the others.
+    router: Option<zenoh::Session>,
     identity: Identity,
     address: String,
     heard: Receiver<LearnerId>,
@@ -22,10 +27,36 @@ struct Victim {
 
 impl Victim {
     fn new(folder: &Path) -> Victim {
-        let identity = identity(&plan(5, "algorithm1", ""), 0);
         let address = format!("127.0.0.1:{}", ports(1)[0]);
-        let addresses =
-            Addresses { listen: vec![address.clone()], connect: Vec::new(), through_router: false };
+        let listen = vec![address.clone()];
+        Victim::at(
+            folder,
+            address,
+            Addresses { listen, connect: Vec::new(), through_router: false },
+            None,
+        )
+    }
+
+    fn behind_router(folder: &Path) -> Victim {
+        let address = format!("127.0.0.1:{}", ports(1)[0]);
+        let plan = plan(5, "algorithm1", "");
+        let files = certificates::files(folder, Holder::Router);
+        let wire = Wire::new(Arc::clone(&plan));
+        let settings = router_settings(&wire, &plan.config.graph, &address, &files).unwrap();
+        let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
+        let router = zenoh::open(config).wait().unwrap();
+        let connect = vec![address.clone()];
+        let addresses = Addresses { listen: Vec::new(), connect, through_router: true };
+        Victim::at(folder, address, addresses, Some(router))
+    }
+
+    fn at(
+        folder: &Path,
+        address: String,
+        addresses: Addresses,
+        router: Option<zenoh::Session>,
+    ) -> Victim {
+        let identity = identity(&plan(5, "algorithm1", ""), 0);
         let files = certificates::files(folder, Holder::Learner(LearnerId(0)));
         let (sender, heard) = channel();
         let sender = std::sync::Mutex::new(sender);
@@ -37,7 +68,11 @@ impl Victim {
             let _ = sender.lock().unwrap().send(from);
         });
         let link = Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap();
-        Victim { _link: link, identity, address, heard }
+        Victim { _link: link, router, identity, address, heard }
+    }
+
+    fn mode(&self) -> &'static str {
+        if self.router.is_some() { "client" } else { "peer" }
     }
 
     /// Whether anything said on a learner's keys is heard, by one who shows these certificates.
@@ -51,7 +86,7 @@ impl Victim {
             tls["connect_private_key"] = json!(files.key);
             tls["connect_certificate"] = json!(files.certificate);
         }
-        let session = zenoh::open(settings(&self.address, &tls)).wait();
+        let session = zenoh::open(settings(self.mode(), &self.address, &tls)).wait();
         // Some are refused at the door, and some when they speak.
         let Ok(session) = session else { return false };
         let network = self.identity.network;
@@ -78,10 +113,10 @@ impl Victim {
     }
 }
 
-fn settings(address: &str, tls: &Value) -> zenoh::Config {
+fn settings(mode: &str, address: &str, tls: &Value) -> zenoh::Config {
     let mut config = zenoh::Config::default();
     let settings = [
-        ("mode", json!("peer")),
+        ("mode", json!(mode)),
         ("scouting/multicast/enabled", json!(false)),
         ("listen/endpoints", json!([])),
         ("connect/endpoints", json!([format!("quic/{address}")])),
@@ -129,6 +164,18 @@ fn only_neighbours_with_a_valid_certificate_are_heard_and_only_as_themselves() {
     let files = certificates::add(expired.path(), holder, &hosts, past).unwrap();
     assert!(!victim.hears(&files, true, 1), "an expired certificate is none");
     assert!(victim.hears(&own, true, 1), "and the neighbour is heard still");
+}
+
+#[test]
+fn a_router_lets_learners_speak_for_themselves_alone() {
+    let folder = certified();
+    let victim = Victim::behind_router(folder.path());
+    let (neighbour, stranger) = (learner(folder.path(), 1), learner(folder.path(), 2));
+    assert!(victim.hears(&neighbour, true, 1), "a neighbour is heard");
+    assert!(!victim.hears(&neighbour, true, 4), "and not as another");
+    assert!(!victim.hears(&stranger, true, 1) && !victim.hears(&stranger, true, 2));
+    assert!(!victim.hears(&neighbour, false, 1), "nobody is heard without a certificate");
+    assert!(victim.hears(&neighbour, true, 1), "the neighbour is heard still");
 }
 
 #[test]

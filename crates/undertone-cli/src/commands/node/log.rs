@@ -1,4 +1,4 @@
-//! The log of a learner: one JSON object a line, with public facts only.
+//! The log of a learner: one JSON object a line, without values of records, losses or parameters.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
