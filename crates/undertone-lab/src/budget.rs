@@ -24,6 +24,8 @@ pub struct BudgetReport {
     pub unit: &'static str,
     /// Whether the config is outside the convergence theorems.
     pub unproven: bool,
+    /// What of it rests on the word of the user whose loss it is; null for losses that we know.
+    pub declared_by_user: Option<String>,
     /// One entry for each learner.
     pub learners: Vec<LearnerBudget>,
 }
@@ -143,6 +145,7 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
         rounds,
         unit: UNIT,
         unproven: !plan.config.broken_conditions().is_empty(),
+        declared_by_user: plan.config.model.declared_by_user(),
         learners,
     }
 }

@@ -161,6 +161,33 @@ pub fn load_file_for_examination(path: &Path) -> Result<LoadedConfig, ConfigErro
     check(&file_origin(path)?, |_| (), Config::unchecked_by_theorems)
 }
 
+/// A config that does not come from TOML, and keys of it that are not known.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// As given.
+    pub raw: RawConfig,
+    /// The paths of keys that a config does not have.
+    pub unknown: Vec<String>,
+    /// The folder that relative data paths start from.
+    pub folder: PathBuf,
+}
+
+/// Checks a config that a program has put together.
+///
+/// # Errors
+/// When anything in it is wrong; every fault is reported at once.
+pub fn check_given(given: Given) -> Result<LoadedConfig, ConfigError> {
+    check_raw("the config", given, |raw| Config::try_from(raw))
+}
+
+/// Checks all of a config but the conditions of the theorems, to be examined and not run.
+///
+/// # Errors
+/// When anything else in it is wrong; every fault is reported at once.
+pub fn check_given_for_examination(given: Given) -> Result<LoadedConfig, ConfigError> {
+    check_raw("the config", given, Config::unchecked_by_theorems)
+}
+
 /// The text of a config and where it came from.
 struct Origin {
     text: String,
@@ -189,19 +216,26 @@ fn check(
     let syntax = |error| ConfigError::Syntax { origin: origin.into(), error: Box::new(error) };
     let deserializer = toml::Deserializer::parse(text).map_err(syntax)?;
     let (mut raw, unknown) = RawConfig::read(deserializer).map_err(syntax)?;
+    change(&mut raw);
+    check_raw(origin, Given { raw, unknown, folder: folder.clone() }, checked_by)
+}
+
+fn check_raw(
+    origin: &str,
+    given: Given,
+    checked_by: impl Fn(&RawConfig) -> Result<Config, Faults>,
+) -> Result<LoadedConfig, ConfigError> {
+    let Given { mut raw, unknown, folder } = given;
     if let Some(RawEdges::Path(path)) = &raw.network.edges {
         raw.network.edges = Some(RawEdges::Inline(read_edges(&folder.join(path))?));
     }
-    change(&mut raw);
     let mut faults = Faults::default();
     for path in unknown {
         faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });
     }
     let checked = checked_by(&raw);
     match checked {
-        Ok(config) if faults.0.is_empty() => {
-            Ok(LoadedConfig { raw, config, folder: folder.clone() })
-        }
+        Ok(config) if faults.0.is_empty() => Ok(LoadedConfig { raw, config, folder }),
         checked => {
             faults.0.extend(checked.err().unwrap_or_default().0);
             Err(ConfigError::Faults { origin: origin.into(), faults })

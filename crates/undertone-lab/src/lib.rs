@@ -11,10 +11,13 @@ pub mod catalogue;
 pub mod compare;
 pub mod config_file;
 pub mod data;
+mod declaration;
 mod entropy;
+pub mod learner_file;
 pub mod ledger_file;
 mod metrics;
 mod network_metrics;
+mod online;
 mod optimum;
 pub mod planner;
 pub mod report;
@@ -26,12 +29,15 @@ mod simulate;
 pub mod stream;
 pub mod summary;
 
+pub use declaration::{Falsehood, check_declaration};
 pub use entropy::{RunEntropy, SeededEntropy};
 pub use metrics::Metrics;
+pub use online::{OnlineError, OnlineLearner};
 pub use optimum::Optimum;
 pub use seeded_run::SeededRunError;
 pub use simulate::{
-    Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError, simulate,
+    Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError, Simulation,
+    simulate,
 };
 pub use summary::{RunFacts, Summary};
 pub use undertone_models::{Plan, PlanError, memory_error};

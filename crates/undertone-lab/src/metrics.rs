@@ -11,7 +11,7 @@ use undertone_models::{Model, Record};
 
 /// The measurements of one round, averaged over learners unless said otherwise.
 ///
-/// Errors and regrets are not numbers for a network: there is no telling its optimum.
+/// Errors and regrets are not numbers for a network or a user's function: there is no telling its optimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Mean over learners of ‖θ_i − θ*‖².
@@ -44,6 +44,8 @@ pub(crate) enum Evaluator {
     Linear(LinearEvaluator),
     /// By accuracy alone.
     Network(NetworkEvaluator),
+    /// By the loss of test records alone.
+    Declared(DeclaredEvaluator),
 }
 
 impl Evaluator {
@@ -60,6 +62,7 @@ impl Evaluator {
         match self {
             Evaluator::Linear(evaluator) => evaluator.remember(learner, theta, batch),
             Evaluator::Network(evaluator) => evaluator.remember(learner, theta, batch),
+            Evaluator::Declared(_) => Ok(()),
         }
     }
 
@@ -70,6 +73,7 @@ impl Evaluator {
         match self {
             Evaluator::Linear(evaluator) => evaluator.measure(thetas, public, rounds),
             Evaluator::Network(evaluator) => evaluator.measure(thetas, public),
+            Evaluator::Declared(evaluator) => evaluator.measure(thetas, public),
         }
     }
 }
@@ -97,13 +101,7 @@ impl LinearEvaluator {
         regression: bool,
     ) -> Result<LinearEvaluator, RecordError> {
         let histories = (0..histories).map(|_| Exact::new(Arc::clone(model))).collect();
-        let test = if test.is_empty() {
-            None
-        } else {
-            let mut held_out = Exact::new(Arc::clone(model));
-            held_out.observe(&vec![0.0; model.parameters()], test)?;
-            Some(held_out)
-        };
+        let test = held_out(model, test)?;
         let optimum = Optimum::new(Arc::clone(model), domain);
         Ok(LinearEvaluator { histories, test, optimum, regression, dynamic_regret: 0.0 })
     }
@@ -162,6 +160,48 @@ impl LinearEvaluator {
             test_loss_public: self.test.as_ref().map(|test| test.average_loss(public)),
         }
     }
+}
+
+/// Measures a user's function, of which nothing is known but how to call it.
+pub(crate) struct DeclaredEvaluator {
+    test: Option<Exact>,
+}
+
+impl DeclaredEvaluator {
+    /// An evaluator on test records.
+    ///
+    /// # Errors
+    /// When a test record is outside the model's bounds.
+    pub(crate) fn new(model: &Arc<Model>, test: &[Record]) -> Result<DeclaredEvaluator, RecordError> {
+        Ok(DeclaredEvaluator { test: held_out(model, test)? })
+    }
+
+    fn measure(&self, thetas: &[&[f64]], public: &[f64]) -> Metrics {
+        let mean = mean_vector(thetas);
+        let spread: f64 = thetas.iter().map(|theta| squared_distance(theta, &mean)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
+        let learners = thetas.len() as f64;
+        Metrics {
+            tracking_error: f64::NAN,
+            tracking_distance_of_mean: f64::NAN,
+            instantaneous_regret: f64::NAN,
+            dynamic_regret: f64::NAN,
+            consensus_error: spread / learners,
+            optimal_loss: f64::NAN,
+            test_loss_public: self.test.as_ref().map(|test| test.average_loss(public)),
+            ..Metrics::default()
+        }
+    }
+}
+
+/// Test records as a history, if there are any.
+fn held_out(model: &Arc<Model>, test: &[Record]) -> Result<Option<Exact>, RecordError> {
+    if test.is_empty() {
+        return Ok(None);
+    }
+    let mut held_out = Exact::new(Arc::clone(model));
+    held_out.observe(&vec![0.0; model.parameters()], test)?;
+    Ok(Some(held_out))
 }
 
 pub(crate) fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {

@@ -99,9 +99,9 @@ pub enum PlanningError {
     /// The config found cannot be run.
     #[error("no plan: {0}")]
     Plan(#[from] PlanError),
-    /// Nothing is known of a network that a forecast could follow from.
-    #[error("--tune cannot forecast how a network learns; give the schedule in the config")]
-    Network,
+    /// Nothing is known of the loss that a forecast could follow from.
+    #[error("--tune cannot forecast how a network, or a loss without L and μ, learns; give the schedule in the config")]
+    Unforeseeable,
     /// The config cannot be written as TOML.
     #[error("cannot write the config as TOML: {0}")]
     Toml(#[from] toml::ser::Error),
@@ -114,8 +114,9 @@ pub enum PlanningError {
 pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, PlanningError> {
     let start = &loaded.config;
     let model = AnyModel::new(start.model, start.network.as_ref(), start.bounds)?;
-    if request.tune && model.linear().is_none() {
-        return Err(PlanningError::Network);
+    let forecast_made = model.linear().is_some() && start.smoothness_is_known();
+    if request.tune && !forecast_made {
+        return Err(PlanningError::Unforeseeable);
     }
     let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
     let goal = Goal {
@@ -130,9 +131,10 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
         tune(start, &goal)?
     } else {
         let scales = calibrate(start, goal.memory_error, goal.horizon)?;
-        let forecast = match &model {
-            AnyModel::Linear(_) => predict(start, &scales),
-            AnyModel::Network(_) => Forecast { points: Vec::new(), objective: f64::NAN },
+        let forecast = if forecast_made {
+            predict(start, &scales)
+        } else {
+            Forecast { points: Vec::new(), objective: f64::NAN }
         };
         Tuned {
             config: start.clone(),

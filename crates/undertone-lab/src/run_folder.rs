@@ -201,6 +201,9 @@ fn model_bytes(
         ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
         ("epsilon_spent".to_string(), summary.epsilon_paid_max().to_string()),
     ]);
+    if let Some(declared) = &summary.declared_by_user {
+        metadata.insert("declared_by_user".into(), declared.clone());
+    }
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }

@@ -1,7 +1,7 @@
 //! All learners in one process: the plain loop over `observe`, `release`, `absorb`.
 
 use crate::entropy::{RunEntropy, Shuffle};
-use crate::metrics::{Evaluator, LinearEvaluator, Metrics};
+use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
 use crate::network_metrics::NetworkEvaluator;
 use crate::stream::{Stream, Streams, is_regression};
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ use undertone::{
     Learner, LearnerId, Memory, PublicModel, RecordError, Release, ReleaseError, Round, Score,
 };
 use undertone_models::Plan;
-use undertone_models::{AnyMemory, AnyModel, MemoryError, Record};
+use undertone_models::{AnyMemory, AnyModel, DeclaredFault, MemoryError, Record};
 
 /// One line of `rounds.csv`.
 #[derive(Clone, Debug)]
@@ -143,6 +143,9 @@ pub enum SimulateError {
         /// Why.
         error: ReleaseError,
     },
+    /// A user's loss cannot be gone on with.
+    #[error(transparent)]
+    Function(#[from] DeclaredFault),
 }
 
 /// A learner and the records that will reach it.
@@ -188,6 +191,184 @@ const ROWS_OF_NETWORK_MAX: u64 = 40;
 /// And only about this many rounds.
 const ROWS_OF_LARGE_MAX: u64 = 200;
 
+/// A run in progress: [`simulate`] takes it to its end, others may stop and look in between.
+pub struct Simulation {
+    plan: Arc<Plan>,
+    entropy: RunEntropy,
+    measuring: Measuring,
+    /// Which learners are measured.
+    measured: Vec<usize>,
+    evaluator: Evaluator,
+    members: Vec<Member>,
+    public: PublicModel,
+    total: Score,
+    rows: Vec<RoundRow>,
+    ledger: Vec<Receipt>,
+    keep_ledger: bool,
+    rounds_run: u64,
+    ending: Ending,
+}
+
+impl Simulation {
+    /// All learners before round 0.
+    ///
+    /// # Errors
+    /// When memory and loss do not fit, or a test record is outside the bounds.
+    pub fn new(
+        plan: Arc<Plan>,
+        streams: Streams,
+        entropy: RunEntropy,
+        measuring: Measuring,
+    ) -> Result<Simulation, SimulateError> {
+        let config = &plan.config;
+        // Every record of every learner counts in θ*, so a large network is measured less often.
+        let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
+        let network = plan.model.linear().is_none();
+        let measuring = if network {
+            measuring.at_most(ROWS_OF_NETWORK_MAX)
+        } else if large {
+            measuring.at_most(ROWS_OF_LARGE_MAX)
+        } else {
+            measuring
+        };
+        let measured = measured_learners(config.graph.learners());
+        let evaluator = evaluator(&plan, if large { 1 } else { measured.len() }, &streams.test)
+            .map_err(SimulateError::TestRecord)?;
+        let members = gather(&plan, streams.learners, streams.order)?;
+        let keep_ledger = config.rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
+        Ok(Simulation {
+            entropy,
+            measuring,
+            measured,
+            evaluator,
+            public: PublicModel::new(plan.model.parameters()),
+            members,
+            total: Score::default(),
+            rows: Vec::new(),
+            ledger: Vec::new(),
+            keep_ledger,
+            rounds_run: 0,
+            ending: Ending::Interrupted,
+            plan,
+        })
+    }
+
+    /// The plan it follows.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// How many rounds are over.
+    #[must_use]
+    pub fn rounds_run(&self) -> u64 {
+        self.rounds_run
+    }
+
+    /// Why no more rounds can be run; `None` while they can.
+    #[must_use]
+    pub fn ended(&self) -> Option<&Ending> {
+        (self.ending != Ending::Interrupted).then_some(&self.ending)
+    }
+
+    /// How many records learner i will take in the next rounds beyond those it has.
+    #[must_use]
+    pub fn records_wanted(&self, learner: usize, rounds: u64) -> u64 {
+        let data = &self.plan.config.data;
+        let warmup = if self.rounds_run == 0 { data.warmup } else { 0 };
+        let wanted = data.batch.saturating_mul(rounds).saturating_add(warmup);
+        wanted.saturating_sub(self.members[learner].stream.left())
+    }
+
+    /// Appends records to the stream of learner i.
+    pub fn feed(&mut self, learner: usize, records: Vec<Record>) {
+        self.members[learner].stream.append(records);
+    }
+
+    /// Runs one round, and gives its row if it is measured; `None` at the end.
+    ///
+    /// # Errors
+    /// When a record is outside the bounds, a user's function fails or there is no entropy. An exhausted
+    /// budget is an [`Ending`], not an error: what was learnt until then is kept.
+    pub fn round(&mut self) -> Result<Option<RoundRow>, SimulateError> {
+        let config = &self.plan.config;
+        let t = self.rounds_run;
+        let count = config.data.batch + if t == 0 { config.data.warmup } else { 0 };
+        let warming_up = count > config.data.batch;
+        let score = observe_all(&mut self.members, count, warming_up, &mut self.evaluator)?;
+        self.check_function()?;
+        self.total.records += score.records;
+        self.total.correct += score.correct;
+        let released = release_all(&mut self.members, self.entropy);
+        if self.keep_ledger {
+            // When one learner refuses, others have paid for the round already: it stays on record.
+            let receipts = self.members.iter().filter_map(|member| member.learner.receipt());
+            self.ledger.extend(receipts.filter(|receipt| receipt.round == Round(t)));
+        }
+        let releases = match released {
+            Ok(releases) => releases,
+            Err((learner, ReleaseError::Refused(refusal))) => {
+                self.ending = Ending::BudgetExhausted { learner, refusal };
+                return Ok(None);
+            }
+            Err((learner, error)) => return Err(SimulateError::Release { learner, error }),
+        };
+        for release in &releases {
+            self.public.include(release);
+        }
+        let row = self.measuring.at(t, config.rounds).then(|| self.measure(t, &score));
+        absorb_all(&mut self.members, &releases, &self.plan);
+        self.check_function()?;
+        self.rounds_run = t + 1;
+        if self.rounds_run == self.plan.config.rounds {
+            self.ending = Ending::Finished;
+        }
+        self.rows.extend(row.clone());
+        Ok(row)
+    }
+
+    fn measure(&mut self, t: u64, score: &Score) -> RoundRow {
+        let thetas: Vec<&[f64]> = self
+            .measured
+            .iter()
+            .map(|&place| self.members[place].learner.private_parameters().for_owner())
+            .collect();
+        let since = self.rows.last().map_or(1, |row| t - row.round);
+        let metrics = self.evaluator.measure(&thetas, self.public.values(), since);
+        row(&self.plan, t, &self.members, score, &self.total, metrics)
+    }
+
+    fn check_function(&self) -> Result<(), SimulateError> {
+        self.plan.model.declared_fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// What has come of it so far; the rows of all measured rounds.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let delta = self.plan.config.delta;
+        let learners = self.members.iter().map(|member| learner_outcome(member, delta)).collect();
+        let thetas =
+            self.members.iter().map(|member| member.learner.private_parameters().for_owner());
+        Outcome {
+            rows: self.rows.clone(),
+            public: self.public.clone(),
+            learners,
+            parameters: FinalParameters(thetas.map(Into::into).collect()),
+            ledger: self.ledger.clone(),
+            rounds_run: self.rounds_run,
+            ending: self.ending.clone(),
+        }
+    }
+}
+
+/// Shows how far it is; parameters and records are private.
+impl fmt::Debug for Simulation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (learners, rounds) = (self.members.len(), self.rounds_run);
+        write!(formatter, "Simulation(learners={learners}, rounds={rounds}, <redacted>)")
+    }
+}
+
 /// Runs all rounds, calling `after_round` after each, with the row of those that are measured.
 ///
 /// # Errors
@@ -200,79 +381,24 @@ pub fn simulate(
     measuring: Measuring,
     mut after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
-    let config = &plan.config;
-    // Every record of every learner counts in θ*, so a large network is measured less often.
-    let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
-    let network = plan.model.linear().is_none();
-    let measuring = if network {
-        measuring.at_most(ROWS_OF_NETWORK_MAX)
-    } else if large {
-        measuring.at_most(ROWS_OF_LARGE_MAX)
-    } else {
-        measuring
-    };
-    let measured = measured_learners(config.graph.learners());
-    let mut evaluator = evaluator(plan, if large { 1 } else { measured.len() }, &streams.test)
-        .map_err(SimulateError::TestRecord)?;
-    let mut members = gather(plan, streams.learners, streams.order)?;
-    let mut public = PublicModel::new(plan.model.parameters());
-    let mut total = Score::default();
-    let mut rows = Vec::new();
-    let mut ledger = Vec::new();
-    let keep_ledger = config.rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
-    let mut ending = Ending::Finished;
-    let mut rounds_run = 0;
-    for t in 0..config.rounds {
-        let count = config.data.batch + if t == 0 { config.data.warmup } else { 0 };
-        let score = observe_all(&mut members, count, count > config.data.batch, &mut evaluator)?;
-        total.records += score.records;
-        total.correct += score.correct;
-        let released = release_all(&mut members, entropy);
-        if keep_ledger {
-            // When one learner refuses, others have paid for the round already: it stays on record.
-            let receipts = members.iter().filter_map(|member| member.learner.receipt());
-            ledger.extend(receipts.filter(|receipt| receipt.round == Round(t)));
-        }
-        let releases = match released {
-            Ok(releases) => releases,
-            Err((learner, ReleaseError::Refused(refusal))) => {
-                ending = Ending::BudgetExhausted { learner, refusal };
-                break;
-            }
-            Err((learner, error)) => return Err(SimulateError::Release { learner, error }),
-        };
-        for release in &releases {
-            public.include(release);
-        }
-        let stop = if measuring.at(t, config.rounds) {
-            let thetas: Vec<&[f64]> = measured
-                .iter()
-                .map(|&place| members[place].learner.private_parameters().for_owner())
-                .collect();
-            let since = rows.last().map_or(1, |row: &RoundRow| t - row.round);
-            let metrics = evaluator.measure(&thetas, public.values(), since);
-            rows.push(row(plan, t, &members, &score, &total, metrics));
-            after_round(rows.last()).is_break()
-        } else {
-            after_round(None).is_break()
-        };
-        absorb_all(&mut members, &releases, plan);
-        rounds_run = t + 1;
-        if stop && rounds_run < config.rounds {
-            ending = Ending::Interrupted;
+    let mut run = Simulation::new(Arc::new(plan.clone()), streams, entropy, measuring)?;
+    while run.ended().is_none() {
+        let row = run.round()?;
+        let over = matches!(run.ended(), Some(Ending::BudgetExhausted { .. }));
+        if !over && after_round(row.as_ref()).is_break() {
             break;
         }
     }
-    let learners = members.iter().map(|member| learner_outcome(member, config.delta)).collect();
-    let thetas = members.iter().map(|member| member.learner.private_parameters().for_owner());
-    let parameters = FinalParameters(thetas.map(Into::into).collect());
-    Ok(Outcome { rows, public, learners, parameters, ledger, rounds_run, ending })
+    Ok(run.outcome())
 }
 
 /// Learners may clip gradients; they are measured by the loss itself.
 fn evaluator(plan: &Plan, histories: usize, test: &[Record]) -> Result<Evaluator, RecordError> {
     let config = &plan.config;
     match &plan.model {
+        AnyModel::Linear(model) if model.is_declared() => {
+            DeclaredEvaluator::new(model, test).map(Evaluator::Declared)
+        }
         AnyModel::Linear(model) => {
             let model = Arc::new(model.unclipped());
             let regression = is_regression(config);

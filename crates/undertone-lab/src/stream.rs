@@ -171,6 +171,16 @@ impl Stream {
         batch
     }
 
+    /// Adds records to the end.
+    pub(crate) fn append(&mut self, mut records: Vec<Record>) {
+        self.records.append(&mut records);
+    }
+
+    /// How many records are left, where none is drawn twice.
+    pub(crate) fn left(&self) -> u64 {
+        (self.records.len() as u64).saturating_sub(self.drawn)
+    }
+
     /// Passes over records, as if they had been drawn.
     pub fn skip(&mut self, count: u64) {
         self.drawn = self.drawn.saturating_add(count);
@@ -254,6 +264,34 @@ pub fn load_own(config: &Config, path: &Path) -> Result<Stream, StreamError> {
     }
     let records = std::mem::take(&mut dataset.records);
     Ok(Stream::new(keep_to_bounds(config, records)?.records, false))
+}
+
+/// Bounds records that are at hand: those of each learner, in the order they arrive, and test records.
+///
+/// # Errors
+/// When a record does not fit the config.
+pub fn given(
+    config: &Config,
+    learners: Vec<Vec<Record>>,
+    test: Vec<Record>,
+    seed: u64,
+) -> Result<Streams, StreamError> {
+    let (mut scaled, mut refused) = (0, 0);
+    let mut bounded = |records: Vec<Record>| {
+        let Bounded { records, scaled: more, refused: fewer } = keep_to_bounds(config, records)?;
+        scaled += more;
+        refused += fewer;
+        Ok::<_, StreamError>(records)
+    };
+    let test = bounded(test)?;
+    let learners: Result<Vec<Stream>, StreamError> = learners
+        .into_iter()
+        .map(|records| Ok(Stream::new(bounded(records)?, config.data.repeat)))
+        .collect();
+    let learners = learners?;
+    let name = config.data.source.clone();
+    let classes = config.data.classes.clone();
+    Ok(Streams { name, classes, learners, test, scaled, refused, order: Shuffle::new(seed) })
 }
 
 /// Where a config's records are.

@@ -33,6 +33,8 @@ pub struct Summary {
     pub rounds_run: u64,
     /// Conditions of the theorems that the config breaks.
     pub unproven: Vec<String>,
+    /// What rests on the word of the user whose loss it is; null for losses that we know.
+    pub declared_by_user: Option<String>,
     /// Who talks to whom.
     pub network: NetworkSummary,
     /// What was learnt from.
@@ -171,6 +173,7 @@ impl Summary {
             rounds_planned: config.rounds,
             rounds_run: outcome.rounds_run,
             unproven: config.broken_conditions().iter().map(ToString::to_string).collect(),
+            declared_by_user: config.model.declared_by_user(),
             network: NetworkSummary {
                 learners: config.graph.learners(),
                 edges: config.graph.edges(),
@@ -322,6 +325,9 @@ fn statement(summary: &Summary) -> Vec<String> {
              on them; convergence does.",
             summary.unproven.join("; ")
         ));
+    }
+    if let Some(declared) = &summary.declared_by_user {
+        text.push(format!("A loss of the user's own: {declared}."));
     }
     text.push(
         "Covered: every release, and all that is computed from releases, such as model.safetensors."

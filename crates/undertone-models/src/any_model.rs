@@ -2,14 +2,14 @@
 
 use crate::network::NetworkSpec;
 use crate::network_model::NetworkModel;
-use crate::{Features, Model, ModelError, Record};
+use crate::{DeclaredFault, Features, Model, ModelError, Record};
 use std::sync::Arc;
 use undertone::{DataBounds, ModelSpec, RecordError};
 
 /// A linear model or a network.
 #[derive(Clone, Debug)]
 pub enum AnyModel {
-    /// Scores are linear in the parameters.
+    /// Scores are linear in the parameters; or a user's function.
     Linear(Arc<Model>),
     /// A neural network.
     Network(Arc<NetworkModel>),
@@ -60,7 +60,7 @@ impl AnyModel {
         }
     }
 
-    /// The linear model, unless it is a network.
+    /// The model whose records are summed one by one, unless it is a network.
     #[must_use]
     pub fn linear(&self) -> Option<&Arc<Model>> {
         match self {
@@ -101,6 +101,12 @@ impl AnyModel {
         let largest = probabilities.iter().copied().fold(f64::MIN, f64::max);
         let class = probabilities.iter().position(|&one| one >= largest).unwrap_or(0);
         Ok(Prediction::Class { class, probabilities })
+    }
+
+    /// What went wrong with a user's function. What was computed with it since is of no use.
+    #[must_use]
+    pub fn declared_fault(&self) -> Option<DeclaredFault> {
+        self.linear().and_then(|model| model.declared_fault())
     }
 
     /// The public bounds on records and parameters.

@@ -8,6 +8,7 @@
 mod any_model;
 pub mod bounds;
 mod compensated;
+mod declared;
 mod export;
 mod history;
 pub mod memory;
@@ -23,6 +24,7 @@ mod scalar_loss;
 mod softmax;
 
 pub use any_model::{AnyModel, Prediction};
+pub use declared::{DeclaredFault, DeclaredLoss};
 pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};

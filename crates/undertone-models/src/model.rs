@@ -2,6 +2,7 @@
 //!
 //! Read next: `memory`, which averages over the history of a stream.
 
+use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
 use crate::network::NetworkError;
 use crate::row::Row;
@@ -9,6 +10,7 @@ use crate::scalar_loss::{ScalarLoss, sigmoid};
 use crate::softmax::Softmax;
 use crate::{Features, Record};
 use std::borrow::Cow;
+use std::sync::Arc;
 use thiserror::Error;
 use undertone::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
 
@@ -39,15 +41,16 @@ pub struct Model {
 }
 
 /// How scores turn into a loss.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Head {
     Scalar(ScalarLoss),
     Softmax(Softmax),
+    Declared(Declared),
 }
 
 impl Head {
-    fn of(loss: Loss) -> Head {
-        Head::Scalar(match loss {
+    fn of(spec: &ModelSpec) -> Head {
+        Head::Scalar(match spec.loss {
             Loss::Squared => ScalarLoss::Squared,
             Loss::Power { degree } => ScalarLoss::Power { degree: degree.cast_signed() },
             Loss::Huber { threshold } => ScalarLoss::Huber { threshold },
@@ -55,6 +58,9 @@ impl Head {
             // A network is no model of this kind: `Model::new` refuses it.
             Loss::Softmax { classes } | Loss::Network { classes, .. } => {
                 return Head::Softmax(Softmax { classes: classes as usize });
+            }
+            Loss::Declared { curvature, .. } => {
+                return Head::Declared(Declared::new(spec.clip, curvature.is_some()));
             }
         })
     }
@@ -131,6 +137,7 @@ impl Model {
                 within("loss.threshold", threshold, threshold > 0.0, "finite and above 0")?;
             }
             Loss::Network { .. } => return Err(ModelError::Network),
+            Loss::Declared { .. } => within("clip", spec.clip, true, "finite and above 0")?,
             Loss::Softmax { classes } => {
                 within("loss.classes", classes.into(), classes >= 2, "at least 2")?;
             }
@@ -140,8 +147,41 @@ impl Model {
             let (features, degree) = (spec.features, spec.degree);
             return Err(ModelError::TooManyParameters { features, degree, limit });
         }
-        let head = Head::of(spec.loss);
+        let head = Head::of(&spec);
         Ok(Model { spec, bounds, head, parameters })
+    }
+
+    /// The same with the user's function that a declared loss needs.
+    ///
+    /// # Panics
+    /// When the loss is not declared: a bug in the caller.
+    #[must_use]
+    pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Model {
+        let Head::Declared(declared) = self.head else {
+            unreachable!("only a declared loss has a function of the user's");
+        };
+        Model { head: Head::Declared(declared.with_function(function)), ..self }
+    }
+
+    /// Whether the loss is a user's function that is not there.
+    #[must_use]
+    pub fn lacks_function(&self) -> bool {
+        matches!(&self.head, Head::Declared(declared) if !declared.has_function())
+    }
+
+    /// Whether the loss is a user's function.
+    #[must_use]
+    pub fn is_declared(&self) -> bool {
+        matches!(self.head, Head::Declared(_))
+    }
+
+    /// What went wrong with a user's function. What was computed with it since is of no use.
+    #[must_use]
+    pub fn declared_fault(&self) -> Option<DeclaredFault> {
+        match &self.head {
+            Head::Declared(declared) => declared.fault(),
+            Head::Scalar(_) | Head::Softmax(_) => None,
+        }
     }
 
     /// The same with gradients as they are: what learners are measured by.
@@ -195,7 +235,7 @@ impl Model {
             Loss::Softmax { classes } | Loss::Network { classes, .. } => {
                 (is_class(label, classes - 1), f64::from(classes - 1))
             }
-            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => {
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Declared { .. } => {
                 (label.abs() <= self.bounds.label, self.bounds.label)
             }
         };
@@ -274,7 +314,8 @@ impl Model {
     /// For Huber's loss this is the generalised Hessian.
     ///
     /// # Panics
-    /// If θ, the record or `out` has the wrong dimension: check records first.
+    /// If θ, the record or `out` has the wrong dimension: check records first. For a user's function, of
+    /// which nothing is known.
     pub fn add_hessian(&self, theta: &[f64], record: &Record, weight: f64, out: &mut [f64]) {
         assert_eq!(out.len(), self.parameters * self.parameters, "the Hessian is n by n");
         let features = self.expand_checked(theta, &record.features);
@@ -297,12 +338,12 @@ impl Model {
     #[must_use]
     pub fn probabilities(&self, theta: &[f64], features: &Features) -> Option<Vec<f64>> {
         let features = self.expand_checked(theta, features);
-        match self.head {
+        match &self.head {
             Head::Scalar(ScalarLoss::Logistic) => {
                 let z = features.row().dot(theta);
                 Some(vec![sigmoid(-z), sigmoid(z)])
             }
-            Head::Scalar(_) => None,
+            Head::Scalar(_) | Head::Declared(_) => None,
             Head::Softmax(softmax) => Some(softmax.probabilities(theta, features.row())),
         }
     }
@@ -313,19 +354,23 @@ impl Model {
         self.expand(features)
     }
 
-    /// The loss as a function of one score, or `None` for softmax.
+    /// The loss as a function of one score; `None` for softmax and a user's function.
     pub(crate) fn scalar_loss(&self) -> Option<ScalarLoss> {
-        match self.head {
-            Head::Scalar(loss) => Some(loss),
-            Head::Softmax(_) => None,
+        match &self.head {
+            Head::Scalar(loss) => Some(*loss),
+            Head::Softmax(_) | Head::Declared(_) => None,
         }
     }
 
     #[inline]
     pub(crate) fn row_loss(&self, theta: &[f64], row: Row<'_>, label: f64) -> f64 {
-        match self.head {
+        match &self.head {
             Head::Scalar(loss) => loss.value(row.dot(theta), label),
             Head::Softmax(softmax) => softmax.value(theta, row, label),
+            Head::Declared(declared) => {
+                let mut gradient = vec![0.0; self.parameters];
+                declared.evaluate(theta, row, self.spec.features, label, &mut gradient)
+            }
         }
     }
 
@@ -338,7 +383,7 @@ impl Model {
         weight: f64,
         out: &mut [f64],
     ) {
-        match self.head {
+        match &self.head {
             Head::Scalar(loss) => {
                 let clip = self.spec.clip;
                 let slope = loss.first(row.dot(theta), label).clamp(-clip, clip);
@@ -346,6 +391,11 @@ impl Model {
             }
             Head::Softmax(softmax) => {
                 softmax.add_gradient(theta, row, label, weight, self.spec.clip, out);
+            }
+            Head::Declared(declared) => {
+                let mut gradient = vec![0.0; self.parameters];
+                declared.evaluate(theta, row, self.spec.features, label, &mut gradient);
+                Row::Dense(&gradient).add_scaled_to(weight, out);
             }
         }
     }
@@ -358,7 +408,7 @@ impl Model {
         weight: f64,
         out: &mut [f64],
     ) {
-        match self.head {
+        match &self.head {
             Head::Scalar(loss) => {
                 let curvature = weight * loss.second(row.dot(theta), label);
                 for (i, value) in row.nonzeros() {
@@ -367,13 +417,15 @@ impl Model {
                 }
             }
             Head::Softmax(softmax) => softmax.add_hessian(theta, row, weight, out),
+            Head::Declared(_) => unreachable!("nobody asks for the Hessian of a user's function"),
         }
     }
 
     pub(crate) fn row_prediction(&self, theta: &[f64], row: Row<'_>) -> f64 {
-        match self.head {
+        match &self.head {
             Head::Scalar(ScalarLoss::Logistic) => f64::from(row.dot(theta) > 0.0),
             Head::Scalar(_) => row.dot(theta),
+            Head::Declared(declared) => declared.predict(theta, row, self.spec.features),
             Head::Softmax(softmax) => {
                 let mut best = (0_u32, f64::NEG_INFINITY);
                 for (class, score) in (0..).zip(softmax.scores(theta, row)) {

@@ -1,7 +1,8 @@
 //! From a checked config to the public facts of every learner: mechanisms, scales, certificates.
 
 use crate::memory::error_bound;
-use crate::{AnyMemory, AnyModel, MemoryError, ModelError};
+use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError};
+use std::sync::Arc;
 use thiserror::Error;
 use undertone::config::{Config, NoiseScale};
 use undertone::noise::NoiseError;
@@ -64,6 +65,17 @@ impl Plan {
             lifetimes(&mechanisms)
         };
         Ok(Plan { config, model, mechanisms, lifetimes })
+    }
+
+    /// The same with the user's function that a declared loss needs.
+    ///
+    /// # Panics
+    /// When the loss is not declared: a bug in the caller.
+    #[must_use]
+    pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Plan {
+        let model = self.model.linear().expect("a declared loss is no network");
+        let model = Model::clone(model).with_function(function).into();
+        Plan { model, ..self }
     }
 
     /// The noise scale ρ_0 of each learner.

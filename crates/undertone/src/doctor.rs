@@ -38,6 +38,8 @@ pub struct Diagnosis {
     pub theorems: BTreeMap<&'static str, Theorem>,
     /// What no config can show.
     pub not_checked: Vec<&'static str>,
+    /// What of it rests on the word of the user whose loss it is; null for losses that we know.
+    pub declared_by_user: Option<String>,
 }
 
 /// What one theorem has to say about a config.
@@ -108,6 +110,7 @@ pub fn examine(config: &Config, memory_error: PowerLaw) -> Diagnosis {
         schema_version: SCHEMA_VERSION,
         name: config.name.clone(),
         rounds: config.rounds,
+        declared_by_user: config.model.declared_by_user(),
         holds: findings.iter().all(|finding| finding.holds == Some(true)),
         proven: config.broken_conditions().is_empty(),
         numbers,

@@ -228,6 +228,12 @@ impl<M: Memory> Learner<M> {
         self.accountant.round()
     }
 
+    /// Whether it has released in this round, and waits for `absorb`.
+    #[must_use]
+    pub fn has_released(&self) -> bool {
+        self.released
+    }
+
     /// Its account.
     #[must_use]
     pub fn accountant(&self) -> &Accountant {
@@ -281,10 +287,9 @@ impl<M: Memory> Learner<M> {
     /// # Errors
     /// A record outside the declared bounds refuses the whole batch, and nothing is remembered.
     ///
-    /// # Panics
-    /// Between `release` and `absorb`: a bug in the caller.
+    /// Before or after `release`, whose value does not depend on the records of its own round; before
+    /// `absorb`, which learns from them.
     pub fn observe(&mut self, batch: &[M::Record]) -> Result<Score, RecordError> {
-        assert!(!self.released, "observe comes before release");
         self.memory.observe(&self.theta, batch)
     }
 

@@ -45,6 +45,24 @@ pub enum Loss {
         /// How many parameters.
         parameters: usize,
     },
+    /// A function of the user's own, known by what the user declares of it; `clip` bounds its gradients.
+    Declared {
+        /// How many parameters.
+        parameters: usize,
+        /// L and μ, where the user declares them.
+        curvature: Option<DeclaredCurvature>,
+        /// C, where the user declares less than twice the clipping bound.
+        gradient_spread: Option<f64>,
+    },
+}
+
+/// What the user of a function declares of its second derivatives. Nothing proves it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeclaredCurvature {
+    /// L: record gradients are L-Lipschitz in θ.
+    pub smoothness: f64,
+    /// μ: record losses are μ-strongly convex; −L for one that is not convex.
+    pub strong_convexity: f64,
 }
 
 impl Loss {
@@ -52,7 +70,7 @@ impl Loss {
     #[must_use]
     pub fn classes(self) -> Option<u32> {
         match self {
-            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } => None,
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Declared { .. } => None,
             Loss::Logistic => Some(2),
             Loss::Softmax { classes } | Loss::Network { classes, .. } => Some(classes),
         }
@@ -73,7 +91,7 @@ pub struct ModelSpec {
     /// The weight of ‖θ‖₁, applied as a proximal step.
     pub lasso: f64,
     /// The slope of a record's loss in its score (the norm of the slopes, for softmax; that of the whole
-    /// gradient, for a network) is cut to this; infinite leaves it as it is.
+    /// gradient, for a network or a declared loss) is cut to this; infinite leaves it as it is.
     pub clip: f64,
 }
 
@@ -110,7 +128,7 @@ impl ModelSpec {
     pub fn parameters(&self) -> usize {
         match self.loss {
             Loss::Softmax { classes } => self.expanded_features().saturating_mul(classes as usize),
-            Loss::Network { parameters, .. } => parameters,
+            Loss::Network { parameters, .. } | Loss::Declared { parameters, .. } => parameters,
             Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic => {
                 self.expanded_features()
             }
@@ -157,6 +175,9 @@ impl ModelSpec {
             // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
             Loss::Softmax { .. } => (0.5, std::f64::consts::SQRT_2),
             Loss::Network { .. } => return self.network_constants(),
+            Loss::Declared { curvature, gradient_spread, .. } => {
+                return self.declared_constants(curvature, gradient_spread);
+            }
         };
         let smoothness = curvature * norm * norm + self.ridge;
         // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
@@ -170,6 +191,50 @@ impl ModelSpec {
             gradient_spread: 2.0 * gradient_norm,
             gradient_norm,
         }
+    }
+
+    /// What the user declares, and what clipping makes true whatever is declared.
+    fn declared_constants(
+        &self,
+        curvature: Option<DeclaredCurvature>,
+        gradient_spread: Option<f64>,
+    ) -> LossConstants {
+        let (smoothness, strong_convexity) = match curvature {
+            Some(declared) => (declared.smoothness, declared.strong_convexity),
+            None => (f64::INFINITY, f64::NEG_INFINITY),
+        };
+        LossConstants {
+            smoothness: smoothness + self.ridge,
+            strong_convexity: strong_convexity + self.ridge,
+            gradient_spread: gradient_spread.unwrap_or(f64::INFINITY).min(2.0 * self.clip),
+            gradient_norm: self.clip,
+        }
+    }
+
+    /// What of the constants is the user's word alone, in a sentence; `None` for losses that we know.
+    #[must_use]
+    pub fn declared_by_user(&self) -> Option<String> {
+        let Loss::Declared { curvature, gradient_spread, .. } = self.loss else { return None };
+        let mut words = Vec::new();
+        if let Some(DeclaredCurvature { smoothness, strong_convexity }) = curvature {
+            words.push(format!("L = {smoothness}, μ = {strong_convexity}"));
+        }
+        if let Some(spread) = gradient_spread {
+            words.push(format!("C = {spread}"));
+        }
+        Some(if words.is_empty() {
+            format!(
+                "the loss is a function of the user's own; gradients of records are cut to norm {}, \
+                 and nothing else of it is used",
+                self.clip
+            )
+        } else {
+            format!(
+                "declared by user: {} of the loss, checked by sampling alone; what is said of privacy \
+                 here holds if they do",
+                words.join(", ")
+            )
+        })
     }
 
     /// Nothing is known of a network but what clipping makes true: no L, no convexity, and C twice the bound.
@@ -228,6 +293,23 @@ mod tests {
         assert!((constants.gradient_spread - 1.0).abs() < 1e-4 && constants.gradient_spread > 1.0);
         let loose = ModelSpec { clip: f64::INFINITY, ..clipped }.constants(&bounds);
         assert!(loose.gradient_spread.is_infinite());
+    }
+
+    #[test]
+    fn a_declared_loss_has_what_is_declared_and_no_more_spread_than_clipping_leaves() {
+        let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 3.0 };
+        let curvature = Some(DeclaredCurvature { smoothness: 2.0, strong_convexity: 0.25 });
+        let loss = |gradient_spread| Loss::Declared { parameters: 7, curvature, gradient_spread };
+        let declared = ModelSpec { clip: 1.5, ..spec(loss(Some(1.0)), 1) };
+        assert_eq!(declared.parameters(), 7);
+        let constants = declared.constants(&bounds);
+        assert!((constants.smoothness - 2.5).abs() < 1e-15, "the ridge is added");
+        assert!((constants.strong_convexity - 0.75).abs() < 1e-15);
+        assert!((constants.gradient_spread - 1.0).abs() < 1e-15);
+        let wide = ModelSpec { clip: 1.5, ..spec(loss(Some(9.0)), 1) }.constants(&bounds);
+        assert!((wide.gradient_spread - 3.0).abs() < 1e-15, "clipping bounds it");
+        assert!(declared.declared_by_user().is_some_and(|text| text.contains("declared by user")));
+        assert!(spec(Loss::Logistic, 1).declared_by_user().is_none());
     }
 
     #[test]

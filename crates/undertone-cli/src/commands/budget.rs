@@ -125,6 +125,9 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
     if report.unproven {
         writeln!(out, "UNPROVEN: the settings lie outside the convergence theorems")?;
     }
+    if let Some(declared) = &report.declared_by_user {
+        writeln!(out, "{declared}")?;
+    }
     writeln!(out)?;
     writeln!(
         out,

@@ -139,6 +139,9 @@ fn print_advice(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
             writeln!(out, "  {} ({}): {advice}", finding.path, finding.id)?;
         }
     }
+    if let Some(declared) = &diagnosis.declared_by_user {
+        writeln!(out, "  {declared}")?;
+    }
     writeln!(out, "  Bounds move with one another: examine the config again after a change.")?;
     let covering: Vec<String> = diagnosis
         .theorems

@@ -136,6 +136,7 @@ fn summary(report: &PlanReport) -> Vec<String> {
     if budget.unproven {
         lines.push("UNPROVEN: the settings lie outside the convergence theorems".into());
     }
+    lines.extend(budget.declared_by_user.clone());
     lines.push(String::new());
     lines.push("learner   target                        certified        noise scale".into());
     for (learner, target) in budget.learners.iter().zip(&report.targets).take(LEARNERS_SHOWN) {

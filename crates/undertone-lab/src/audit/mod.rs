@@ -105,6 +105,9 @@ pub fn unsupported(plan: &Plan) -> Option<&'static str> {
     if plan.model.linear().is_none() {
         return Some("the audit knows linear models only, no networks");
     }
+    if plan.config.model.declared_by_user().is_some() {
+        return Some("the audit knows the losses that come with the program, not a user's own");
+    }
     let rule = plan.config.rule;
     let supported = rule.is_algorithm1() || matches!(rule, Rule::Shielded { .. });
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")

@@ -52,6 +52,7 @@ fn summary(rows: &[RoundRow]) -> Summary {
         rounds_planned: 50,
         rounds_run: 50,
         unproven: Vec::new(),
+        declared_by_user: None,
         network: NetworkSummary { learners: 2, edges: 1, delta_2: Some(-0.3), delta_m: None },
         data: DataSummary {
             source: "mushrooms".into(),

@@ -123,7 +123,10 @@ pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f
     let loss = model.spec().loss;
     let scalar = match loss {
         Loss::Squared | Loss::Power { .. } | Loss::Logistic => model.scalar_loss(),
-        Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. } => None,
+        Loss::Huber { .. }
+        | Loss::Softmax { .. }
+        | Loss::Network { .. }
+        | Loss::Declared { .. } => None,
     };
     scalar
         .and_then(|scalar| Some((scalar, scalar.third_derivative_max(residual)?)))

@@ -91,6 +91,9 @@ impl AnyMemory {
             AnyModel::Linear(model) => model,
             AnyModel::Network(model) => return network_memory(kind, model),
         };
+        if model.lacks_function() {
+            return Err(MemoryError::NoFunction);
+        }
         Ok(match kind {
             MemoryKind::Arrival => {
                 return Err(refuse("arrival", model.spec().loss, "exact"));
@@ -274,6 +277,9 @@ pub enum MemoryError {
         /// What to use instead.
         instead: &'static str,
     },
+    /// The config has a loss's constants, and its function is not there.
+    #[error("loss \"declared\" needs its function, which only a program can give: run it from Python")]
+    NoFunction,
     /// Only gradients summed one by one can be clipped one by one.
     #[error("memory {memory} cannot clip record gradients; drop model.clip or use exact")]
     Clipped {
@@ -339,6 +345,7 @@ fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryErro
         Loss::Logistic => "logistic",
         Loss::Softmax { .. } => "softmax",
         Loss::Network { .. } => "network",
+        Loss::Declared { .. } => "declared",
     };
     MemoryError::Loss { memory, loss, instead }
 }

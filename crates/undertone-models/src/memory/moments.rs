@@ -54,7 +54,10 @@ pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
         loss @ (Loss::Power { .. } | Loss::Logistic) => {
             Err(refuse("moments", loss, "anchored or exact"))
         }
-        loss @ (Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. }) => {
+        loss @ (Loss::Huber { .. }
+        | Loss::Softmax { .. }
+        | Loss::Network { .. }
+        | Loss::Declared { .. }) => {
             Err(refuse("moments", loss, "exact"))
         }
     }

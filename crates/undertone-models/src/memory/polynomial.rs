@@ -68,7 +68,10 @@ pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> 
         Loss::Logistic => {}
         loss @ Loss::Squared => return Err(refuse("polynomial", loss, "moments")),
         loss @ Loss::Power { .. } => return Err(refuse("polynomial", loss, "anchored or exact")),
-        loss @ (Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. }) => {
+        loss @ (Loss::Huber { .. }
+        | Loss::Softmax { .. }
+        | Loss::Network { .. }
+        | Loss::Declared { .. }) => {
             return Err(refuse("polynomial", loss, "exact"));
         }
     }

@@ -77,7 +77,10 @@ pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
         Loss::Squared => Ok(2),
         Loss::Power { degree } => Ok(degree),
         loss @ Loss::Logistic => Err(refuse("recursive", loss, "anchored, polynomial or exact")),
-        loss @ (Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Network { .. }) => {
+        loss @ (Loss::Huber { .. }
+        | Loss::Softmax { .. }
+        | Loss::Network { .. }
+        | Loss::Declared { .. }) => {
             Err(refuse("recursive", loss, "exact"))
         }
     }

@@ -44,6 +44,9 @@ pub enum OpenError {
     /// Records would be used again and again, and be charged for once.
     #[error("data.repeat: is for `simulate`; on a network a record is used once")]
     Repeat,
+    /// There is nobody to talk to.
+    #[error("network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python")]
+    Alone,
     /// What was charged comes out differently.
     #[error("the account of the store does not come out again: the last receipt is another one")]
     Receipt,
@@ -188,6 +191,9 @@ pub fn check_method(plan: &Plan) -> Result<(), OpenError> {
     }
     if plan.config.data.repeat {
         return Err(OpenError::Repeat);
+    }
+    if plan.config.graph.learners() < 2 {
+        return Err(OpenError::Alone);
     }
     Ok(())
 }

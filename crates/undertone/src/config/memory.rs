@@ -68,6 +68,7 @@ fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKi
         | Loss::Huber { .. }
         | Loss::Logistic
         | Loss::Softmax { .. }
+        | Loss::Declared { .. }
         | Loss::Network { .. } => {
             let cutoff = Some(raw.cutoff.unwrap_or(MEMORY_CUTOFF));
             let cutoff = faults.number("memory.cutoff", cutoff, &PROBABILITY);

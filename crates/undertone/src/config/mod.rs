@@ -203,6 +203,12 @@ impl Config {
         }
     }
 
+    /// Whether L is known: not for networks, nor for a loss of which the user declares none.
+    #[must_use]
+    pub fn smoothness_is_known(&self) -> bool {
+        self.model.constants(&self.bounds).smoothness.is_finite()
+    }
+
     /// The conditions of the theorems that this config breaks.
     #[must_use]
     pub fn broken_conditions(&self) -> Vec<Condition> {

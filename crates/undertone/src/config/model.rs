@@ -4,7 +4,7 @@ use super::faults::{FINITE, Faults, NON_NEGATIVE, POSITIVE};
 use super::neural::network_loss;
 use super::{RawModel, RawParameters};
 use crate::network::NetworkSpec;
-use crate::{Domain, Loss, ModelSpec};
+use crate::{DeclaredCurvature, Domain, Loss, ModelSpec};
 
 /// The largest model: a vector of 2 GiB.
 const PARAMETERS_MAX: usize = 1 << 28;
@@ -19,6 +19,7 @@ enum Kind {
     Logistic,
     Softmax,
     Network,
+    Declared,
 }
 
 pub(super) fn model(
@@ -39,6 +40,7 @@ pub(super) fn model(
             ("softmax", Kind::Softmax),
             ("cnn", Kind::Network),
             ("mlp", Kind::Network),
+            ("declared", Kind::Declared),
         ],
     );
     let features = match kind {
@@ -75,6 +77,7 @@ pub(super) fn model(
             (Loss::Softmax { classes: classes.max(2) }, 1)
         }
         Kind::Network => (network_loss(network), 1),
+        Kind::Declared => (declared(raw, faults), 1),
     };
     refuse_meaningless_keys(raw, kind, faults);
     let lasso = match kind {
@@ -104,7 +107,47 @@ fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
     features
 }
 
+/// A loss whose function comes from elsewhere, and of which the config has the constants.
+fn declared(raw: &RawModel, faults: &mut Faults) -> Loss {
+    let parameters = match raw.parameters {
+        Some(count) if (1..=PARAMETERS_MAX).contains(&count) => count,
+        Some(count) => {
+            faults.push("model.parameters", count, format!("must be 1 to {PARAMETERS_MAX}"));
+            1
+        }
+        None => {
+            faults.missing("model.parameters", "how many parameters the function has");
+            1
+        }
+    };
+    let curvature = match (raw.smoothness, raw.strong_convexity) {
+        (None, None) => None,
+        (smoothness, strong_convexity) => {
+            let smoothness = faults.number("model.smoothness", smoothness, &POSITIVE);
+            let convexity = faults.number("model.strong_convexity", strong_convexity, &FINITE);
+            if !(convexity.abs() <= smoothness) {
+                let needed = format!("must be between -smoothness and smoothness = {smoothness}");
+                faults.push("model.strong_convexity", convexity, needed);
+            }
+            Some(DeclaredCurvature { smoothness, strong_convexity: convexity })
+        }
+    };
+    if raw.clip.is_none() {
+        faults.missing("model.clip", "the largest norm of a record's gradient");
+    }
+    let spread =
+        raw.gradient_spread.map(|c| faults.number("model.gradient_spread", Some(c), &POSITIVE));
+    Loss::Declared { parameters, curvature, gradient_spread: spread }
+}
+
 fn refuse_meaningless_keys(raw: &RawModel, kind: Kind, faults: &mut Faults) {
+    if kind != Kind::Declared {
+        let only = "loss = \"declared\"";
+        faults.unused("model.parameters", raw.parameters.as_ref(), only);
+        faults.unused("model.smoothness", raw.smoothness.as_ref(), only);
+        faults.unused("model.strong_convexity", raw.strong_convexity.as_ref(), only);
+        faults.unused("model.gradient_spread", raw.gradient_spread.as_ref(), only);
+    }
     if !matches!(kind, Kind::Softmax | Kind::Network) {
         let only = "loss = \"softmax\", \"cnn\" or \"mlp\"";
         faults.unused("model.classes", raw.classes.as_ref(), only);

@@ -12,6 +12,11 @@ pub(super) fn network(raw: &RawNetwork, faults: &mut Faults) -> Option<Graph> {
     });
     let topology = topology(raw, faults);
     let weights = match raw.weights.as_deref() {
+        _ if topology == Topology::Alone => {
+            faults.unused("network.weights", raw.weights.as_ref(), "a topology with edges");
+            faults.unused("network.weight", raw.weight.as_ref(), "a topology with edges");
+            Weights::Metropolis
+        }
         None | Some("uniform") => {
             Weights::Uniform(faults.number("network.weight", raw.weight, &POSITIVE))
         }
@@ -44,6 +49,7 @@ fn topology(raw: &RawNetwork, faults: &mut Faults) -> Topology {
     let seed = raw.seed.unwrap_or(0);
     let kind = raw.topology.as_deref();
     let topology = match kind {
+        Some("alone") => Topology::Alone,
         Some("ring") => Topology::Ring,
         Some("path") => Topology::Path,
         Some("complete") => Topology::Complete,
@@ -60,7 +66,7 @@ fn topology(raw: &RawNetwork, faults: &mut Faults) -> Topology {
             inline_edges(raw, faults).into_iter().map(|(from, to, _)| (from, to)).collect(),
         ),
         other => {
-            let needed = "must be one of ring, path, complete, star, torus, random-regular, erdos-renyi, edges";
+            let needed = "must be one of alone, ring, path, complete, star, torus, random-regular, erdos-renyi, edges";
             match other {
                 None => faults.missing("network.topology", needed),
                 Some(word) => faults.push("network.topology", format!("\"{word}\""), needed),

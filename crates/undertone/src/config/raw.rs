@@ -101,6 +101,10 @@ pub struct RawModel {
     pub ridge: Option<f64>,
     pub lasso: Option<f64>,
     pub clip: Option<f64>,
+    pub parameters: Option<usize>,
+    pub smoothness: Option<f64>,
+    pub strong_convexity: Option<f64>,
+    pub gradient_spread: Option<f64>,
 }
 
 /// `[parameters]`: the set Θ.

@@ -83,8 +83,9 @@ pub(super) fn check(raw: &RawConfig, faults: &mut Faults) -> Option<Config> {
         rule,
     };
     let constants = config.model.constants(&config.bounds);
-    let network = matches!(config.model.loss, Loss::Network { .. });
-    if !(network || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
+    // Of these L may be unknown, which is said elsewhere.
+    let unknown = matches!(config.model.loss, Loss::Network { .. } | Loss::Declared { .. });
+    if !(unknown || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
         let needed = "the loss is too steep for such features, labels and parameters";
         faults.push("bounds.feature_norm", config.bounds.feature_norm, needed);
     }

@@ -17,10 +17,10 @@ pub struct Spectrum {
 const SOLVABLE: usize = 1000;
 
 impl Spectrum {
-    /// The spectrum by a dense symmetric eigen-solver, or `None` for more than 1 000 learners.
+    /// The spectrum by a dense symmetric eigen-solver, or `None` for more than 1 000 learners, or one.
     pub(super) fn of(graph: &Graph) -> Option<Spectrum> {
         let learners = graph.learners();
-        if learners > SOLVABLE {
+        if !(2..=SOLVABLE).contains(&learners) {
             return None;
         }
         let mut matrix = DMatrix::<f64>::zeros(learners, learners);

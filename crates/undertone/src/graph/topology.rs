@@ -15,6 +15,8 @@ pub struct Edge {
 /// Who is connected to whom.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
+    /// One learner with nobody to talk to.
+    Alone,
     /// A circle.
     Ring,
     /// A line.
@@ -49,11 +51,13 @@ pub enum Topology {
 /// Why a topology cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum TopologyError {
-    /// Fewer than two learners, or more than one process can hold.
-    #[error("this topology needs 2 to {most} learners, not {learners}")]
+    /// Too few learners, or more than one process can hold.
+    #[error("this topology needs {least} to {most} learners, not {learners}")]
     Learners {
         /// How many were asked for.
         learners: usize,
+        /// How many there must be.
+        least: usize,
         /// How many there may be.
         most: usize,
     },
@@ -116,15 +120,17 @@ pub(crate) const LEARNERS_MAX: usize = 1_000_000;
 impl Topology {
     /// The edges between the given number of learners, in increasing order, each once.
     pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, TopologyError> {
-        let most = match self {
+        let (least, most) = match self {
+            Topology::Alone => (1, 1),
             // Every pair is looked at.
-            Topology::Complete | Topology::ErdosRenyi { .. } => 5_000,
-            _ => LEARNERS_MAX,
+            Topology::Complete | Topology::ErdosRenyi { .. } => (2, 5_000),
+            _ => (2, LEARNERS_MAX),
         };
-        if learners < 2 || learners > most {
-            return Err(TopologyError::Learners { learners, most });
+        if learners < least || learners > most {
+            return Err(TopologyError::Learners { learners, least, most });
         }
         let mut edges = match self {
+            Topology::Alone => Vec::new(),
             Topology::Ring => (0..learners).map(|i| edge(i, (i + 1) % learners)).collect(),
             Topology::Path => (1..learners).map(|i| edge(i - 1, i)).collect(),
             Topology::Star => (1..learners).map(|i| edge(0, i)).collect(),

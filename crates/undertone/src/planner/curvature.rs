@@ -110,6 +110,8 @@ fn loss_at_zero(config: &Config) -> f64 {
             inner * (label - 0.5 * inner)
         }
         Loss::Logistic => std::f64::consts::LN_2,
+        // By the bound on its slope, as if some point of Θ had no loss at all.
+        Loss::Declared { .. } => config.model.clip * config.bounds.radius,
         Loss::Softmax { classes } | Loss::Network { classes, .. } => f64::from(classes).ln(),
     }
 }

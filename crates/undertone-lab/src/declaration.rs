@@ -1,0 +1,226 @@
+//! Checks what a user declares of a loss, by sampling: it can find a falsehood, and proves nothing.
+
+use crate::entropy::Shuffle;
+use thiserror::Error;
+use undertone::{Loss, ModelSpec};
+use undertone_models::{DeclaredLoss, Plan};
+
+/// How far computed numbers may be off before a declaration counts as false.
+const SLACK: f64 = 1e-6;
+/// The step of the differences that gradients are compared with, relative to the radius.
+const STEP: f64 = 1e-5;
+/// How far a gradient may be from the differences, relative to its bound: they are rough themselves.
+const DIFFERENCE_SLACK: f64 = 1e-3;
+
+/// What was found to be false. Points and records of the sample are random, so that numbers may be shown.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum Falsehood {
+    /// The function failed.
+    #[error("the loss failed on a random record within the bounds")]
+    Failed,
+    /// Its value or gradient is NaN or infinite.
+    #[error("the loss or its gradient is not finite on a random record within the bounds")]
+    NotFinite,
+    /// The gradient is not that of the loss.
+    #[error("the gradient is not that of the loss: {found:.6} along a random direction, and differences of the loss give {expected:.6}")]
+    Gradient {
+        /// What the gradient says.
+        found: f64,
+        /// What differences of the loss say.
+        expected: f64,
+    },
+    /// A gradient is longer than declared.
+    #[error("gradient_norm = {declared}: a gradient of norm {found:.6} was found")]
+    Norm {
+        /// What was declared.
+        declared: f64,
+        /// What was found.
+        found: f64,
+    },
+    /// Gradients of two records differ by more than declared.
+    #[error("gradient_spread = {declared}: two records whose gradients are {found:.6} apart were found")]
+    Spread {
+        /// What was declared.
+        declared: f64,
+        /// What was found.
+        found: f64,
+    },
+    /// Gradients at two points differ by more than declared.
+    #[error("smoothness = {declared}: gradients that change by {found:.6} a unit were found")]
+    Smoothness {
+        /// What was declared.
+        declared: f64,
+        /// What was found.
+        found: f64,
+    },
+    /// The loss is less convex than declared.
+    #[error("strong_convexity = {declared}: two points with {found:.6} were found")]
+    Convexity {
+        /// What was declared.
+        declared: f64,
+        /// What was found.
+        found: f64,
+    },
+}
+
+/// Tries random points of Θ and random records within the bounds, and gives the first falsehood found.
+///
+/// # Errors
+/// What is false.
+///
+/// # Panics
+/// When the loss of the plan is not a declared one: a bug in the caller.
+pub fn check_declaration(
+    plan: &Plan,
+    function: &dyn DeclaredLoss,
+    samples: u32,
+    seed: u64,
+) -> Result<(), Falsehood> {
+    let spec = plan.config.model;
+    let Loss::Declared { .. } = spec.loss else { unreachable!("a declared loss") };
+    let mut sampler = Sampler { order: Shuffle::new(seed), plan };
+    for _ in 0..samples {
+        let points = [sampler.point(), sampler.point()];
+        let records = [sampler.record(), sampler.record()];
+        check_pair(&spec, function, &points, &records)?;
+        let direction = sampler.direction(points[0].len());
+        let reach = STEP * plan.config.bounds.radius.min(1.0);
+        check_gradient(&spec, function, &points[0], &records[0], &direction, reach)?;
+    }
+    Ok(())
+}
+
+/// Random features with their label.
+type Drawn = (Vec<f64>, f64);
+
+fn evaluate(
+    function: &dyn DeclaredLoss,
+    theta: &[f64],
+    record: &Drawn,
+) -> Result<(f64, Vec<f64>), Falsehood> {
+    let mut gradient = vec![0.0; theta.len()];
+    let value = function.evaluate(theta, &record.0, record.1, &mut gradient);
+    let value = value.ok_or(Falsehood::Failed)?;
+    if value.is_finite() && gradient.iter().all(|slope| slope.is_finite()) {
+        Ok((value, gradient))
+    } else {
+        Err(Falsehood::NotFinite)
+    }
+}
+
+fn check_pair(
+    spec: &ModelSpec,
+    function: &dyn DeclaredLoss,
+    points: &[Vec<f64>; 2],
+    records: &[Drawn; 2],
+) -> Result<(), Falsehood> {
+    let Loss::Declared { curvature, gradient_spread, .. } = spec.loss else { return Ok(()) };
+    let (_, here) = evaluate(function, &points[0], &records[0])?;
+    let (_, there) = evaluate(function, &points[1], &records[0])?;
+    let (_, other) = evaluate(function, &points[0], &records[1])?;
+    let above = |found: f64, declared: f64| !(found <= declared * (1.0 + SLACK) + 1e-12);
+    if let Some(declared) = gradient_spread {
+        let found = norm(&difference(&here, &other));
+        if above(found, declared) {
+            return Err(Falsehood::Spread { declared, found });
+        }
+    }
+    let Some(curvature) = curvature else { return Ok(()) };
+    // Without L and μ a long gradient is cut, and need not be avoided.
+    let found = norm(&here);
+    if above(found, spec.clip) {
+        return Err(Falsehood::Norm { declared: spec.clip, found });
+    }
+    let (apart, change) = (difference(&points[0], &points[1]), difference(&here, &there));
+    let distance = norm(&apart);
+    if !(distance > 0.0) {
+        return Ok(());
+    }
+    let (found, declared) = (norm(&change) / distance, curvature.smoothness);
+    if above(found, declared) {
+        return Err(Falsehood::Smoothness { declared, found });
+    }
+    let found = dot(&change, &apart) / (distance * distance);
+    let declared = curvature.strong_convexity;
+    if !(found >= declared - SLACK * (1.0 + declared.abs())) {
+        return Err(Falsehood::Convexity { declared, found });
+    }
+    Ok(())
+}
+
+fn check_gradient(
+    spec: &ModelSpec,
+    function: &dyn DeclaredLoss,
+    theta: &[f64],
+    record: &Drawn,
+    direction: &[f64],
+    reach: f64,
+) -> Result<(), Falsehood> {
+    let moved = |by: f64| -> Vec<f64> {
+        theta.iter().zip(direction).map(|(&value, &along)| value + by * along).collect()
+    };
+    let (ahead, _) = evaluate(function, &moved(reach), record)?;
+    let (behind, _) = evaluate(function, &moved(-reach), record)?;
+    let (value, gradient) = evaluate(function, theta, record)?;
+    let (found, expected) = (dot(&gradient, direction), (ahead - behind) / (2.0 * reach));
+    // Rounding of the values, magnified by the division; and the bend of a loss that is not smooth.
+    let rounding = 1e-15 * value.abs().max(1.0) / reach;
+    let scale = norm(&gradient).max(spec.clip.min(1.0));
+    if (found - expected).abs() <= DIFFERENCE_SLACK * scale + rounding * 8.0 {
+        Ok(())
+    } else {
+        Err(Falsehood::Gradient { found, expected })
+    }
+}
+
+struct Sampler<'a> {
+    order: Shuffle,
+    plan: &'a Plan,
+}
+
+impl Sampler<'_> {
+    /// A random unit vector, not quite evenly spread, which does no harm here.
+    fn direction(&mut self, dimension: usize) -> Vec<f64> {
+        let mut drawn: Vec<f64> = (0..dimension).map(|_| self.order.unit() - 0.5).collect();
+        let length = norm(&drawn).max(f64::MIN_POSITIVE);
+        drawn.iter_mut().for_each(|value| *value /= length);
+        drawn
+    }
+
+    /// How far from the middle: often at the border, where bounds are tight.
+    fn share(&mut self) -> f64 {
+        (2.0 * self.order.unit()).min(1.0)
+    }
+
+    fn point(&mut self) -> Vec<f64> {
+        let config = &self.plan.config;
+        let (dimension, radius) = (config.model.parameters(), config.bounds.radius);
+        let length = radius * self.share();
+        let mut point = self.direction(dimension);
+        point.iter_mut().for_each(|value| *value *= length);
+        config.domain.project(&mut point);
+        point
+    }
+
+    fn record(&mut self) -> Drawn {
+        let config = &self.plan.config;
+        let length = config.bounds.feature_norm * self.share();
+        let mut features = self.direction(config.model.features);
+        features.iter_mut().for_each(|value| *value *= length);
+        let bound = config.bounds.label;
+        let side = if self.order.unit() < 0.5 { -1.0 } else { 1.0 };
+        (features, side * bound * self.share())
+    }
+}
+
+fn difference(left: &[f64], right: &[f64]) -> Vec<f64> {
+    left.iter().zip(right).map(|(a, b)| a - b).collect()
+}
+
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(a, b)| a * b).sum()
+}
+
+fn norm(values: &[f64]) -> f64 {
+    dot(values, values).sqrt()
+}

@@ -1,0 +1,318 @@
+//! One learner on its own, driven by its records: a round for every full batch.
+//!
+//! It has no neighbours (`network.topology = "alone"`), so what it gives to others is its public model. Its
+//! state between two batches is that of a learner that has released and waits for records; what a round
+//! releases does not depend on the records of that round, so the order changes nothing that is counted.
+
+use crate::entropy::RunEntropy;
+use crate::summary::{NOT_PRIVATE, rounded_up};
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+use undertone::persist::{self, Damaged, Fields, Persist};
+use undertone::privacy::{Accountant, Refusal, Rule, UNIT};
+use undertone::{
+    Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
+};
+use undertone_models::bounds::{BoundFault, Bounds};
+use undertone_models::{
+    AnyMemory, DeclaredFault, Features, MemoryError, Plan, Prediction, Record, visit_records,
+};
+
+/// A learner without neighbours.
+pub struct OnlineLearner {
+    plan: Arc<Plan>,
+    bounds: Bounds,
+    entropy: RunEntropy,
+    learner: Learner<AnyMemory>,
+    public: PublicModel,
+    /// Records of a batch that is not full yet.
+    waiting: Vec<Record>,
+    total: Score,
+    /// How many records were scaled into the bounds.
+    scaled: u64,
+    refusal: Option<Refusal>,
+}
+
+/// Why a learner does not go on.
+#[derive(Debug, Error)]
+pub enum OnlineError {
+    /// A plan of several learners.
+    #[error("network.topology: a learner on its own needs \"alone\", and learners = 1")]
+    NotAlone,
+    /// A method whose releases say nothing.
+    #[error("method = \"local\" releases nothing: there is no budget to keep")]
+    NothingReleased,
+    /// The memory does not fit the loss.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// A record is outside the bounds.
+    #[error(transparent)]
+    Bounds(#[from] BoundFault),
+    /// A record does not fit the model.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The budget is spent: nothing more is learnt. What was learnt stays.
+    #[error(transparent)]
+    Budget(#[from] Refusal),
+    /// A release failed for another reason than the budget.
+    #[error(transparent)]
+    Release(ReleaseError),
+    /// A user's loss cannot be gone on with.
+    #[error(transparent)]
+    Function(#[from] DeclaredFault),
+    /// A saved state does not fit.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+impl OnlineLearner {
+    /// A learner before its first record.
+    ///
+    /// # Errors
+    /// When the plan is not that of one learner, or memory and loss do not fit.
+    pub fn new(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
+        let mut fresh = OnlineLearner::unreleased(plan, entropy)?;
+        fresh.release()?;
+        Ok(fresh)
+    }
+
+    fn unreleased(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
+        if plan.config.graph.learners() != 1 {
+            return Err(OnlineError::NotAlone);
+        }
+        if plan.config.rule == Rule::Local {
+            return Err(OnlineError::NothingReleased);
+        }
+        Ok(OnlineLearner {
+            bounds: Bounds::of(&plan.config),
+            entropy,
+            learner: plan.learner(LearnerId(0))?,
+            public: PublicModel::new(plan.model.parameters()),
+            waiting: Vec::new(),
+            total: Score::default(),
+            scaled: 0,
+            refusal: None,
+            plan,
+        })
+    }
+
+    /// Takes a record. When it fills a batch the learner predicts and scores the batch, learns from it and
+    /// releases. Says whether it did.
+    ///
+    /// # Errors
+    /// When the record does not fit, and then nothing of it is kept; or when the budget is spent, a user's
+    /// function fails or there is no entropy, and then nothing more is learnt.
+    pub fn learn(&mut self, mut record: Record) -> Result<bool, OnlineError> {
+        self.check_able()?;
+        self.scaled += u64::from(self.bounds.apply(&mut record)? && !self.bounds.normalise);
+        self.learner.memory().check(&self.plan.model, &record, 0)?;
+        self.waiting.push(record);
+        if (self.waiting.len() as u64) < self.batch_wanted() {
+            return Ok(false);
+        }
+        self.round()?;
+        Ok(true)
+    }
+
+    /// Whether it may go on learning.
+    fn check_able(&self) -> Result<(), OnlineError> {
+        if let Some(fault) = self.plan.model.declared_fault() {
+            return Err(fault.into());
+        }
+        self.refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+    }
+
+    /// How many records the round that it is in takes.
+    fn batch_wanted(&self) -> u64 {
+        let data = &self.plan.config.data;
+        data.batch + if self.learner.memory().records() == 0 { data.warmup } else { 0 }
+    }
+
+    fn round(&mut self) -> Result<(), OnlineError> {
+        let warming_up = self.batch_wanted() > self.plan.config.data.batch;
+        let score = self.learner.observe(&self.waiting)?;
+        self.waiting.clear();
+        // The warm-up is collected before anything is learnt: it says nothing about predictions.
+        if !warming_up {
+            self.total.records += score.records;
+            self.total.loss_sum += score.loss_sum;
+            self.total.correct += score.correct;
+        }
+        self.check_able()?;
+        self.learner.absorb(&[]);
+        self.check_able()?;
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), OnlineError> {
+        match self.learner.release(&mut self.entropy) {
+            Ok(release) => {
+                self.public.include(&release);
+                Ok(())
+            }
+            Err(ReleaseError::Refused(refusal)) => {
+                self.refusal = Some(refusal);
+                Err(refusal.into())
+            }
+            Err(error) => Err(OnlineError::Release(error)),
+        }
+    }
+
+    /// What the learner's own parameters say of features. For its owner.
+    ///
+    /// # Errors
+    /// When the features do not fit the model.
+    pub fn predict(&self, features: Features) -> Result<Prediction, OnlineError> {
+        self.said_by(self.learner.private_parameters().for_owner(), features)
+    }
+
+    /// What the public model says of features.
+    ///
+    /// # Errors
+    /// When the features do not fit the model.
+    pub fn predict_publicly(&self, features: Features) -> Result<Prediction, OnlineError> {
+        self.said_by(self.public.values(), features)
+    }
+
+    fn said_by(&self, theta: &[f64], mut features: Features) -> Result<Prediction, OnlineError> {
+        self.bounds.apply_to_features(&mut features)?;
+        Ok(self.plan.model.predict(theta, &features)?)
+    }
+
+    /// The plan it follows.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Its account.
+    #[must_use]
+    pub fn accountant(&self) -> &Accountant {
+        self.learner.accountant()
+    }
+
+    /// The model that may be published.
+    #[must_use]
+    pub fn public_model(&self) -> &PublicModel {
+        &self.public
+    }
+
+    /// Its own parameters, for its owner.
+    #[must_use]
+    pub fn private_parameters(&self) -> PrivateParameters<'_> {
+        self.learner.private_parameters()
+    }
+
+    /// How many records it has learnt from.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.learner.memory().records()
+    }
+
+    /// How many records wait for their batch to be full.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many records were scaled into the bounds.
+    #[must_use]
+    pub fn scaled(&self) -> u64 {
+        self.scaled
+    }
+
+    /// How well records were foretold before they were learnt from. Private: for the owner.
+    #[must_use]
+    pub fn score(&self) -> Score {
+        self.total
+    }
+
+    /// Why it learns no more, if its budget is spent.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.refusal
+    }
+
+    /// What may be said about privacy, in sentences. With a seed nothing is private.
+    #[must_use]
+    pub fn statement(&self, seeded: bool) -> Vec<String> {
+        let delta = self.plan.config.delta;
+        let rounds = self.accountant().round();
+        let mut text = Vec::new();
+        if seeded {
+            text.push(format!("{NOT_PRIVATE}. The rest is what the same run would promise without."));
+        }
+        text.push(format!("Unit: {UNIT}."));
+        text.push(format!(
+            "Spent in {rounds} rounds: ε = {:.4} at δ = {delta:e}.",
+            rounded_up(self.accountant().epsilon(delta))
+        ));
+        text.push(match (&self.plan.lifetimes[0], self.plan.lifetime_epsilon(LearnerId(0))) {
+            (_, Some(epsilon)) => format!(
+                "For ever: ε = {:.4} at δ = {delta:e}, however many records arrive.",
+                rounded_up(epsilon)
+            ),
+            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
+            (Ok(_), None) => "For ever: no certificate.".into(),
+        });
+        if let Some(declared) = self.plan.config.model.declared_by_user() {
+            text.push(format!("A loss of the user's own: {declared}."));
+        }
+        text.push(
+            "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
+             learner's owner; a person behind many records."
+                .into(),
+        );
+        text
+    }
+
+    /// The whole state as bytes. Private: they hold records and parameters.
+    ///
+    /// Two learners that go on from one state release the same rounds twice, and each pays once: whoever
+    /// keeps the bytes must see to it that only one of them does.
+    pub fn save(&mut self) -> Vec<u8> {
+        persist::save(self)
+    }
+
+    /// The learner that `save` was called on, from the same plan.
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of another plan.
+    pub fn load(
+        plan: Arc<Plan>,
+        entropy: RunEntropy,
+        bytes: &[u8],
+    ) -> Result<OnlineLearner, OnlineError> {
+        let mut learner = OnlineLearner::unreleased(plan, entropy)?;
+        persist::load(&mut learner, bytes)?;
+        if !learner.learner.has_released() {
+            // It was saved after a refusal, and is refused again.
+            match learner.release() {
+                Ok(()) | Err(OnlineError::Budget(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(learner)
+    }
+}
+
+/// Shows how far it is; parameters and records are private.
+impl fmt::Debug for OnlineLearner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (records, round) = (self.records(), self.learner.round());
+        write!(formatter, "OnlineLearner(records={records}, round={round}, <redacted>)")
+    }
+}
+
+impl Persist for OnlineLearner {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.learner.visit(fields);
+        self.public.visit(fields);
+        visit_records(fields, &mut self.waiting);
+        fields.count(&mut self.total.records);
+        fields.number(&mut self.total.loss_sum);
+        fields.count(&mut self.total.correct);
+        fields.count(&mut self.scaled);
+    }
+}

@@ -1,0 +1,157 @@
+//! A loss that is a function of the user's own, of which the constants are declared.
+//!
+//! Gradients longer than the clipping bound are cut to it, so that the spread C holds whatever the function
+//! does. Where L and μ are declared, cutting would make them false: then a longer gradient is a fault.
+
+use crate::row::Row;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use thiserror::Error;
+
+/// A loss of one record, written by a user.
+pub trait DeclaredLoss: Send + Sync {
+    /// The loss of a record at θ. Writes its gradient in θ into `gradient`; `None` where it fails.
+    fn evaluate(
+        &self,
+        theta: &[f64],
+        features: &[f64],
+        label: f64,
+        gradient: &mut [f64],
+    ) -> Option<f64>;
+
+    /// What θ says of features; `None` where the user has given no way to say it, or it fails.
+    fn predict(&self, theta: &[f64], features: &[f64]) -> Option<f64>;
+}
+
+/// Why a user's function cannot be gone on with.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum DeclaredFault {
+    /// It failed.
+    #[error("the loss failed")]
+    Failed,
+    /// Its value or gradient is NaN or infinite.
+    #[error("the loss or its gradient is not finite")]
+    NotFinite,
+    /// Its gradient is longer than declared.
+    #[error(
+        "a gradient of the loss is longer than model.clip = {bound}, so that L and μ as declared cannot hold \
+         where it is cut; declare a larger one, or no L and μ"
+    )]
+    TooLong {
+        /// The clipping bound.
+        bound: f64,
+    },
+}
+
+/// A user's function as the head of a model.
+#[derive(Clone)]
+pub(crate) struct Declared {
+    function: Option<Arc<dyn DeclaredLoss>>,
+    /// Gradients are at most this long.
+    clip: f64,
+    /// Whether L and μ are declared.
+    curvature_is_declared: bool,
+    /// The first fault. After one nothing that this loss says is of use.
+    fault: Arc<OnceLock<DeclaredFault>>,
+}
+
+impl Declared {
+    pub(crate) fn new(clip: f64, curvature_is_declared: bool) -> Declared {
+        Declared { function: None, clip, curvature_is_declared, fault: Arc::default() }
+    }
+
+    pub(crate) fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Declared {
+        Declared { function: Some(function), fault: Arc::default(), ..self }
+    }
+
+    pub(crate) fn has_function(&self) -> bool {
+        self.function.is_some()
+    }
+
+    pub(crate) fn fault(&self) -> Option<DeclaredFault> {
+        self.fault.get().copied()
+    }
+
+    /// The loss of a record; its gradient, clipped, is in `gradient`. Zero after a fault.
+    pub(crate) fn evaluate(
+        &self,
+        theta: &[f64],
+        row: Row<'_>,
+        features: usize,
+        label: f64,
+        gradient: &mut [f64],
+    ) -> f64 {
+        match self.checked(theta, &dense(row, features), label, gradient) {
+            Ok(value) => value,
+            Err(fault) => {
+                self.fault.get_or_init(|| fault);
+                gradient.fill(0.0);
+                0.0
+            }
+        }
+    }
+
+    fn checked(
+        &self,
+        theta: &[f64],
+        features: &[f64],
+        label: f64,
+        gradient: &mut [f64],
+    ) -> Result<f64, DeclaredFault> {
+        if let Some(fault) = self.fault() {
+            return Err(fault);
+        }
+        let function = self.function.as_ref().ok_or(DeclaredFault::Failed)?;
+        gradient.fill(0.0);
+        let value = function.evaluate(theta, features, label, gradient);
+        let value = value.ok_or(DeclaredFault::Failed)?;
+        let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+        if !(value.is_finite() && norm.is_finite()) {
+            return Err(DeclaredFault::NotFinite);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a count of parameters")]
+        let rounding = (gradient.len() as f64 + 8.0) * f64::EPSILON;
+        // The computed norm may be short of the true one by its rounding, so that a little less is let pass.
+        if norm > self.clip * (1.0 - rounding) {
+            if self.curvature_is_declared && norm > self.clip * (1.0 + rounding) {
+                return Err(DeclaredFault::TooLong { bound: self.clip });
+            }
+            let factor = self.clip / norm * (1.0 - 2.0 * rounding);
+            gradient.iter_mut().for_each(|slope| *slope *= factor);
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn predict(&self, theta: &[f64], row: Row<'_>, features: usize) -> f64 {
+        let said = self.function.as_ref().and_then(|f| f.predict(theta, &dense(row, features)));
+        said.unwrap_or(f64::NAN)
+    }
+}
+
+fn dense(row: Row<'_>, features: usize) -> Cow<'_, [f64]> {
+    match row {
+        Row::Dense(values) => Cow::Borrowed(values),
+        Row::Sparse { .. } => {
+            let mut values = vec![0.0; features];
+            row.add_scaled_to(1.0, &mut values);
+            Cow::Owned(values)
+        }
+    }
+}
+
+impl PartialEq for Declared {
+    fn eq(&self, other: &Declared) -> bool {
+        match (&self.function, &other.function) {
+            (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Declared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Declared(clip={})", self.clip)
+    }
+}

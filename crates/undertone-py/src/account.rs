@@ -1,0 +1,183 @@
+//! The account of one learner, apart from any learning.
+
+use crate::config::{PyConfig, from_any};
+use crate::errors::BudgetError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use undertone::privacy::{
+    Accountant, Cap, RoundTerms, epsilon_from_zcdp, planned_cost, zcdp_from_epsilon,
+};
+use undertone::{LearnerId, Round};
+use undertone_lab::Plan;
+
+/// The compiled part of :class:`undertone.Accountant`.
+#[pyclass(module = "undertone", name = "Accountant", subclass)]
+pub(crate) struct PyAccountant {
+    plan: Arc<Plan>,
+    learner: LearnerId,
+    account: Accountant,
+    records: u64,
+}
+
+impl PyAccountant {
+    fn delta(&self, delta: Option<f64>) -> PyResult<f64> {
+        let delta = delta.unwrap_or(self.plan.config.delta);
+        if delta > 0.0 && delta < 1.0 {
+            Ok(delta)
+        } else {
+            Err(PyValueError::new_err(format!("delta = {delta}: must be above 0 and below 1")))
+        }
+    }
+
+    /// One round: its release is paid for, and records and neighbours shape the next.
+    fn pay(
+        account: &mut Accountant,
+        records: &mut u64,
+        arriving: u64,
+        weight_heard: f64,
+    ) -> Result<(), undertone::privacy::Refusal> {
+        account.pay()?;
+        *records += arriving;
+        let terms = RoundTerms { round: account.round(), weight_heard, records: *records };
+        account.advance(&terms);
+        Ok(())
+    }
+
+    fn arriving(&self, round: Round, records: Option<u64>) -> u64 {
+        let data = &self.plan.config.data;
+        records.unwrap_or(data.batch + if round == Round::ZERO { data.warmup } else { 0 })
+    }
+}
+
+#[pymethods]
+impl PyAccountant {
+    #[new]
+    #[pyo3(signature = (config, learner=0))]
+    fn new(py: Python<'_>, config: &Bound<'_, PyAny>, learner: u32) -> PyResult<PyAccountant> {
+        let plan = PyConfig::new(from_any(config)?).plan(py)?;
+        let learners = plan.config.graph.learners();
+        let Some(&mechanism) = plan.mechanisms.get(learner as usize) else {
+            let text = format!("learner = {learner}: there are {learners}, from 0");
+            return Err(PyIndexError::new_err(text));
+        };
+        let account = Accountant::new(mechanism, plan.config.caps[learner as usize]);
+        Ok(PyAccountant { plan, learner: LearnerId(learner), account, records: 0 })
+    }
+
+    /// Pays for rounds: ``records`` arrive in each (the config's batch if not given), and neighbours with the
+    /// weights ``weight_heard`` are heard (all if not given).
+    ///
+    /// Raises :class:`BudgetError` at the first round that would pass the cap; the rounds before it are paid.
+    #[pyo3(signature = (rounds=1, *, records=None, weight_heard=None))]
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        rounds: u64,
+        records: Option<u64>,
+        weight_heard: Option<f64>,
+    ) -> PyResult<()> {
+        let all = self.plan.config.graph.weight(self.learner);
+        let heard = weight_heard.unwrap_or(all);
+        if !(heard >= 0.0 && heard <= all * (1.0 + 1e-12)) {
+            let text = format!("weight_heard = {heard}: must be from 0 to {all}");
+            return Err(PyValueError::new_err(text));
+        }
+        for done in 0..rounds {
+            let arriving = self.arriving(self.account.round(), records);
+            PyAccountant::pay(&mut self.account, &mut self.records, arriving, heard)
+                .map_err(|refusal| BudgetError::new_err(refusal.to_string()))?;
+            if done % 65_536 == 65_535 {
+                py.check_signals()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// ε spent so far, at a δ or the config's own.
+    #[pyo3(signature = (delta=None))]
+    fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
+        Ok(self.account.epsilon(self.delta(delta)?))
+    }
+
+    /// Pure ε spent so far; None with Gaussian noise.
+    fn get_pure_epsilon(&self) -> Option<f64> {
+        Some(self.account.spent().pure).filter(|pure| pure.is_finite())
+    }
+
+    /// zCDP spent so far.
+    #[getter]
+    fn zcdp(&self) -> f64 {
+        self.account.spent().zcdp
+    }
+
+    /// Rounds paid for.
+    #[getter]
+    fn rounds(&self) -> u64 {
+        self.account.round().0
+    }
+
+    /// Whether paying for so many more rounds would pass the cap. Nothing is paid.
+    #[pyo3(signature = (rounds=1))]
+    fn would_exceed(&self, py: Python<'_>, rounds: u64) -> PyResult<bool> {
+        let (mut account, mut records) = (self.account.clone(), self.records);
+        let heard = self.plan.config.graph.weight(self.learner);
+        for done in 0..rounds {
+            let arriving = self.arriving(account.round(), None);
+            if PyAccountant::pay(&mut account, &mut records, arriving, heard).is_err() {
+                return Ok(true);
+            }
+            if done % 65_536 == 65_535 {
+                py.check_signals()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is left of the cap, as an ε by itself: spending it on top of what is spent reaches the cap.
+    ///
+    /// In the currency of the cap: ε at the cap's δ, by way of zCDP, which adds up; or pure ε. None without
+    /// a cap.
+    fn remaining(&self) -> Option<f64> {
+        let spent = self.account.spent();
+        match self.plan.config.caps[self.learner.0 as usize]? {
+            Cap::Pure { epsilon } => Some((epsilon - spent.pure).max(0.0)),
+            Cap::Approximate { epsilon, delta } => {
+                let left = (zcdp_from_epsilon(epsilon, delta) - spent.zcdp).max(0.0);
+                Some(if left > 0.0 { epsilon_from_zcdp(left, delta) } else { 0.0 })
+            }
+        }
+    }
+
+    /// ε over a number of rounds as planned, all records and neighbours there; nothing is paid.
+    #[pyo3(signature = (rounds, delta=None))]
+    fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
+        if rounds > 100_000_000 {
+            return Err(PyValueError::new_err("rounds: at most 100000000; see lifetime_epsilon"));
+        }
+        let delta = self.delta(delta)?;
+        let mechanism = self.account.mechanism();
+        Ok(epsilon_from_zcdp(py.detach(|| planned_cost(mechanism, rounds).zcdp), delta))
+    }
+
+    /// ε for ever, as planned; None where there is no certificate.
+    #[pyo3(signature = (delta=None))]
+    fn lifetime_epsilon(&self, delta: Option<f64>) -> PyResult<Option<f64>> {
+        let delta = self.delta(delta)?;
+        let lifetime = self.plan.lifetimes[self.learner.0 as usize].as_ref().ok();
+        let epsilon = lifetime.map(|lifetime| epsilon_from_zcdp(lifetime.total.zcdp, delta));
+        Ok(epsilon.filter(|epsilon| epsilon.is_finite()))
+    }
+
+    /// What rests on the word of the user whose loss it is; None for losses that are known.
+    #[getter]
+    fn declared_by_user(&self) -> Option<String> {
+        self.plan.config.model.declared_by_user()
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let epsilon = self.get_epsilon(None)?;
+        let (rounds, delta) = (self.account.round(), self.plan.config.delta);
+        Ok(format!("Accountant(rounds={rounds}, epsilon={epsilon:.4}, delta={delta:e})"))
+    }
+}

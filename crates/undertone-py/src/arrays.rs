@@ -1,0 +1,218 @@
+//! Records out of Python's values: rows of a matrix, or one dict or sequence at a time.
+
+use crate::errors::RecordError;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use undertone_models::{Features, Plan, Prediction, Record};
+
+/// A matrix of float64, as the Python files hand it over.
+pub(crate) type Matrix<'py> = PyReadonlyArray2<'py, f64>;
+/// A vector of float64: labels, or the numbers of classes.
+pub(crate) type Vector<'py> = PyReadonlyArray1<'py, f64>;
+
+/// The names of features and classes, and whether an intercept is added.
+pub(crate) struct Schema {
+    /// Without the intercept.
+    features: usize,
+    intercept: bool,
+    names: Option<Py<PyTuple>>,
+    /// The labels of the classes, and the number of each.
+    classes: Option<(Py<PyList>, Py<PyDict>)>,
+}
+
+impl Schema {
+    pub(crate) fn new(
+        py: Python<'_>,
+        plan: &Plan,
+        names: Option<Vec<String>>,
+        classes: Option<Bound<'_, PyList>>,
+    ) -> PyResult<Schema> {
+        let intercept = plan.config.data.intercept;
+        let features = plan.config.model.features - usize::from(intercept);
+        if let Some(names) = names.as_ref().filter(|names| names.len() != features) {
+            let found = names.len();
+            let text = format!("{found} names of features, and the model takes {features}");
+            return Err(PyValueError::new_err(text));
+        }
+        let names = names.map(|names| PyTuple::new(py, names).map(Bound::unbind)).transpose()?;
+        let expected = plan.config.model.loss.classes();
+        let classes = match (classes, expected) {
+            (Some(labels), Some(count)) if labels.len() == count as usize => {
+                let numbers = PyDict::new(py);
+                for (number, label) in labels.iter().enumerate() {
+                    numbers.set_item(label, number)?;
+                }
+                if numbers.len() != labels.len() {
+                    return Err(PyValueError::new_err("classes: one is named twice"));
+                }
+                Some((labels.unbind(), numbers.unbind()))
+            }
+            (Some(labels), expected) => {
+                let (found, expected) = (labels.len(), expected.unwrap_or(0));
+                let text = format!("{found} classes, and the loss has {expected}");
+                return Err(PyValueError::new_err(text));
+            }
+            (None, Some(count)) => {
+                let labels = PyList::new(py, 0..count)?;
+                return Schema::new(py, plan, None, Some(labels)).map(|schema| Schema { names, ..schema });
+            }
+            (None, None) => None,
+        };
+        Ok(Schema { features, intercept, names, classes })
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Schema {
+        Schema {
+            features: self.features,
+            intercept: self.intercept,
+            names: self.names.as_ref().map(|names| names.clone_ref(py)),
+            classes: self.classes.as_ref().map(|(list, dict)| (list.clone_ref(py), dict.clone_ref(py))),
+        }
+    }
+
+    /// The labels of the classes; none for regression.
+    pub(crate) fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyList>> {
+        self.classes.as_ref().map(|(list, _)| list.bind(py).clone())
+    }
+
+    /// The names of the features, if they have any.
+    pub(crate) fn names<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTuple>> {
+        self.names.as_ref().map(|names| names.bind(py).clone())
+    }
+
+    /// One feature vector: a dict by name, or as many numbers.
+    pub(crate) fn features(&self, x: &Bound<'_, PyAny>) -> PyResult<Features> {
+        let mut values = Vec::with_capacity(self.features + usize::from(self.intercept));
+        if let Ok(row) = x.cast::<PyDict>() {
+            self.read_dict(row, &mut values)?;
+        } else if let Ok(row) = x.extract::<Vector<'_>>() {
+            values.extend(row.as_array());
+        } else {
+            let row: Vec<f64> = x.extract().map_err(|_| {
+                PyTypeError::new_err("a record's features are a dict by name, or a sequence of numbers")
+            })?;
+            values.extend(row);
+        }
+        self.finish(values)
+    }
+
+    fn read_dict(&self, row: &Bound<'_, PyDict>, values: &mut Vec<f64>) -> PyResult<()> {
+        let py = row.py();
+        let mut found = 0;
+        match &self.names {
+            Some(names) => {
+                for name in names.bind(py).iter_borrowed() {
+                    values.push(read_entry(row.get_item(name)?, &mut found)?);
+                }
+            }
+            None => {
+                for place in 0..self.features {
+                    values.push(read_entry(row.get_item(place)?, &mut found)?);
+                }
+            }
+        }
+        if found == row.len() {
+            return Ok(());
+        }
+        let known = self.names(py);
+        let unknown = row.keys().iter().find(|key| match &known {
+            Some(names) => !names.contains(key).unwrap_or(false),
+            None => key.extract::<usize>().map_or(true, |place| place >= self.features),
+        });
+        let unknown = unknown.map_or(String::new(), |key| key.to_string());
+        Err(RecordError::new_err(format!(
+            "there is no feature called {unknown:?}; the features are fixed when the learner is made"
+        )))
+    }
+
+    /// The rows of a matrix.
+    pub(crate) fn rows(&self, matrix: &Matrix<'_>) -> PyResult<Vec<Features>> {
+        let view = matrix.as_array();
+        if view.ncols() != self.features {
+            return Err(self.wrong_width(view.ncols()));
+        }
+        view.rows()
+            .into_iter()
+            .map(|row| {
+                let mut values = Vec::with_capacity(self.features + usize::from(self.intercept));
+                values.extend(row);
+                self.finish(values)
+            })
+            .collect()
+    }
+
+    /// The rows of a matrix with their labels, classes by number.
+    pub(crate) fn records(&self, matrix: &Matrix<'_>, labels: &Vector<'_>) -> PyResult<Vec<Record>> {
+        let rows = self.rows(matrix)?;
+        let labels = labels.as_array();
+        if rows.len() != labels.len() {
+            let text = format!("{} rows and {} labels", rows.len(), labels.len());
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(rows.into_iter().zip(labels).map(|(features, &label)| Record { features, label }).collect())
+    }
+
+    fn finish(&self, mut values: Vec<f64>) -> PyResult<Features> {
+        if values.len() != self.features {
+            return Err(self.wrong_width(values.len()));
+        }
+        values.extend(self.intercept.then_some(1.0));
+        Ok(Features::Dense(values.into()))
+    }
+
+    fn wrong_width(&self, found: usize) -> PyErr {
+        // scikit-learn's estimator checks look for these words.
+        let expected = self.features;
+        RecordError::new_err(format!("X has {found} features, but the learner expects {expected} features"))
+    }
+
+    /// A label as the model counts it.
+    pub(crate) fn label(&self, y: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let Some((_, numbers)) = &self.classes else {
+            return y.extract().map_err(|_| RecordError::new_err("the label must be a number"));
+        };
+        match numbers.bind(y.py()).get_item(y)? {
+            Some(number) => number.extract(),
+            None => Err(RecordError::new_err("the label is none of the classes")),
+        }
+    }
+
+    /// What was predicted, as Python knows labels.
+    pub(crate) fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        said: &Prediction,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (said, &self.classes) {
+            (Prediction::Class { class, .. }, Some((labels, _))) => labels.bind(py).get_item(*class),
+            (Prediction::Class { class, .. }, None) => Ok(class.into_pyobject(py)?.into_any()),
+            (Prediction::Value(value), _) => Ok(value.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    /// The probability of each class.
+    pub(crate) fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        said: &Prediction,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let answer = PyDict::new(py);
+        match (said, self.labels(py)) {
+            (Prediction::Class { probabilities, .. }, Some(labels)) => {
+                for (label, probability) in labels.iter().zip(probabilities) {
+                    answer.set_item(label, *probability)?;
+                }
+                Ok(answer)
+            }
+            _ => Err(PyTypeError::new_err("a regression has no probabilities")),
+        }
+    }
+}
+
+fn read_entry(entry: Option<Bound<'_, PyAny>>, found: &mut usize) -> PyResult<f64> {
+    let Some(entry) = entry else { return Ok(0.0) };
+    *found += 1;
+    entry.extract().map_err(|_| RecordError::new_err("a feature is not a number"))
+}

@@ -1,0 +1,283 @@
+//! One learner on its own stream.
+
+use crate::arrays::{Matrix, Schema, Vector};
+use crate::config::PyConfig;
+use crate::errors::{online_error, RecordError};
+use crate::loss::PyLoss;
+use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
+use numpy::{PyArray1, PyArray2};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::path::PathBuf;
+use std::sync::Arc;
+use undertone_lab::learner_file::{self, LearnerFileError};
+use undertone_lab::{OnlineError, OnlineLearner, RunEntropy};
+use undertone_models::{Features, Prediction, Record};
+
+/// The compiled part of :class:`undertone.Learner`.
+#[pyclass(module = "undertone", name = "Learner", subclass)]
+pub(crate) struct PyLearner {
+    /// None once it was saved: what goes on from the file is the learner.
+    learner: Option<OnlineLearner>,
+    schema: Schema,
+    config: Py<PyConfig>,
+    loss: Option<Py<PyLoss>>,
+    seed: Option<u64>,
+}
+
+impl PyLearner {
+    fn get(&self) -> PyResult<&OnlineLearner> {
+        self.learner.as_ref().ok_or_else(saved)
+    }
+
+    /// What the user's function raised, or else what the learner says.
+    fn error(&self, error: OnlineError) -> PyErr {
+        let raised = self.loss.as_ref().and_then(|loss| loss.get().raised());
+        raised.unwrap_or_else(|| online_error(error))
+    }
+
+    fn said(&self, features: Features) -> PyResult<Prediction> {
+        let learner = self.get()?;
+        said(learner.plan(), learner.private_parameters().for_owner(), features)
+    }
+
+    fn build(
+        py: Python<'_>,
+        config: Py<PyConfig>,
+        names: Option<Vec<String>>,
+        classes: Option<Bound<'_, PyList>>,
+        loss: Option<Py<PyLoss>>,
+        seed: Option<u64>,
+        state: Option<&[u8]>,
+    ) -> PyResult<PyLearner> {
+        let mut plan = config.get().plan(py)?;
+        if let Some(loss) = &loss {
+            plan = loss.get().join(py, &plan)?;
+        }
+        let schema = Schema::new(py, &plan, names, classes)?;
+        let entropy = RunEntropy::new(seed);
+        let learner = match state {
+            None => OnlineLearner::new(plan, entropy),
+            Some(bytes) => OnlineLearner::load(plan, entropy, bytes),
+        };
+        let learner = Some(learner.map_err(online_error)?);
+        Ok(PyLearner { learner, schema, config, loss, seed })
+    }
+}
+
+#[pymethods]
+impl PyLearner {
+    /// From a config, or from the file that a learner was moved into.
+    #[new]
+    #[pyo3(signature = (config, names=None, classes=None, loss=None, seed=None, path=None))]
+    fn new(
+        py: Python<'_>,
+        config: Option<Py<PyConfig>>,
+        names: Option<Vec<String>>,
+        classes: Option<Bound<'_, PyList>>,
+        loss: Option<Py<PyLoss>>,
+        seed: Option<u64>,
+        path: Option<PathBuf>,
+    ) -> PyResult<PyLearner> {
+        match (config, path) {
+            (Some(config), None) => PyLearner::build(py, config, names, classes, loss, seed, None),
+            (None, Some(path)) => {
+                let claimed = learner_file::claim(&path).map_err(file_error)?;
+                let config = Py::new(py, PyConfig::from_text(&claimed.settings)?)?;
+                let state = Some(claimed.state.as_slice());
+                let learner = PyLearner::build(py, config, names, classes, loss, seed, state)?;
+                claimed.remove().map_err(file_error)?;
+                Ok(learner)
+            }
+            _ => Err(PyTypeError::new_err("a learner is made from a config, or from a file")),
+        }
+    }
+
+    /// Takes one record. With every full batch the learner makes a step and pays for it.
+    ///
+    /// ``x`` is a dict by feature name (what is missing is 0) or a sequence of numbers; ``y`` a class or a
+    /// number. A record beyond ``feature_norm`` is scaled down to it. Raises :class:`BudgetError` once the
+    /// budget is spent, and :class:`RecordError` for a record that does not fit, of which nothing is kept.
+    fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
+        let record = Record { features: self.schema.features(x)?, label: self.schema.label(y)? };
+        let learner = self.learner.as_mut().ok_or_else(saved)?;
+        learner.learn(record).map(|_| ()).map_err(|error| self.error(error))
+    }
+
+    /// The rows of a matrix, classes by number. Rows before one that does not fit were taken.
+    fn _learn_rows(&mut self, py: Python<'_>, matrix: Matrix<'_>, labels: Vector<'_>) -> PyResult<()> {
+        let records = self.schema.records(&matrix, &labels)?;
+        let learner = self.learner.as_mut().ok_or_else(saved)?;
+        let learnt = py.detach(|| {
+            records.into_iter().enumerate().try_for_each(|(row, record)| {
+                learner.learn(record).map(|_| ()).map_err(|error| (row, error))
+            })
+        });
+        learnt.map_err(|(row, error)| match error {
+            OnlineError::Record(_) | OnlineError::Bounds(_) => {
+                RecordError::new_err(format!("row {row}: {error}"))
+            }
+            error => self.error(error),
+        })
+    }
+
+    /// The class, or the number, that the learner's own parameters predict. For the learner's owner.
+    fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+    }
+
+    /// The probability of each class, by the learner's own parameters. For the learner's owner.
+    fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+    }
+
+    fn _predict_rows<'py>(
+        &self,
+        py: Python<'py>,
+        matrix: Matrix<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let learner = self.get()?;
+        let theta = learner.private_parameters().for_owner();
+        predict_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?)
+    }
+
+    fn _predict_proba_rows<'py>(
+        &self,
+        py: Python<'py>,
+        matrix: Matrix<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let learner = self.get()?;
+        let theta = learner.private_parameters().for_owner();
+        predict_proba_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?)
+    }
+
+    /// ε spent so far, at a δ or the config's own.
+    #[pyo3(signature = (delta=None))]
+    fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
+        let learner = self.get()?;
+        Ok(learner.accountant().epsilon(delta.unwrap_or(learner.plan().config.delta)))
+    }
+
+    /// What may be said about privacy, in sentences.
+    #[getter]
+    fn privacy_statement(&self) -> PyResult<Vec<String>> {
+        Ok(self.get()?.statement(self.seed.is_some()))
+    }
+
+    /// The model that may be published: an average of the releases. It costs nothing more.
+    #[getter]
+    fn public_model(&self, py: Python<'_>) -> PyResult<PyPublicModel> {
+        let learner = self.get()?;
+        Ok(PyPublicModel {
+            plan: Arc::clone(learner.plan()),
+            config: self.config.clone_ref(py),
+            schema: self.schema.clone_ref(py),
+            model: learner.public_model().clone(),
+            epsilon: self.get_epsilon(None)?,
+            private: self.seed.is_none(),
+        })
+    }
+
+    /// The learner's own parameters. **Private** with ``method="algorithm1"``: never publish them.
+    #[getter]
+    fn private_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_slice(py, self.get()?.private_parameters().for_owner()))
+    }
+
+    /// The settings, as a file for the command ``undertone`` would have them.
+    #[getter]
+    fn config(&self, py: Python<'_>) -> Py<PyConfig> {
+        self.config.clone_ref(py)
+    }
+
+    /// The labels of the classes; None for regression.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyList>> {
+        self.schema.labels(py)
+    }
+
+    /// The names of the features; None where they have none.
+    #[getter]
+    fn feature_names<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTuple>> {
+        self.schema.names(py)
+    }
+
+    /// Rounds that were paid for; round 0 is free.
+    #[getter]
+    fn rounds(&self) -> PyResult<u64> {
+        Ok(self.get()?.accountant().round().0)
+    }
+
+    /// Records learnt from.
+    #[getter]
+    fn records(&self) -> PyResult<u64> {
+        Ok(self.get()?.records())
+    }
+
+    /// Records that wait for their batch to be full.
+    #[getter]
+    fn waiting(&self) -> PyResult<usize> {
+        Ok(self.get()?.waiting())
+    }
+
+    /// Records that were scaled into the bounds.
+    #[getter]
+    fn scaled(&self) -> PyResult<u64> {
+        Ok(self.get()?.scaled())
+    }
+
+    /// Mean loss of records before they were learnt from. Private: for the learner's owner.
+    #[getter]
+    fn loss(&self) -> PyResult<Option<f64>> {
+        let score = self.get()?.score();
+        #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+        Ok((score.records > 0).then(|| score.loss_sum / score.records as f64))
+    }
+
+    /// Share of records that were classified rightly before they were learnt from. Private likewise.
+    #[getter]
+    fn accuracy(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        let score = self.get()?.score();
+        let known = score.records > 0 && self.schema.labels(py).is_some();
+        #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+        Ok(known.then(|| score.correct as f64 / score.records as f64))
+    }
+
+    /// Moves the learner into a file, its account included; this object is of no use afterwards.
+    ///
+    /// The file holds records and parameters, and is readable by its owner alone. Moved, not copied: two
+    /// learners that went on from one state would answer the same rounds twice, and each would pay once.
+    fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let settings = self.config.get().to_toml(py)?;
+        let learner = self.learner.as_mut().ok_or_else(saved)?;
+        learner_file::write(&path, &settings, &learner.save()).map_err(file_error)?;
+        self.learner = None;
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.learner {
+            Some(learner) => {
+                let (records, rounds) = (learner.records(), learner.accountant().round());
+                format!("Learner(records={records}, rounds={rounds}, <redacted>)")
+            }
+            None => "Learner(<saved>)".into(),
+        }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyRuntimeError::new_err(
+            "a learner is not copied or pickled: two that go on from one state would release the same rounds twice. \
+             Use save and load, or public_model",
+        ))
+    }
+}
+
+fn saved() -> PyErr {
+    PyRuntimeError::new_err("this learner was saved, and lives in its file; load it to go on")
+}
+
+fn file_error(error: LearnerFileError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}

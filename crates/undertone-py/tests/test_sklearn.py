@@ -1,0 +1,89 @@
+"""Estimators: scikit-learn's own checks, pipelines, copies."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from undertone import BudgetError
+from undertone.sklearn import PrivateClassifier, PrivateRegressor
+
+#: Checks of scikit-learn that do not apply, and why.
+NOT_APPLICABLE = {
+    "check_sample_weight_equivalence_on_dense_data": "records have no weights: each counts once",
+}
+
+
+@parametrize_with_checks(
+    [
+        PrivateClassifier(epsilon=50.0, delta=1e-3, feature_norm=4.0, seed=0),
+        PrivateRegressor(epsilon=50.0, delta=1e-3, feature_norm=4.0, label_bound=100.0, seed=0),
+    ],
+    expected_failed_checks=lambda estimator: NOT_APPLICABLE,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def data():
+    X, y = make_classification(3000, 6, n_informative=4, n_redundant=0, class_sep=1.5, random_state=1)
+    return X, np.where(y == 1, "ill", "well")
+
+
+def test_it_works_in_pipelines_and_cross_validation(data):
+    X, y = data
+    pipeline = make_pipeline(
+        FunctionTransformer(np.tanh), PrivateClassifier(epsilon=4.0, delta=1e-6, feature_norm=2.0)
+    )
+    scores = cross_val_score(pipeline, X, y, cv=3)
+    assert scores.mean() > 0.75
+
+
+def test_fit_spends_its_budget_once(data):
+    X, y = data
+    classifier = PrivateClassifier(epsilon=2.0, delta=1e-6, feature_norm=4.0).fit(X, y)
+    assert 1.9 < classifier.epsilon_spent_ <= 2.0
+    with pytest.raises(BudgetError):
+        classifier.partial_fit(X[:100], y[:100])
+    assert any("Spent" in sentence for sentence in classifier.privacy_statement_)
+
+
+def test_a_stream_is_learnt_part_by_part(data):
+    X, y = data
+    classifier = PrivateClassifier(epsilon=4.0, delta=1e-6, feature_norm=4.0)
+    with pytest.raises(ValueError, match="classes"):
+        classifier.partial_fit(X[:10], y[:10])
+    for start in range(0, len(X), 100):
+        classifier.partial_fit(X[start : start + 100], y[start : start + 100], classes=["ill", "well"])
+    assert classifier.score(X, y) > 0.75
+    assert classifier.epsilon_spent_ <= 4.0
+    with pytest.raises(ValueError, match="not among"):
+        classifier.partial_fit(X[:1], ["dead"])
+    with pytest.raises(ValueError, match="first call"):
+        classifier.partial_fit(X[:1], y[:1], classes=["ill", "dead"])
+
+
+def test_a_copy_predicts_and_learns_no_more(data):
+    X, y = data
+    classifier = PrivateClassifier(epsilon=4.0, delta=1e-6, feature_norm=4.0)
+    classifier.partial_fit(X, y, classes=["ill", "well"])
+    copied = pickle.loads(pickle.dumps(classifier))
+    assert (copied.predict(X) == classifier.predict(X)).all()
+    assert copied.epsilon_spent_ == classifier.epsilon_spent_
+    with pytest.raises(RuntimeError, match="twice"):
+        copied.partial_fit(X[:1], y[:1])
+    pickle.loads(pickle.dumps(copied)).predict(X)
+    clone(classifier).fit(X, y)
+    copied.fit(X, y)
+
+
+def test_privacy_numbers_have_no_defaults():
+    with pytest.raises(TypeError, match="epsilon"):
+        PrivateClassifier()
