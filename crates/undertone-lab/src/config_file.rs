@@ -317,7 +317,9 @@ pub fn resolved(loaded: &LoadedConfig, scales: &[f64]) -> RawConfig {
         raw.network.seed.get_or_insert(0);
     }
     raw.memory.kind.get_or_insert_with(|| "exact".into());
-    raw.network.weights.get_or_insert_with(|| "uniform".into());
+    if config.graph.edges() > 0 {
+        raw.network.weights.get_or_insert_with(|| "uniform".into());
+    }
     match config.rule {
         Rule::Shielded { interval } => raw.schedule.interval = Some(interval),
         Rule::Local => {}

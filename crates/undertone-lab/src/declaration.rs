@@ -79,9 +79,14 @@ pub fn check_declaration(
     let spec = plan.config.model;
     let Loss::Declared { .. } = spec.loss else { unreachable!("a declared loss") };
     let mut sampler = Sampler { order: Shuffle::new(seed), plan };
-    for _ in 0..samples {
-        let points = [sampler.point(), sampler.point()];
+    for sample in 0..samples {
         let records = [sampler.record(), sampler.record()];
+        let mut points = [sampler.point(), sampler.point()];
+        if sample % 2 == 1 {
+            // Curvature is found between near points, along the gradient above all: few random directions in
+            // many dimensions come near it.
+            points[1] = beside(function, &points[0], &records[0], plan)?;
+        }
         check_pair(&spec, function, &points, &records)?;
         let direction = sampler.direction(points[0].len());
         let reach = STEP * plan.config.bounds.radius.min(1.0);
@@ -106,6 +111,22 @@ fn evaluate(
     } else {
         Err(Falsehood::NotFinite)
     }
+}
+
+/// A point near another, along the gradient.
+fn beside(
+    function: &dyn DeclaredLoss,
+    point: &[f64],
+    record: &Drawn,
+    plan: &Plan,
+) -> Result<Vec<f64>, Falsehood> {
+    let (_, gradient) = evaluate(function, point, record)?;
+    let length = norm(&gradient).max(f64::MIN_POSITIVE);
+    let reach = 1e-3 * plan.config.bounds.radius.min(1.0);
+    let mut moved: Vec<f64> =
+        point.iter().zip(&gradient).map(|(&value, &slope)| value + reach * slope / length).collect();
+    plan.config.domain.project(&mut moved);
+    Ok(moved)
 }
 
 fn check_pair(
@@ -192,10 +213,11 @@ impl Sampler<'_> {
         (2.0 * self.order.unit()).min(1.0)
     }
 
+    /// Near zero or far out, by powers of two: losses bend at different scales.
     fn point(&mut self) -> Vec<f64> {
         let config = &self.plan.config;
         let (dimension, radius) = (config.model.parameters(), config.bounds.radius);
-        let length = radius * self.share();
+        let length = radius * (-10.0 * (2.0 * self.order.unit() - 1.0).max(0.0)).exp2();
         let mut point = self.direction(dimension);
         point.iter_mut().for_each(|value| *value *= length);
         config.domain.project(&mut point);

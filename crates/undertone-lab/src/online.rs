@@ -77,6 +77,27 @@ impl OnlineLearner {
         Ok(fresh)
     }
 
+    /// The same, going on from a model that was published before.
+    ///
+    /// What is public may be started from: records that the model was made of have paid for it, and those
+    /// that arrive now are others, and pay for what they do now.
+    ///
+    /// # Errors
+    /// As [`OnlineLearner::new`].
+    ///
+    /// # Panics
+    /// When the model has another dimension: a bug in the caller.
+    pub fn starting_at(
+        plan: Arc<Plan>,
+        entropy: RunEntropy,
+        start: &PublicModel,
+    ) -> Result<OnlineLearner, OnlineError> {
+        let mut fresh = OnlineLearner::unreleased(plan, entropy)?;
+        fresh.learner = fresh.learner.starting_at(start.values());
+        fresh.release()?;
+        Ok(fresh)
+    }
+
     fn unreleased(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
         if plan.config.graph.learners() != 1 {
             return Err(OnlineError::NotAlone);

@@ -6,7 +6,7 @@ use crate::errors::{online_error, RecordError};
 use crate::loss::PyLoss;
 use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
 use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
@@ -24,6 +24,13 @@ pub(crate) struct PyLearner {
     config: Py<PyConfig>,
     loss: Option<Py<PyLoss>>,
     seed: Option<u64>,
+}
+
+/// What a learner goes on from.
+enum Origin<'a> {
+    Zero,
+    Model(&'a undertone::PublicModel),
+    State(&'a [u8]),
 }
 
 impl PyLearner {
@@ -49,7 +56,7 @@ impl PyLearner {
         classes: Option<Bound<'_, PyList>>,
         loss: Option<Py<PyLoss>>,
         seed: Option<u64>,
-        state: Option<&[u8]>,
+        origin: Origin<'_>,
     ) -> PyResult<PyLearner> {
         let mut plan = config.get().plan(py)?;
         if let Some(loss) = &loss {
@@ -57,9 +64,15 @@ impl PyLearner {
         }
         let schema = Schema::new(py, &plan, names, classes)?;
         let entropy = RunEntropy::new(seed);
-        let learner = match state {
-            None => OnlineLearner::new(plan, entropy),
-            Some(bytes) => OnlineLearner::load(plan, entropy, bytes),
+        let learner = match origin {
+            Origin::Zero => OnlineLearner::new(plan, entropy),
+            Origin::State(bytes) => OnlineLearner::load(plan, entropy, bytes),
+            Origin::Model(model) if model.values().len() == plan.model.parameters() => {
+                OnlineLearner::starting_at(plan, entropy, model)
+            }
+            Origin::Model(_) => {
+                return Err(PyValueError::new_err("start: the model has another number of parameters"));
+            }
         };
         let learner = Some(learner.map_err(online_error)?);
         Ok(PyLearner { learner, schema, config, loss, seed })
@@ -70,7 +83,8 @@ impl PyLearner {
 impl PyLearner {
     /// From a config, or from the file that a learner was moved into.
     #[new]
-    #[pyo3(signature = (config, names=None, classes=None, loss=None, seed=None, path=None))]
+    #[pyo3(signature = (config, names=None, classes=None, loss=None, seed=None, start=None, path=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
         config: Option<Py<PyConfig>>,
@@ -78,14 +92,18 @@ impl PyLearner {
         classes: Option<Bound<'_, PyList>>,
         loss: Option<Py<PyLoss>>,
         seed: Option<u64>,
+        start: Option<Py<PyPublicModel>>,
         path: Option<PathBuf>,
     ) -> PyResult<PyLearner> {
         match (config, path) {
-            (Some(config), None) => PyLearner::build(py, config, names, classes, loss, seed, None),
+            (Some(config), None) => {
+                let origin = start.as_ref().map_or(Origin::Zero, |model| Origin::Model(&model.get().model));
+                PyLearner::build(py, config, names, classes, loss, seed, origin)
+            }
             (None, Some(path)) => {
                 let claimed = learner_file::claim(&path).map_err(file_error)?;
                 let config = Py::new(py, PyConfig::from_text(&claimed.settings)?)?;
-                let state = Some(claimed.state.as_slice());
+                let state = Origin::State(claimed.state.as_slice());
                 let learner = PyLearner::build(py, config, names, classes, loss, seed, state)?;
                 claimed.remove().map_err(file_error)?;
                 Ok(learner)

@@ -31,14 +31,19 @@ const SAMPLES: u32 = 200;
 #[pyclass(module = "undertone", name = "Loss", frozen)]
 pub(crate) struct PyLoss {
     callback: Arc<Callback>,
+    /// How many parameters the function has.
     #[pyo3(get)]
     parameters: usize,
+    /// The largest norm of a record's gradient.
     #[pyo3(get)]
     gradient_norm: f64,
+    /// L, as declared.
     #[pyo3(get)]
     smoothness: Option<f64>,
+    /// μ, as declared.
     #[pyo3(get)]
     strong_convexity: Option<f64>,
+    /// C, as declared.
     #[pyo3(get)]
     gradient_spread: Option<f64>,
 }

@@ -48,14 +48,14 @@ def test_neighbours_that_are_away_make_releases_dearer():
 
 
 def test_a_cap_is_foreseen_and_kept():
-    account = Accountant({**KNOWN, "privacy": {"epsilon": 10.0, "delta": 1e-6}})
-    assert account.remaining() == pytest.approx(10.0)
-    assert not account.would_exceed(20) and account.would_exceed(2000)
+    account = Accountant({**KNOWN, "privacy": {"epsilon": 24.0, "delta": 1e-6}})
+    assert account.remaining() == pytest.approx(24.0)
+    assert not account.would_exceed(3) and account.would_exceed(2000)
     with pytest.raises(BudgetError, match="over the cap"):
         account.step(2000)
     paid = account.rounds
-    assert account.get_epsilon() <= 10.0 and account.would_exceed()
-    assert account.remaining() < 1.0
+    assert 23.9 < account.get_epsilon() <= 24.0 and account.would_exceed()
+    assert account.remaining() < 2.0
     with pytest.raises(BudgetError):
         account.step()
     assert account.rounds == paid, "nothing was paid for a round that was refused"

@@ -164,7 +164,7 @@ def test_graphs_come_as_words_edges_or_networkx(stream):
 
 def test_bad_sources_are_refused(stream):
     X, y = stream
-    with pytest.raises(ConfigError, match="learner"):
+    with pytest.raises(ValueError, match="3 sources for 4 learners"):
         Network([(X, y)] * 3, classes=["no", "yes"], epsilon=1.0, delta=1e-6, settings={"network.learners": 4})
     with pytest.raises(TypeError, match="a source is"):
         Network([42, 43], features=3, classes=["no", "yes"], epsilon=1.0, delta=1e-6)

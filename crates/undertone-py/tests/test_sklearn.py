@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from undertone import BudgetError
 from undertone.sklearn import PrivateClassifier, PrivateRegressor
 
 #: Checks of scikit-learn that do not apply, and why.
@@ -23,7 +22,7 @@ NOT_APPLICABLE = {
 @parametrize_with_checks(
     [
         PrivateClassifier(epsilon=50.0, delta=1e-3, feature_norm=4.0, seed=0),
-        PrivateRegressor(epsilon=50.0, delta=1e-3, feature_norm=4.0, label_bound=100.0, seed=0),
+        PrivateRegressor(epsilon=50.0, delta=1e-3, feature_norm=4.0, label_bound=3.0, seed=0),
     ],
     expected_failed_checks=lambda estimator: NOT_APPLICABLE,
 )
@@ -50,9 +49,16 @@ def test_fit_spends_its_budget_once(data):
     X, y = data
     classifier = PrivateClassifier(epsilon=2.0, delta=1e-6, feature_norm=4.0).fit(X, y)
     assert 1.9 < classifier.epsilon_spent_ <= 2.0
-    with pytest.raises(BudgetError):
-        classifier.partial_fit(X[:100], y[:100])
     assert any("Spent" in sentence for sentence in classifier.privacy_statement_)
+
+
+def test_a_stream_after_fit_goes_on_from_what_was_published(data):
+    X, y = data
+    classifier = PrivateClassifier(epsilon=8.0, delta=1e-6, feature_norm=4.0, step=1e-9).fit(X[:2000], y[:2000])
+    fitted = classifier.public_model_.values
+    classifier.partial_fit(X[2000:], y[2000:])
+    np.testing.assert_allclose(classifier.public_model_.values, fitted, atol=1e-3)
+    assert classifier.epsilon_spent_ <= 8.0, "every record has paid once"
 
 
 def test_a_stream_is_learnt_part_by_part(data):

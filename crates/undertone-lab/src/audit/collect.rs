@@ -81,7 +81,8 @@ pub(super) fn collect<S: Subject>(
         let before = found.values.len();
         one_run(facts, &mut make(&trial), &world, &mut found)?;
         found.runs.push((found.values.len() - before) / facts.dimension());
-        if number < plan.runs.div_ceil(NEIGHBOUR_SHARE) {
+        let has_neighbour = facts.mechanism.weight > 0.0;
+        if has_neighbour && number < plan.runs.div_ceil(NEIGHBOUR_SHARE) {
             let mut neighbour = make(&Trial { neighbour: true, ..trial });
             found.neighbour.extend(neighbour_run(&mut neighbour, plan.rounds)?);
         }

@@ -28,7 +28,19 @@ fn rough(seed: u64) -> Faults {
     }
 }
 
+/// Says which seed it was when something panics deep inside a run.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
 fn survive(seed: u64, method: &str) -> Sim {
+    let _seed = Seed(seed);
     let plan = plan(5, method, "");
     let mut sim = Sim::new(&plan, 60, rough(seed), seed);
     assert!(sim.run(LONG), "seed {seed}: all reach the last round");

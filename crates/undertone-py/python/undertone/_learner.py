@@ -10,7 +10,7 @@ import numpy as np
 from . import _undertone
 from ._arrays import as_labels, as_matrix, from_numbers
 from ._settings import make_config
-from ._undertone import Config, Loss
+from ._undertone import Config, Loss, PublicModel
 
 __all__ = ["Learner"]
 
@@ -45,6 +45,7 @@ class Learner(_undertone.Learner):
     warmup : records that are collected before the first step, by default ``(window - 1) * batch``.
     radius, ridge, clip, step, step_exponent : of the learning; see docs/config.md.
     settings : any other setting of a config by its path, such as ``{"noise.kind": "laplace"}``.
+    start : a public model to go on from. Its records have paid for it; those that come now must be others.
     config : a whole :class:`Config` of one learner instead of all these.
     seed : makes noise repeatable, for tests and experiments. **NOT PRIVATE**.
     """
@@ -58,6 +59,7 @@ class Learner(_undertone.Learner):
         classes: Sequence[Any] | None = None,
         loss: str | Loss | None = None,
         config: Config | None = None,
+        start: PublicModel | None = None,
         seed: int | None = None,
         **options: Any,
     ) -> "Learner":
@@ -72,7 +74,7 @@ class Learner(_undertone.Learner):
             raise TypeError("a config has all settings: change it with config.replace")
         own = loss if isinstance(loss, Loss) else None
         labels = None if classes is None else list(classes)
-        return super().__new__(cls, config, names, labels, own, seed)
+        return super().__new__(cls, config, names, labels, own, seed, start)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Takes the rows of a table, in order: an array, a pandas or polars frame, an Arrow table.
@@ -105,4 +107,4 @@ class Learner(_undertone.Learner):
         """
         names = None if features is None else list(features)
         labels = None if classes is None else list(classes)
-        return super().__new__(cls, None, names, labels, loss, seed, path)
+        return super().__new__(cls, None, names, labels, loss, seed, None, path)

@@ -3,8 +3,8 @@
 They differ from scikit-learn's own in what privacy asks for:
 
 - `epsilon` and `delta` have no defaults.
-- A record is used once. `fit` learns from all records in one go and has spent its budget then; `partial_fit`
-  learns from a stream, for ever.
+- A record is used once, by `fit`, which learns from all records in one go, or by `partial_fit`, which learns
+  from a stream, for ever. `partial_fit` after `fit` starts from what was published: give it other records.
 - Features beyond `feature_norm` are scaled down to it: scale your columns with numbers that do not come from
   the data.
 - A copy (`clone` aside, which learns anew) or a pickle predicts, and learns no more: two learners that go on
@@ -68,7 +68,8 @@ class _Private(BaseEstimator):
     def __getstate__(self):
         state = dict(super().__getstate__())
         if state.get("_learner") is not None:
-            state["_copied"], state["_learner"] = self.public_model_, None
+            state["_copied"], state["_statement"] = self.public_model_, self.privacy_statement_
+            state["_learner"] = None
         return state
 
     def _options(self) -> dict[str, Any]:
@@ -77,8 +78,9 @@ class _Private(BaseEstimator):
 
     def _learn_all(self, X: np.ndarray, y: np.ndarray, **kind: Any) -> None:
         """Rounds over all records: all but one for each round are collected first."""
+        self._learner = None
         rounds = max(1, min(FIT_ROUNDS, len(X) - 1))
-        self._learner = Learner(
+        learner = Learner(
             X.shape[1],
             batch=1,
             warmup=len(X) - rounds,
@@ -87,7 +89,8 @@ class _Private(BaseEstimator):
             **kind,
             **self._options(),
         )
-        self._learner.learn_many(X, y)
+        learner.learn_many(X, y)
+        self._fitted, self._statement = learner.public_model, learner.privacy_statement
 
     def _learn_more(self, X: np.ndarray, y: np.ndarray, **kind: Any) -> None:
         if "_copied" in self.__dict__:
@@ -96,31 +99,34 @@ class _Private(BaseEstimator):
                 "same rounds twice, and each would pay once"
             )
         if getattr(self, "_learner", None) is None:
+            fitted = self.__dict__.pop("_fitted", None)
             self._learner = Learner(
-                X.shape[1], batch=self.batch, window=self.window, **kind, **self._options()
+                X.shape[1], batch=self.batch, window=self.window, start=fitted, **kind, **self._options()
             )
         self._learner.learn_many(X, y)
 
     def _forget(self) -> None:
-        for name in ("_learner", "_copied", "classes_"):
+        for name in ("_learner", "_fitted", "_statement", "_copied", "classes_"):
             self.__dict__.pop(name, None)
 
     @property
     def epsilon_spent_(self) -> float:
-        """ε spent so far, at `delta`."""
+        """The most that any record has paid, as ε at `delta`."""
         return self.public_model_.epsilon
 
     @property
     def privacy_statement_(self) -> list[str]:
-        """What may be said about privacy, in sentences; a copy has none of its own."""
+        """What may be said about privacy, in sentences."""
         check_is_fitted(self, "n_features_in_")
-        return [] if self._learner is None else self._learner.privacy_statement
+        return self._statement if self._learner is None else self._learner.privacy_statement
 
     @property
     def public_model_(self) -> Any:
         """The model that may be published; `save` writes it."""
         check_is_fitted(self, "n_features_in_")
-        return self._copied if self._learner is None else self._learner.public_model
+        if self._learner is not None:
+            return self._learner.public_model
+        return self._copied if "_copied" in self.__dict__ else self._fitted
 
     def _said(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_features_in_")
@@ -242,7 +248,7 @@ class PrivateRegressor(RegressorMixin, _Private):
 
     def partial_fit(self, X: Any, y: Any) -> "PrivateRegressor":
         """Learns from more of a stream."""
-        first = not {"_learner", "_copied"} & self.__dict__.keys()
+        first = "_learner" not in self.__dict__
         X, y = validate_data(self, X, y, reset=first, dtype=np.float64, y_numeric=True)
         self._learn_more(X, y, label_bound=self.label_bound)
         return self

@@ -228,7 +228,9 @@ impl Accountant {
                 let total = exposures.spent_after(&self.price());
                 (total, Cost { pure: total.pure - spent.pure, zcdp: total.zcdp - spent.zcdp })
             }
-            Records::First { .. } | Records::Each(_) => (spent.plus(cost), cost),
+            // As `pay` adds it: rounded up once, so that the last round of a calibrated plan is not refused.
+            Records::First { spent, .. } => (spent.with(cost), cost),
+            Records::Each(_) => (spent.plus(cost), cost),
         };
         let refuse = |currency, spent, cost, limit| {
             Err(Refusal::BudgetExhausted { round: self.round, currency, spent, cost, limit })

@@ -173,15 +173,20 @@ pub fn calibrate_scale(
         }
     };
     let unit = at(1.0)?;
+    // As the accountant enforces it, in zCDP: by rounding, a total within ε may be above that.
+    let zcdp_limit = match target {
+        Cap::Pure { .. } => f64::INFINITY,
+        Cap::Approximate { epsilon, delta } => zcdp_from_epsilon(epsilon, delta),
+    };
     let within = |cost: Cost| match target {
         Cap::Pure { epsilon } => cost.pure <= epsilon,
-        Cap::Approximate { epsilon, delta } => epsilon_from_zcdp(cost.zcdp, delta) <= epsilon,
+        Cap::Approximate { epsilon, delta } => {
+            cost.zcdp <= zcdp_limit && epsilon_from_zcdp(cost.zcdp, delta) <= epsilon
+        }
     };
     let (cost, guess) = match target {
         Cap::Pure { epsilon } => (unit.pure, unit.pure / epsilon),
-        Cap::Approximate { epsilon, delta } => {
-            (unit.zcdp, (unit.zcdp / zcdp_from_epsilon(epsilon, delta)).sqrt())
-        }
+        Cap::Approximate { .. } => (unit.zcdp, (unit.zcdp / zcdp_limit).sqrt()),
     };
     let unreachable = CalibrationError::Unreachable { cost };
     if !(cost > 0.0 && cost.is_finite() && guess > 0.0 && guess.is_finite()) {

@@ -266,6 +266,26 @@ proptest! {
     }
 
     #[test]
+    fn no_round_that_was_calibrated_for_is_refused(
+        epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, rounds in 1u64..200, gaussian: bool,
+    ) {
+        let mut mechanism = reference(Rule::Shielded { interval: 1 });
+        mechanism.warmup = 100;
+        if gaussian {
+            mechanism.noise.kind = NoiseKind::Gaussian;
+        }
+        let cap = Cap::Approximate { epsilon, delta: log_delta.exp() };
+        mechanism.noise.scale.initial =
+            calibrate_scale(&mechanism, cap, Horizon::Rounds(rounds)).unwrap();
+        let mut account = Accountant::new(mechanism, Some(cap));
+        for t in 0..=rounds {
+            prop_assert!(account.pay().is_ok(), "round {t} of {rounds}");
+            account.advance(&mechanism.planned_terms(Round(t)));
+        }
+        prop_assert!(account.pay().is_err(), "the control: no more than was asked for");
+    }
+
+    #[test]
     fn spending_never_shrinks_and_a_smaller_record_share_costs_less(extra in 1u64..1000) {
         let small = planned_cost(&reference(Rule::Tight), 100);
         let mut mechanism = reference(Rule::Tight);
