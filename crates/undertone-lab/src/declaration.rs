@@ -22,7 +22,9 @@ pub enum Falsehood {
     #[error("the loss or its gradient is not finite on a random record within the bounds")]
     NotFinite,
     /// The gradient is not that of the loss.
-    #[error("the gradient is not that of the loss: {found:.6} along a random direction, and differences of the loss give {expected:.6}")]
+    #[error(
+        "the gradient is not that of the loss: {found:.6} along a random direction, and differences of the loss give {expected:.6}"
+    )]
     Gradient {
         /// What the gradient says.
         found: f64,
@@ -38,7 +40,9 @@ pub enum Falsehood {
         found: f64,
     },
     /// Gradients of two records differ by more than declared.
-    #[error("gradient_spread = {declared}: two records whose gradients are {found:.6} apart were found")]
+    #[error(
+        "gradient_spread = {declared}: two records whose gradients are {found:.6} apart were found"
+    )]
     Spread {
         /// What was declared.
         declared: f64,
@@ -123,8 +127,11 @@ fn beside(
     let (_, gradient) = evaluate(function, point, record)?;
     let length = norm(&gradient).max(f64::MIN_POSITIVE);
     let reach = 1e-3 * plan.config.bounds.radius.min(1.0);
-    let mut moved: Vec<f64> =
-        point.iter().zip(&gradient).map(|(&value, &slope)| value + reach * slope / length).collect();
+    let mut moved: Vec<f64> = point
+        .iter()
+        .zip(&gradient)
+        .map(|(&value, &slope)| value + reach * slope / length)
+        .collect();
     plan.config.domain.project(&mut moved);
     Ok(moved)
 }

@@ -127,7 +127,8 @@ fn split(bytes: &[u8]) -> Option<(String, Vec<u8>)> {
     }
     let rest = content.strip_prefix(MAGIC)?;
     let (length, rest) = rest.split_first_chunk::<8>()?;
-    let (header, state) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let (header, state) =
+        rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
     let header: Header = serde_json::from_slice(header).ok()?;
     Some((header.settings, state.to_vec()))
 }
@@ -167,7 +168,10 @@ mod tests {
         write(&path, "settings", b"state").unwrap();
         assert!(matches!(write(&path, "", b""), Err(LearnerFileError::Exists { .. })));
         let claimed = claim(&path).unwrap();
-        assert_eq!((claimed.settings.as_str(), claimed.state.as_slice()), ("settings", &b"state"[..]));
+        assert_eq!(
+            (claimed.settings.as_str(), claimed.state.as_slice()),
+            ("settings", &b"state"[..])
+        );
         assert!(claim(&path).is_err(), "a second one finds nothing");
         claimed.remove().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

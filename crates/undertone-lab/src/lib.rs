@@ -36,8 +36,8 @@ pub use online::{OnlineError, OnlineLearner};
 pub use optimum::Optimum;
 pub use seeded_run::SeededRunError;
 pub use simulate::{
-    Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError, Simulation,
-    simulate,
+    Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError,
+    Simulation, simulate,
 };
 pub use summary::{RunFacts, Summary};
 pub use undertone_models::{Plan, PlanError, memory_error};

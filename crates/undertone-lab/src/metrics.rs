@@ -172,7 +172,10 @@ impl DeclaredEvaluator {
     ///
     /// # Errors
     /// When a test record is outside the model's bounds.
-    pub(crate) fn new(model: &Arc<Model>, test: &[Record]) -> Result<DeclaredEvaluator, RecordError> {
+    pub(crate) fn new(
+        model: &Arc<Model>,
+        test: &[Record],
+    ) -> Result<DeclaredEvaluator, RecordError> {
         Ok(DeclaredEvaluator { test: held_out(model, test)? })
     }
 

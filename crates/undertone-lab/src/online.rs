@@ -262,7 +262,9 @@ impl OnlineLearner {
         let rounds = self.accountant().round();
         let mut text = Vec::new();
         if seeded {
-            text.push(format!("{NOT_PRIVATE}. The rest is what the same run would promise without."));
+            text.push(format!(
+                "{NOT_PRIVATE}. The rest is what the same run would promise without."
+            ));
         }
         text.push(format!("Unit: {UNIT}."));
         text.push(format!(

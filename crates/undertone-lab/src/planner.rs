@@ -100,7 +100,9 @@ pub enum PlanningError {
     #[error("no plan: {0}")]
     Plan(#[from] PlanError),
     /// Nothing is known of the loss that a forecast could follow from.
-    #[error("--tune cannot forecast how a network, or a loss without L and μ, learns; give the schedule in the config")]
+    #[error(
+        "--tune cannot forecast how a network, or a loss without L and μ, learns; give the schedule in the config"
+    )]
     Unforeseeable,
     /// The config cannot be written as TOML.
     #[error("cannot write the config as TOML: {0}")]

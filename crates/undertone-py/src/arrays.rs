@@ -56,7 +56,8 @@ impl Schema {
             }
             (None, Some(count)) => {
                 let labels = PyList::new(py, 0..count)?;
-                return Schema::new(py, plan, None, Some(labels)).map(|schema| Schema { names, ..schema });
+                return Schema::new(py, plan, None, Some(labels))
+                    .map(|schema| Schema { names, ..schema });
             }
             (None, None) => None,
         };
@@ -68,7 +69,10 @@ impl Schema {
             features: self.features,
             intercept: self.intercept,
             names: self.names.as_ref().map(|names| names.clone_ref(py)),
-            classes: self.classes.as_ref().map(|(list, dict)| (list.clone_ref(py), dict.clone_ref(py))),
+            classes: self
+                .classes
+                .as_ref()
+                .map(|(list, dict)| (list.clone_ref(py), dict.clone_ref(py))),
         }
     }
 
@@ -91,7 +95,9 @@ impl Schema {
             values.extend(row.as_array());
         } else {
             let row: Vec<f64> = x.extract().map_err(|_| {
-                PyTypeError::new_err("a record's features are a dict by name, or a sequence of numbers")
+                PyTypeError::new_err(
+                    "a record's features are a dict by name, or a sequence of numbers",
+                )
             })?;
             values.extend(row);
         }
@@ -144,14 +150,22 @@ impl Schema {
     }
 
     /// The rows of a matrix with their labels, classes by number.
-    pub(crate) fn records(&self, matrix: &Matrix<'_>, labels: &Vector<'_>) -> PyResult<Vec<Record>> {
+    pub(crate) fn records(
+        &self,
+        matrix: &Matrix<'_>,
+        labels: &Vector<'_>,
+    ) -> PyResult<Vec<Record>> {
         let rows = self.rows(matrix)?;
         let labels = labels.as_array();
         if rows.len() != labels.len() {
             let text = format!("{} rows and {} labels", rows.len(), labels.len());
             return Err(PyValueError::new_err(text));
         }
-        Ok(rows.into_iter().zip(labels).map(|(features, &label)| Record { features, label }).collect())
+        Ok(rows
+            .into_iter()
+            .zip(labels)
+            .map(|(features, &label)| Record { features, label })
+            .collect())
     }
 
     fn finish(&self, mut values: Vec<f64>) -> PyResult<Features> {
@@ -165,7 +179,9 @@ impl Schema {
     fn wrong_width(&self, found: usize) -> PyErr {
         // scikit-learn's estimator checks look for these words.
         let expected = self.features;
-        RecordError::new_err(format!("X has {found} features, but the learner expects {expected} features"))
+        RecordError::new_err(format!(
+            "X has {found} features, but the learner expects {expected} features"
+        ))
     }
 
     /// A label as the model counts it.
@@ -186,7 +202,9 @@ impl Schema {
         said: &Prediction,
     ) -> PyResult<Bound<'py, PyAny>> {
         match (said, &self.classes) {
-            (Prediction::Class { class, .. }, Some((labels, _))) => labels.bind(py).get_item(*class),
+            (Prediction::Class { class, .. }, Some((labels, _))) => {
+                labels.bind(py).get_item(*class)
+            }
             (Prediction::Class { class, .. }, None) => Ok(class.into_pyobject(py)?.into_any()),
             (Prediction::Value(value), _) => Ok(value.into_pyobject(py)?.into_any()),
         }

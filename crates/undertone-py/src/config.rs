@@ -161,7 +161,9 @@ fn read(
     }
     let is_text = source.is_instance_of::<PyString>();
     let path: PathBuf = source.extract().map_err(|_| {
-        PyTypeError::new_err("a config is a Config, a dict, the name of a preset or the path of a file")
+        PyTypeError::new_err(
+            "a config is a Config, a dict, the name of a preset or the path of a file",
+        )
     })?;
     let is_file = !is_text || path.extension().is_some_and(|ending| ending == "toml");
     load(&path, is_file).map_err(config_error)

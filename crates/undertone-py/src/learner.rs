@@ -2,7 +2,7 @@
 
 use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::PyConfig;
-use crate::errors::{online_error, RecordError};
+use crate::errors::{RecordError, online_error};
 use crate::loss::PyLoss;
 use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
 use numpy::{PyArray1, PyArray2};
@@ -71,7 +71,9 @@ impl PyLearner {
                 OnlineLearner::starting_at(plan, entropy, model)
             }
             Origin::Model(_) => {
-                return Err(PyValueError::new_err("start: the model has another number of parameters"));
+                return Err(PyValueError::new_err(
+                    "start: the model has another number of parameters",
+                ));
             }
         };
         let learner = Some(learner.map_err(online_error)?);
@@ -97,7 +99,8 @@ impl PyLearner {
     ) -> PyResult<PyLearner> {
         match (config, path) {
             (Some(config), None) => {
-                let origin = start.as_ref().map_or(Origin::Zero, |model| Origin::Model(&model.get().model));
+                let origin =
+                    start.as_ref().map_or(Origin::Zero, |model| Origin::Model(&model.get().model));
                 PyLearner::build(py, config, names, classes, loss, seed, origin)
             }
             (None, Some(path)) => {
@@ -124,7 +127,12 @@ impl PyLearner {
     }
 
     /// The rows of a matrix, classes by number. Rows before one that does not fit were taken.
-    fn _learn_rows(&mut self, py: Python<'_>, matrix: Matrix<'_>, labels: Vector<'_>) -> PyResult<()> {
+    fn _learn_rows(
+        &mut self,
+        py: Python<'_>,
+        matrix: Matrix<'_>,
+        labels: Vector<'_>,
+    ) -> PyResult<()> {
         let records = self.schema.records(&matrix, &labels)?;
         let learner = self.learner.as_mut().ok_or_else(saved)?;
         let learnt = py.detach(|| {

@@ -62,7 +62,14 @@ impl PyLoss {
         predict: Option<Py<PyAny>>,
     ) -> PyLoss {
         let callback = Arc::new(Callback { function, predict, raised: Mutex::new(None) });
-        PyLoss { callback, parameters, gradient_norm, smoothness, strong_convexity, gradient_spread }
+        PyLoss {
+            callback,
+            parameters,
+            gradient_norm,
+            smoothness,
+            strong_convexity,
+            gradient_spread,
+        }
     }
 }
 
@@ -71,11 +78,15 @@ impl PyLoss {
     pub(crate) fn join(&self, py: Python<'_>, plan: &Plan) -> PyResult<Arc<Plan>> {
         let function: Arc<dyn DeclaredLoss> = Arc::<Callback>::clone(&self.callback);
         if plan.config.model.declared_by_user().is_none() {
-            return Err(PyTypeError::new_err("the config has a loss of its own: model.loss must be \"declared\""));
+            return Err(PyTypeError::new_err(
+                "the config has a loss of its own: model.loss must be \"declared\"",
+            ));
         }
         let tried = py.detach(|| check_declaration(plan, function.as_ref(), SAMPLES, 0));
         if let Err(falsehood) = tried {
-            return Err(self.raised().unwrap_or_else(|| DeclarationError::new_err(falsehood.to_string())));
+            return Err(self
+                .raised()
+                .unwrap_or_else(|| DeclarationError::new_err(falsehood.to_string())));
         }
         Ok(Arc::new(plan.clone().with_function(function)))
     }
@@ -114,7 +125,8 @@ impl DeclaredLoss for Callback {
     ) -> Option<f64> {
         Python::attach(|py| {
             let mut call = || -> PyResult<f64> {
-                let (theta, x) = (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
+                let (theta, x) =
+                    (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
                 let said = self.function.call1(py, (theta, x, label))?;
                 let (value, slopes): (f64, Bound<'_, PyAny>) = said.extract(py)?;
                 let slopes = py.import("numpy")?.call_method1("asarray", (slopes, "float64"))?;
@@ -122,7 +134,9 @@ impl DeclaredLoss for Callback {
                 let slopes = slopes.as_array();
                 if slopes.len() != gradient.len() {
                     let (found, expected) = (slopes.len(), gradient.len());
-                    let text = format!("the gradient has {found} entries, and there are {expected} parameters");
+                    let text = format!(
+                        "the gradient has {found} entries, and there are {expected} parameters"
+                    );
                     return Err(PyTypeError::new_err(text));
                 }
                 gradient.iter_mut().zip(slopes).for_each(|(slot, &slope)| *slot = slope);

@@ -59,7 +59,8 @@ impl PyNetwork {
                 let folder = &config.get().loaded.folder;
                 let streams = py.detach(|| stream::load(&plan.config, folder, order));
                 let streams = streams.map_err(config_error)?;
-                let classes = streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
+                let classes =
+                    streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
                 (streams, Schema::new(py, &plan, None, classes)?)
             }
             Some(sources) => {
@@ -123,7 +124,9 @@ impl PyNetwork {
         callback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         if self.broken {
-            return Err(PyRuntimeError::new_err("an error has ended this run in the middle of a round"));
+            return Err(PyRuntimeError::new_err(
+                "an error has ended this run in the middle of a round",
+            ));
         }
         for done in 0..rounds {
             if self.run.ended().is_some() {

@@ -33,7 +33,7 @@ impl PyPublicModel {
     fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
         let py = table.py();
         let arrays = py.import("undertone._arrays")?;
-        Ok(arrays.call_method1("as_matrix", (table, self.schema.names(py)))?.extract()?)
+        arrays.call_method1("as_matrix", (table, self.schema.names(py)))?.extract()
     }
 }
 
@@ -116,9 +116,14 @@ impl PyPublicModel {
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool))> {
+    ) -> PyResult<(
+        Bound<'py, PyAny>,
+        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool),
+    )> {
         if self.plan.config.model.declared_by_user().is_some() {
-            return Err(PyTypeError::new_err("a model with a loss of your own cannot be pickled: save its values"));
+            return Err(PyTypeError::new_err(
+                "a model with a loss of your own cannot be pickled: save its values",
+            ));
         }
         let restore = py.get_type::<PyPublicModel>().getattr("_restore")?;
         let names = self.schema.names(py).into_pyobject(py)?.into_any();

@@ -132,7 +132,9 @@ pub(crate) fn audit<'py>(
     }
     let learners = plan.config.graph.learners();
     if let Some(learner) = learner.filter(|&learner| learner as usize >= learners) {
-        return Err(ConfigError::new_err(format!("learner = {learner}: there are {learners}, from 0")));
+        return Err(ConfigError::new_err(format!(
+            "learner = {learner}: there are {learners}, from 0"
+        )));
     }
     let options = Options { seed, learner: learner.map(LearnerId), effort: Effort::FULL };
     let report = py.detach(|| {

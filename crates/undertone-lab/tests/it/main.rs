@@ -9,6 +9,7 @@ mod budgets;
 mod catalogue;
 mod image_folders;
 mod networks;
+mod online;
 mod planner;
 mod runs;
 mod sensitivity;

@@ -278,7 +278,9 @@ pub enum MemoryError {
         instead: &'static str,
     },
     /// The config has a loss's constants, and its function is not there.
-    #[error("loss \"declared\" needs its function, which only a program can give: run it from Python")]
+    #[error(
+        "loss \"declared\" needs its function, which only a program can give: run it from Python"
+    )]
     NoFunction,
     /// Only gradients summed one by one can be clipped one by one.
     #[error("memory {memory} cannot clip record gradients; drop model.clip or use exact")]

@@ -57,9 +57,7 @@ pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
         | Loss::Network { .. }
-        | Loss::Declared { .. }) => {
-            Err(refuse("moments", loss, "exact"))
-        }
+        | Loss::Declared { .. }) => Err(refuse("moments", loss, "exact")),
     }
 }
 

@@ -80,9 +80,7 @@ pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
         | Loss::Network { .. }
-        | Loss::Declared { .. }) => {
-            Err(refuse("recursive", loss, "exact"))
-        }
+        | Loss::Declared { .. }) => Err(refuse("recursive", loss, "exact")),
     }
 }
 

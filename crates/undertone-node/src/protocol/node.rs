@@ -414,7 +414,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 let due = since + self.settings.records_wait;
                 (self.may_begin() && self.has_begun()).then_some(due)
             }
-            // Once the deadline is over only a message can end the round.
+            // Once the deadline is over a message ends the round, or the tick after asking in vain for another.
             Phase::Waiting { since, ask_at } => {
                 let deadline = since + self.settings.deadline;
                 Some(if self.looked_at < deadline { ask_at.min(deadline) } else { ask_at })
@@ -553,8 +553,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let missing = self.neighbours.iter().any(|one| one.is_waited_for(round) && !has(one));
         let could_come = self.neighbours.iter().filter(|one| one.could_come()).count();
         let least = self.settings.heard_least.min(could_come);
-        let ahead = self.ahead().filter(|ahead| ahead.0 >= round.0 + KEPT_ROUNDS);
         let over = now >= since + self.settings.deadline;
+        // Neighbours who sat this round out have no release of it, and never will: whoever was asked for two
+        // deadlines and is further on is followed.
+        let in_vain = heard < least && now >= since + 2 * self.settings.deadline;
+        let gone = if in_vain { round.0 + 1 } else { round.0 + KEPT_ROUNDS };
+        let ahead = self.ahead().filter(|ahead| ahead.0 >= gone);
         if ahead.is_none() && (heard < least || (missing && !over)) {
             return false;
         }

@@ -45,7 +45,9 @@ pub enum OpenError {
     #[error("data.repeat: is for `simulate`; on a network a record is used once")]
     Repeat,
     /// There is nobody to talk to.
-    #[error("network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python")]
+    #[error(
+        "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"
+    )]
     Alone,
     /// What was charged comes out differently.
     #[error("the account of the store does not come out again: the last receipt is another one")]

@@ -83,6 +83,13 @@ fn seeds() -> u64 {
     std::env::var("UNDERTONE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
 }
 
+/// Both neighbours of a learner had sat its round out, and were less far ahead than releases are kept: nobody
+/// could give it a release of that round, and it waited for ever.
+#[test]
+fn a_learner_whose_neighbours_sat_its_round_out_follows_them() {
+    survive(4307, "algorithm1");
+}
+
 #[test]
 fn a_run_with_faults_is_repeatable() {
     assert_eq!(survive(5, "algorithm1").trace(), survive(5, "algorithm1").trace());
