@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold: the README's test command, then format, lints, docs, benches once, examples.
+# Everything that must hold: the README's test command, Python, then format, lints, docs, benches once, examples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,9 @@ export UNDERTONE_BROWSER
 
 step "tests"
 cargo test --workspace --locked
+
+step "Python: the package, its tests and tutorials"
+bash scripts/python_tests.sh
 
 step "format"
 cargo fmt --all --check

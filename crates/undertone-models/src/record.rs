@@ -63,7 +63,8 @@ impl Features {
     /// The Euclidean norm.
     #[must_use]
     pub fn norm(&self) -> f64 {
-        self.stored().iter().map(|value| value * value).sum::<f64>().sqrt()
+        let stored = self.stored();
+        Row::Dense(stored).dot(stored).sqrt()
     }
 
     /// Whether every stored value is finite.

@@ -143,7 +143,10 @@ impl Schema {
             .into_iter()
             .map(|row| {
                 let mut values = Vec::with_capacity(self.features + usize::from(self.intercept));
-                values.extend(row);
+                match row.as_slice() {
+                    Some(row) => values.extend_from_slice(row),
+                    None => values.extend(row),
+                }
                 self.finish(values)
             })
             .collect()
