@@ -18,8 +18,9 @@ label = frame.columns[-1]
 train, test = frame.iloc[:32_561], frame.iloc[32_561:]
 print(frame.shape, frame[label].value_counts().to_dict())
 
-# %% Bounds and categories must not come from the records: both are public. Numbers are divided by what they can
-# be at most; categories are those of the census's own documentation, which happen to be all that occur.
+# %% Bounds and categories must not come from private records: both are public. Numbers are divided by what they can
+# be at most. The categories are taken from the file here because this file is public; on data of your own write
+# them down as your forms have them.
 numbers = {
     column: top
     for column, top in {

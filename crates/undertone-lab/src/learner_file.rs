@@ -31,6 +31,14 @@ pub enum LearnerFileError {
         /// Which file.
         path: PathBuf,
     },
+    /// It was written in part or in whole, cannot be trusted to stay, and cannot be removed.
+    #[error("{}: could not be made safe ({error}) nor removed: the learner is in this file now, and no longer here", path.display())]
+    Left {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// It is no such file, or damaged.
     #[error("{}: is not a learner, or is damaged; an older copy must not take its place: it would release rounds twice", path.display())]
     Damaged {
@@ -39,20 +47,26 @@ pub enum LearnerFileError {
     },
 }
 
-/// What is in front of the state.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    settings: String,
+/// What is written in front of the state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The config, as text.
+    pub settings: String,
+    /// Whether any of its noise came from a seed.
+    pub seeded: bool,
+    /// What records have paid for the model that it started from, as ε at the config's δ.
+    pub start_epsilon: f64,
 }
 
 /// A learner that was claimed: its file has another name, and nobody else finds it.
 #[derive(Debug)]
 pub struct Claimed {
     /// What `write` was given.
-    pub settings: String,
+    pub header: Header,
     /// The state. Private.
     pub state: State,
     path: PathBuf,
+    claimed: PathBuf,
 }
 
 /// Bytes that show nothing of themselves.
@@ -72,14 +86,14 @@ impl std::fmt::Debug for State {
     }
 }
 
-/// Writes settings and state to a new file that its owner alone may read, and waits until it is on disk.
+/// Writes a learner to a new file that its owner alone may read, and waits until it is on disk.
 ///
 /// # Errors
-/// When there is a file already, or it cannot be written.
-pub fn write(path: &Path, settings: &str, state: &[u8]) -> Result<(), LearnerFileError> {
+/// When there is a file already, or it cannot be written. There is no file then, but for
+/// [`LearnerFileError::Left`].
+pub fn write(path: &Path, header: &Header, state: &[u8]) -> Result<(), LearnerFileError> {
     let io = |error| LearnerFileError::Io { path: path.into(), error };
-    let header = serde_json::to_vec(&Header { settings: settings.into() });
-    let header = header.map_err(|error| io(error.into()))?;
+    let header = serde_json::to_vec(header).map_err(|error| io(error.into()))?;
     let mut bytes = MAGIC.to_vec();
     bytes.extend((header.len() as u64).to_le_bytes());
     bytes.extend(header);
@@ -94,33 +108,45 @@ pub fn write(path: &Path, settings: &str, state: &[u8]) -> Result<(), LearnerFil
         Err(error) => return Err(io(error)),
     };
     let written = file.write_all(&bytes).and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // Half a learner is of no use to anybody, and the whole one is still in memory.
-        let _ = fs::remove_file(path);
-        return Err(io(error));
-    }
-    sync_folder(path).map_err(io)
+    written.and_then(|()| sync_folder(path)).map_err(|error| match fs::remove_file(path) {
+        // The learner is still in memory, so that nothing of it may stay on disk.
+        Ok(()) => io(error),
+        Err(_) => LearnerFileError::Left { path: path.into(), error },
+    })
 }
 
 /// Takes the learner of a file, so that nobody else can. The file stays, under another name, until
-/// [`Claimed::remove`]: what cannot be restored can then still be looked into.
+/// [`Claimed::remove`] or [`Claimed::give_back`].
 ///
 /// # Errors
-/// When there is no such file, or it is damaged.
+/// When there is no such file, or it is damaged, or an earlier claim was never ended.
 pub fn claim(path: &Path) -> Result<Claimed, LearnerFileError> {
+    let io = |error| LearnerFileError::Io { path: path.into(), error };
+    // A link's own name could be claimed while the file keeps its own.
+    let path = &fs::canonicalize(path).map_err(io)?;
+    let io = |error| LearnerFileError::Io { path: path.clone(), error };
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".claimed");
     let claimed = path.with_file_name(name);
-    let io = |error| LearnerFileError::Io { path: path.into(), error };
-    let damaged = || LearnerFileError::Damaged { path: path.into() };
-    let bytes = fs::read(path).map_err(io)?;
-    let (settings, state) = split(&bytes).ok_or_else(damaged)?;
-    fs::rename(path, &claimed).map_err(io)?;
-    sync_folder(path).map_err(io)?;
-    Ok(Claimed { settings, state: State(state), path: claimed })
+    // Of two that claim at once one finds the name taken: a link is made of nothing twice, unlike a rename.
+    match fs::hard_link(path, &claimed) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(LearnerFileError::Exists { path: claimed });
+        }
+        Err(error) => return Err(io(error)),
+    }
+    fs::remove_file(path).and_then(|()| sync_folder(path)).map_err(io)?;
+    // Only now is it this caller's alone to read.
+    let bytes = fs::read(&claimed).map_err(io)?;
+    let Some((header, state)) = split(&bytes) else {
+        let _ = fs::rename(&claimed, path);
+        return Err(LearnerFileError::Damaged { path: path.clone() });
+    };
+    Ok(Claimed { header, state: State(state), path: path.clone(), claimed })
 }
 
-fn split(bytes: &[u8]) -> Option<(String, Vec<u8>)> {
+fn split(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
     if Sha256::digest(content).as_slice() != sum {
         return None;
@@ -129,8 +155,7 @@ fn split(bytes: &[u8]) -> Option<(String, Vec<u8>)> {
     let (length, rest) = rest.split_first_chunk::<8>()?;
     let (header, state) =
         rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    let header: Header = serde_json::from_slice(header).ok()?;
-    Some((header.settings, state.to_vec()))
+    Some((serde_json::from_slice(header).ok()?, state.to_vec()))
 }
 
 impl Claimed {
@@ -139,7 +164,14 @@ impl Claimed {
     /// # Errors
     /// When it cannot be removed.
     pub fn remove(self) -> Result<(), LearnerFileError> {
-        fs::remove_file(&self.path).map_err(|error| LearnerFileError::Io { path: self.path, error })
+        let removed = fs::remove_file(&self.claimed);
+        removed.map_err(|error| LearnerFileError::Io { path: self.claimed, error })
+    }
+
+    /// Gives the file its name back: the learner did not go on.
+    pub fn give_back(self) {
+        // What cannot be renamed stays where it is, and is found there.
+        let _ = fs::rename(&self.claimed, &self.path);
     }
 }
 
@@ -153,6 +185,9 @@ fn create_private(path: &Path) -> io::Result<File> {
 
 /// A new name of a file is on disk when its folder is.
 fn sync_folder(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
@@ -161,27 +196,45 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn header() -> Header {
+        Header { settings: "settings".into(), seeded: true, start_epsilon: 0.5 }
+    }
+
     #[test]
     fn a_learner_is_claimed_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("learner");
-        write(&path, "settings", b"state").unwrap();
-        assert!(matches!(write(&path, "", b""), Err(LearnerFileError::Exists { .. })));
+        write(&path, &header(), b"state").unwrap();
+        let again = write(&path, &header(), b"");
+        assert!(matches!(again, Err(LearnerFileError::Exists { .. })));
         let claimed = claim(&path).unwrap();
-        assert_eq!(
-            (claimed.settings.as_str(), claimed.state.as_slice()),
-            ("settings", &b"state"[..])
-        );
+        assert_eq!((&claimed.header, claimed.state.as_slice()), (&header(), &b"state"[..]));
         assert!(claim(&path).is_err(), "a second one finds nothing");
-        claimed.remove().unwrap();
+        write(&path, &header(), b"another").unwrap();
+        assert!(claim(&path).is_err(), "the first claim is not ended, and not overwritten");
+        fs::remove_file(&path).unwrap();
+        claimed.give_back();
+        claim(&path).unwrap().remove().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_learner_is_not_a_second_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("learner"), folder.path().join("link"));
+        write(&path, &header(), b"state").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let claimed = claim(&link).unwrap();
+        assert!(claim(&path).is_err() && claim(&link).is_err());
+        claimed.remove().unwrap();
     }
 
     #[test]
     fn damage_anywhere_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("learner");
-        write(&path, "settings", b"the state of a learner").unwrap();
+        write(&path, &header(), b"the state of a learner").unwrap();
         let whole = fs::read(&path).unwrap();
         for place in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -190,6 +243,9 @@ mod tests {
             assert!(split(&whole[..place]).is_none(), "cut at {place}");
         }
         assert!(split(&whole).is_some(), "the control");
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(matches!(claim(&path), Err(LearnerFileError::Damaged { .. })));
+        assert!(path.exists(), "it is left where it was");
     }
 
     #[cfg(unix)]
@@ -198,7 +254,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("learner");
-        write(&path, "settings", b"state").unwrap();
+        write(&path, &header(), b"state").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

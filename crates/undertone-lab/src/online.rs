@@ -4,7 +4,8 @@
 //! state between two batches is that of a learner that has released and waits for records; what a round
 //! releases does not depend on the records of that round, so the order changes nothing that is counted.
 
-use crate::entropy::RunEntropy;
+use crate::entropy::{RunEntropy, Shuffle};
+use crate::simulate::{common_start, spread_start};
 use crate::summary::{NOT_PRIVATE, rounded_up};
 use std::fmt;
 use std::sync::Arc;
@@ -15,9 +16,7 @@ use undertone::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
 };
 use undertone_models::bounds::{BoundFault, Bounds};
-use undertone_models::{
-    AnyMemory, DeclaredFault, Features, MemoryError, Plan, Prediction, Record, visit_records,
-};
+use undertone_models::{AnyMemory, DeclaredFault, MemoryError, Plan, Record, visit_records};
 
 /// A learner without neighbours.
 pub struct OnlineLearner {
@@ -31,7 +30,8 @@ pub struct OnlineLearner {
     total: Score,
     /// How many records were scaled into the bounds.
     scaled: u64,
-    refusal: Option<Refusal>,
+    /// Why it learns no more.
+    end: Option<ReleaseError>,
 }
 
 /// Why a learner does not go on.
@@ -54,7 +54,7 @@ pub enum OnlineError {
     Record(#[from] RecordError),
     /// The budget is spent: nothing more is learnt. What was learnt stays.
     #[error(transparent)]
-    Budget(#[from] Refusal),
+    Budget(Refusal),
     /// A release failed for another reason than the budget.
     #[error(transparent)]
     Release(ReleaseError),
@@ -66,6 +66,15 @@ pub enum OnlineError {
     Damaged(#[from] Damaged),
 }
 
+impl From<ReleaseError> for OnlineError {
+    fn from(error: ReleaseError) -> OnlineError {
+        match error {
+            ReleaseError::Refused(refusal) => OnlineError::Budget(refusal),
+            ReleaseError::NoEntropy(_) | ReleaseError::Noise(_) => OnlineError::Release(error),
+        }
+    }
+}
+
 impl OnlineLearner {
     /// A learner before its first record.
     ///
@@ -73,6 +82,12 @@ impl OnlineLearner {
     /// When the plan is not that of one learner, or memory and loss do not fit.
     pub fn new(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
         let mut fresh = OnlineLearner::unreleased(plan, entropy)?;
+        let mut order = Shuffle::new(0);
+        if let Some(start) =
+            common_start(&fresh.plan, &mut order).or_else(|| spread_start(&fresh.plan, &mut order))
+        {
+            fresh.learner = fresh.learner.starting_at(&start);
+        }
         fresh.release()?;
         Ok(fresh)
     }
@@ -113,7 +128,7 @@ impl OnlineLearner {
             waiting: Vec::new(),
             total: Score::default(),
             scaled: 0,
-            refusal: None,
+            end: None,
             plan,
         })
     }
@@ -126,8 +141,27 @@ impl OnlineLearner {
     /// function fails or there is no entropy, and then nothing more is learnt.
     pub fn learn(&mut self, mut record: Record) -> Result<bool, OnlineError> {
         self.check_able()?;
-        self.scaled += u64::from(self.bounds.apply(&mut record)? && !self.bounds.normalise);
-        self.learner.memory().check(&self.plan.model, &record, 0)?;
+        let scaled = self.admit(&mut record)?;
+        self.learn_admitted(record, scaled)
+    }
+
+    /// Brings a record within the bounds, and says whether it was scaled; nothing is learnt.
+    ///
+    /// # Errors
+    /// When the record does not fit.
+    pub fn admit(&self, record: &mut Record) -> Result<bool, OnlineError> {
+        let changed = self.bounds.apply(record)?;
+        self.learner.memory().check(&self.plan.model, record, 0)?;
+        Ok(changed && !self.bounds.normalise)
+    }
+
+    /// Takes a record that was [admitted](Self::admit).
+    ///
+    /// # Errors
+    /// When the budget is spent, a user's function fails or there is no entropy; nothing more is learnt then.
+    pub fn learn_admitted(&mut self, record: Record, scaled: bool) -> Result<bool, OnlineError> {
+        self.check_able()?;
+        self.scaled += u64::from(scaled);
         self.waiting.push(record);
         if (self.waiting.len() as u64) < self.batch_wanted() {
             return Ok(false);
@@ -141,7 +175,7 @@ impl OnlineLearner {
         if let Some(fault) = self.plan.model.declared_fault() {
             return Err(fault.into());
         }
-        self.refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+        self.end.map_or(Ok(()), |end| Err(end.into()))
     }
 
     /// How many records the round that it is in takes.
@@ -172,33 +206,11 @@ impl OnlineLearner {
                 self.public.include(&release);
                 Ok(())
             }
-            Err(ReleaseError::Refused(refusal)) => {
-                self.refusal = Some(refusal);
-                Err(refusal.into())
+            Err(error) => {
+                self.end = Some(error);
+                Err(error.into())
             }
-            Err(error) => Err(OnlineError::Release(error)),
         }
-    }
-
-    /// What the learner's own parameters say of features. For its owner.
-    ///
-    /// # Errors
-    /// When the features do not fit the model.
-    pub fn predict(&self, features: Features) -> Result<Prediction, OnlineError> {
-        self.said_by(self.learner.private_parameters().for_owner(), features)
-    }
-
-    /// What the public model says of features.
-    ///
-    /// # Errors
-    /// When the features do not fit the model.
-    pub fn predict_publicly(&self, features: Features) -> Result<Prediction, OnlineError> {
-        self.said_by(self.public.values(), features)
-    }
-
-    fn said_by(&self, theta: &[f64], mut features: Features) -> Result<Prediction, OnlineError> {
-        self.bounds.apply_to_features(&mut features)?;
-        Ok(self.plan.model.predict(theta, &features)?)
     }
 
     /// The plan it follows.
@@ -252,7 +264,10 @@ impl OnlineLearner {
     /// Why it learns no more, if its budget is spent.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
-        self.refusal
+        match self.end {
+            Some(ReleaseError::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
     }
 
     /// What may be said about privacy, in sentences. With a seed nothing is private.
@@ -294,8 +309,15 @@ impl OnlineLearner {
     ///
     /// Two learners that go on from one state release the same rounds twice, and each pays once: whoever
     /// keeps the bytes must see to it that only one of them does.
-    pub fn save(&mut self) -> Vec<u8> {
-        persist::save(self)
+    ///
+    /// # Errors
+    /// When a user's function has failed in the middle of a round, or a release has for another reason than the
+    /// budget: what there is then must never be released.
+    pub fn save(&mut self) -> Result<Vec<u8>, OnlineError> {
+        match self.check_able() {
+            Ok(()) | Err(OnlineError::Budget(_)) => Ok(persist::save(self)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The learner that `save` was called on, from the same plan.
@@ -310,9 +332,13 @@ impl OnlineLearner {
         let mut learner = OnlineLearner::unreleased(plan, entropy)?;
         persist::load(&mut learner, bytes)?;
         if !learner.learner.has_released() {
-            // It was saved after a refusal, and is refused again.
+            // It was saved after a refusal, and is refused again. Anything else was never saved.
+            if !learner.learner.accountant().would_exceed() {
+                return Err(Damaged.into());
+            }
             match learner.release() {
-                Ok(()) | Err(OnlineError::Budget(_)) => {}
+                Err(OnlineError::Budget(_)) => {}
+                Ok(()) => return Err(Damaged.into()),
                 Err(error) => return Err(error),
             }
         }

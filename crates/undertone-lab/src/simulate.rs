@@ -3,7 +3,7 @@
 use crate::entropy::{RunEntropy, Shuffle};
 use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
 use crate::network_metrics::NetworkEvaluator;
-use crate::stream::{Stream, Streams, is_regression};
+use crate::stream::{Stream, StreamError, Streams, is_regression, keep_to_bounds};
 use rayon::prelude::*;
 use std::convert::Infallible;
 use std::fmt;
@@ -280,9 +280,19 @@ impl Simulation {
         wanted.saturating_sub(self.members[learner].stream.left())
     }
 
-    /// Appends records to the stream of learner i.
-    pub fn feed(&mut self, learner: usize, records: Vec<Record>) {
-        self.members[learner].stream.append(records);
+    /// Brings records within the bounds and appends them to the stream of learner i; says how many were scaled
+    /// and how many left out.
+    ///
+    /// # Errors
+    /// When a record has a value that is not finite; none is taken then.
+    pub fn feed(
+        &mut self,
+        learner: usize,
+        records: Vec<Record>,
+    ) -> Result<(u64, u64), StreamError> {
+        let bounded = keep_to_bounds(&self.plan.config, records)?;
+        self.members[learner].stream.append(bounded.records);
+        Ok((bounded.scaled, bounded.refused))
     }
 
     /// Runs one round, and gives its row if it is measured; `None` at the end.
@@ -428,27 +438,33 @@ pub(crate) fn gather(
 ) -> Result<Vec<Member>, SimulateError> {
     let config = &plan.config;
     let mut members = Vec::with_capacity(streams.len());
-    // At zero a network would learn nothing, and learners who start apart could not be averaged.
-    let network_start = match &plan.model {
-        AnyModel::Network(model) => {
-            let start = model.network().initial_parameters(|| Ok::<_, Infallible>(order.unit()));
-            start.ok()
-        }
-        AnyModel::Linear(_) => None,
-    };
+    let start = common_start(plan, &mut order);
     for (id, stream) in config.graph.ids().zip(streams) {
         let mut learner = plan.learner(id)?;
-        if let Some(start) = &network_start {
-            learner = learner.starting_at(start);
-        } else if config.start_spread > 0.0 {
-            let start: Vec<f64> = (0..plan.model.parameters())
-                .map(|_| config.start_spread * (2.0 * order.unit() - 1.0))
-                .collect();
+        if let Some(start) = start.clone().or_else(|| spread_start(plan, &mut order)) {
             learner = learner.starting_at(&start);
         }
         members.push(Member { learner, stream, batch: Vec::new(), ran_dry: false });
     }
     Ok(members)
+}
+
+/// Where all learners of a network start: at zero it would learn nothing, and learners who start apart could
+/// not be averaged.
+pub(crate) fn common_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>> {
+    match &plan.model {
+        AnyModel::Network(model) => {
+            model.network().initial_parameters(|| Ok::<_, Infallible>(order.unit())).ok()
+        }
+        AnyModel::Linear(_) => None,
+    }
+}
+
+/// Where one learner starts, if the config wants learners apart.
+pub(crate) fn spread_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>> {
+    let spread = plan.config.start_spread;
+    let mut coordinate = || spread * (2.0 * order.unit() - 1.0);
+    (spread > 0.0).then(|| (0..plan.model.parameters()).map(|_| coordinate()).collect())
 }
 
 fn observe_all(

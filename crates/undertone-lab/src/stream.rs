@@ -405,13 +405,16 @@ fn deal(config: &Config, source: Source, seed: u64) -> Result<Streams, StreamErr
 }
 
 /// Records within the bounds, and what became of the others.
-struct Bounded {
-    records: Vec<Record>,
-    scaled: u64,
-    refused: u64,
+pub(crate) struct Bounded {
+    pub(crate) records: Vec<Record>,
+    pub(crate) scaled: u64,
+    pub(crate) refused: u64,
 }
 
-fn keep_to_bounds(config: &Config, records: Vec<Record>) -> Result<Bounded, StreamError> {
+pub(crate) fn keep_to_bounds(
+    config: &Config,
+    records: Vec<Record>,
+) -> Result<Bounded, StreamError> {
     let limits = Bounds::of(config);
     let mut bounded = Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
     for (place, mut record) in records.into_iter().enumerate() {

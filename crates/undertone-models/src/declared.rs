@@ -8,8 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
+use undertone::DECLARED_ROUNDING;
 
 /// A loss of one record, written by a user.
+///
+/// What it says of a record must follow from θ and that record alone: a function that remembers others would
+/// let one record change the gradients of all.
 pub trait DeclaredLoss: Send + Sync {
     /// The loss of a record at θ. Writes its gradient in θ into `gradient`; `None` where it fails.
     fn evaluate(
@@ -106,19 +110,21 @@ impl Declared {
         gradient.fill(0.0);
         let value = function.evaluate(theta, features, label, gradient);
         let value = value.ok_or(DeclaredFault::Failed)?;
-        let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
-        if !(value.is_finite() && norm.is_finite()) {
+        let largest = gradient.iter().fold(0.0, |most: f64, slope| most.max(slope.abs()));
+        let all_finite = gradient.iter().all(|slope| slope.is_finite());
+        if !(value.is_finite() && all_finite) {
             return Err(DeclaredFault::NotFinite);
         }
-        #[expect(clippy::cast_precision_loss, reason = "a count of parameters")]
-        let rounding = (gradient.len() as f64 + 8.0) * f64::EPSILON;
-        // The computed norm may be short of the true one by its rounding, so that a little less is let pass.
-        if norm > self.clip * (1.0 - rounding) {
-            if self.curvature_is_declared && norm > self.clip * (1.0 + rounding) {
+        // Squares of such numbers would overflow; what is this long is cut anyway.
+        let scale = if largest > 1e100 { largest } else { 1.0 };
+        let square = |slope: &f64| (slope / scale) * (slope / scale);
+        let norm = scale * gradient.iter().map(square).sum::<f64>().sqrt();
+        // Within what the constants of the loss allow for rounding nothing is cut.
+        if norm > self.clip * (1.0 + 0.5 * DECLARED_ROUNDING) {
+            if self.curvature_is_declared {
                 return Err(DeclaredFault::TooLong { bound: self.clip });
             }
-            let factor = self.clip / norm * (1.0 - 2.0 * rounding);
-            gradient.iter_mut().for_each(|slope| *slope *= factor);
+            gradient.iter_mut().for_each(|slope| *slope = *slope / norm * self.clip);
         }
         Ok(value)
     }

@@ -60,11 +60,24 @@ impl Features {
         }
     }
 
-    /// The Euclidean norm.
+    /// The Euclidean norm, with the same bits for both forms of a vector: one is checked in the form it has.
     #[must_use]
     pub fn norm(&self) -> f64 {
-        let stored = self.stored();
-        Row::Dense(stored).dot(stored).sqrt()
+        let square = match self {
+            Features::Dense(values) => Row::Dense(values).dot(values),
+            Features::Sparse { dimension, indices, values } => {
+                // The lanes of a dense product, to which zeros add nothing.
+                let whole = dimension - dimension % 4;
+                let (mut sums, mut tail) = ([0.0; 4], 0.0);
+                for (&index, value) in indices.iter().zip(values) {
+                    let slot =
+                        if index < whole { &mut sums[index as usize % 4] } else { &mut tail };
+                    *slot += value * value;
+                }
+                (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+            }
+        };
+        square.sqrt()
     }
 
     /// Whether every stored value is finite.
@@ -188,6 +201,22 @@ mod tests {
         sparse().add_scaled_to(3.0, &mut left);
         dense.add_scaled_to(3.0, &mut right);
         assert_eq!(left.map(f64::to_bits), right.map(f64::to_bits));
+    }
+
+    #[test]
+    fn both_forms_of_a_vector_have_the_same_norm_bit_for_bit() {
+        for length in 1..40_usize {
+            let value = |i: usize| if i % 3 == 1 { 0.0 } else { (i as f64 * 0.7).sin() / 3.0 };
+            let values: Vec<f64> = (0..length).map(value).collect();
+            let kept = || (0..length).filter(|&i| value(i).abs() > 0.0);
+            let sparse = Features::Sparse {
+                dimension: u32::try_from(length).unwrap(),
+                indices: kept().map(|i| u32::try_from(i).unwrap()).collect(),
+                values: kept().map(value).collect(),
+            };
+            let dense = Features::Dense(values.into());
+            assert_eq!(sparse.norm().to_bits(), dense.norm().to_bits(), "{length}");
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The account of one learner, apart from any learning.
 
 use crate::config::{PyConfig, from_any};
-use crate::errors::BudgetError;
+use crate::errors::{BudgetError, checked_delta, checked_rounds};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use undertone::privacy::{
-    Accountant, Cap, RoundTerms, epsilon_from_zcdp, planned_cost, zcdp_from_epsilon,
+    Accountant, Cap, Refusal, RoundTerms, epsilon_from_zcdp, planned_cost, zcdp_from_epsilon,
 };
 use undertone::{LearnerId, Round};
 use undertone_lab::Plan;
@@ -21,26 +21,13 @@ pub(crate) struct PyAccountant {
 }
 
 impl PyAccountant {
-    fn delta(&self, delta: Option<f64>) -> PyResult<f64> {
-        let delta = delta.unwrap_or(self.plan.config.delta);
-        if delta > 0.0 && delta < 1.0 {
-            Ok(delta)
-        } else {
-            Err(PyValueError::new_err(format!("delta = {delta}: must be above 0 and below 1")))
-        }
-    }
-
-    /// One round: its release is paid for, and records and neighbours shape the next.
-    fn pay(
-        account: &mut Accountant,
-        records: &mut u64,
-        arriving: u64,
-        weight_heard: f64,
-    ) -> Result<(), undertone::privacy::Refusal> {
+    /// One round: records arrive, neighbours are heard, and the next release is paid for. Nothing is changed
+    /// where that is refused.
+    fn advance(&mut self, arriving: u64, weight_heard: f64) -> Result<(), Refusal> {
+        let (mut account, records) = (self.account.clone(), self.records.saturating_add(arriving));
+        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
         account.pay()?;
-        *records += arriving;
-        let terms = RoundTerms { round: account.round(), weight_heard, records: *records };
-        account.advance(&terms);
+        (self.account, self.records) = (account, records);
         Ok(())
     }
 
@@ -61,12 +48,15 @@ impl PyAccountant {
             let text = format!("learner = {learner}: there are {learners}, from 0");
             return Err(PyIndexError::new_err(text));
         };
-        let account = Accountant::new(mechanism, plan.config.caps[learner as usize]);
+        let mut account = Accountant::new(mechanism, plan.config.caps[learner as usize]);
+        // The release of round 0 depends on no record, and is free.
+        account.pay().map_err(|refusal| BudgetError::new_err(refusal.to_string()))?;
         Ok(PyAccountant { plan, learner: LearnerId(learner), account, records: 0 })
     }
 
-    /// Pays for rounds: ``records`` arrive in each (the config's batch if not given), and neighbours with the
-    /// weights ``weight_heard`` are heard (all if not given).
+    /// Pays for the releases of so many rounds more: ``records`` arrive in each (the config's batch if not
+    /// given), and neighbours with the weights ``weight_heard`` are heard (all if not given). The release of
+    /// round 0 is free and made before, so that ``step(n)`` is what a learner has paid after n rounds.
     ///
     /// Raises :class:`BudgetError` at the first round that would pass the cap; the rounds before it are paid.
     #[pyo3(signature = (rounds=1, *, records=None, weight_heard=None))]
@@ -85,7 +75,7 @@ impl PyAccountant {
         }
         for done in 0..rounds {
             let arriving = self.arriving(self.account.round(), records);
-            PyAccountant::pay(&mut self.account, &mut self.records, arriving, heard)
+            self.advance(arriving, heard)
                 .map_err(|refusal| BudgetError::new_err(refusal.to_string()))?;
             if done % 65_536 == 65_535 {
                 py.check_signals()?;
@@ -97,7 +87,7 @@ impl PyAccountant {
     /// ε spent so far, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
-        Ok(self.account.epsilon(self.delta(delta)?))
+        Ok(self.account.epsilon(checked_delta(delta, self.plan.config.delta)?))
     }
 
     /// Pure ε spent so far; None with Gaussian noise.
@@ -111,7 +101,7 @@ impl PyAccountant {
         self.account.spent().zcdp
     }
 
-    /// Rounds paid for.
+    /// Rounds whose releases were paid for, after the free one of round 0.
     #[getter]
     fn rounds(&self) -> u64 {
         self.account.round().0
@@ -120,11 +110,16 @@ impl PyAccountant {
     /// Whether paying for so many more rounds would pass the cap. Nothing is paid.
     #[pyo3(signature = (rounds=1))]
     fn would_exceed(&self, py: Python<'_>, rounds: u64) -> PyResult<bool> {
-        let (mut account, mut records) = (self.account.clone(), self.records);
+        let mut trial = PyAccountant {
+            plan: Arc::clone(&self.plan),
+            learner: self.learner,
+            account: self.account.clone(),
+            records: self.records,
+        };
         let heard = self.plan.config.graph.weight(self.learner);
         for done in 0..rounds {
-            let arriving = self.arriving(account.round(), None);
-            if PyAccountant::pay(&mut account, &mut records, arriving, heard).is_err() {
+            let arriving = trial.arriving(trial.account.round(), None);
+            if trial.advance(arriving, heard).is_err() {
                 return Ok(true);
             }
             if done % 65_536 == 65_535 {
@@ -152,10 +147,8 @@ impl PyAccountant {
     /// ε over a number of rounds as planned, all records and neighbours there; nothing is paid.
     #[pyo3(signature = (rounds, delta=None))]
     fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
-        if rounds > 100_000_000 {
-            return Err(PyValueError::new_err("rounds: at most 100000000; see lifetime_epsilon"));
-        }
-        let delta = self.delta(delta)?;
+        let rounds = checked_rounds(rounds)?;
+        let delta = checked_delta(delta, self.plan.config.delta)?;
         let mechanism = self.account.mechanism();
         Ok(epsilon_from_zcdp(py.detach(|| planned_cost(mechanism, rounds).zcdp), delta))
     }
@@ -163,7 +156,7 @@ impl PyAccountant {
     /// ε for ever, as planned; None where there is no certificate.
     #[pyo3(signature = (delta=None))]
     fn lifetime_epsilon(&self, delta: Option<f64>) -> PyResult<Option<f64>> {
-        let delta = self.delta(delta)?;
+        let delta = checked_delta(delta, self.plan.config.delta)?;
         let lifetime = self.plan.lifetimes[self.learner.0 as usize].as_ref().ok();
         let epsilon = lifetime.map(|lifetime| epsilon_from_zcdp(lifetime.total.zcdp, delta));
         Ok(epsilon.filter(|epsilon| epsilon.is_finite()))

@@ -78,7 +78,8 @@ impl Schema {
 
     /// The labels of the classes; none for regression.
     pub(crate) fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyList>> {
-        self.classes.as_ref().map(|(list, _)| list.bind(py).clone())
+        // A copy: whoever turned the list round would turn predictions round.
+        self.classes.as_ref().map(|(list, _)| list.bind(py).get_slice(0, usize::MAX >> 1))
     }
 
     /// The names of the features, if they have any.
@@ -93,6 +94,10 @@ impl Schema {
             self.read_dict(row, &mut values)?;
         } else if let Ok(row) = x.extract::<Vector<'_>>() {
             values.extend(row.as_array());
+        } else if x.hasattr("keys")? {
+            // Other mappings, pandas' rows among them, are read by name too.
+            let row = x.py().get_type::<PyDict>().call1((x,))?;
+            self.read_dict(row.cast::<PyDict>()?, &mut values)?;
         } else {
             let row: Vec<f64> = x.extract().map_err(|_| {
                 PyTypeError::new_err(
@@ -122,15 +127,10 @@ impl Schema {
         if found == row.len() {
             return Ok(());
         }
-        let known = self.names(py);
-        let unknown = row.keys().iter().find(|key| match &known {
-            Some(names) => !names.contains(key).unwrap_or(false),
-            None => key.extract::<usize>().map_or(true, |place| place >= self.features),
-        });
-        let unknown = unknown.map_or(String::new(), |key| key.to_string());
-        Err(RecordError::new_err(format!(
-            "there is no feature called {unknown:?}; the features are fixed when the learner is made"
-        )))
+        // Which one is not said: in a bag of words the words are the record.
+        Err(RecordError::new_err(
+            "the record has a feature that is not known; features are fixed when the learner is made",
+        ))
     }
 
     /// The rows of a matrix.

@@ -208,7 +208,11 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let options = PyDict::new(py);
     options.set_item("default", py.import("undertone._plain")?.getattr("plain")?)?;
     options.set_item("allow_nan", false)?;
-    let text = py.import("json")?.call_method("dumps", (value,), Some(&options))?;
+    let text =
+        py.import("json")?.call_method("dumps", (value,), Some(&options)).map_err(|error| {
+            // Numbers that are not finite, and things that no config has.
+            ConfigError::new_err(format!("a setting cannot be used: {}", error.value(py)))
+        })?;
     serde_json::from_str(text.cast::<PyString>()?.to_str()?).map_err(config_error)
 }
 

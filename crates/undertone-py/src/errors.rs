@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
+use undertone_lab::stream::StreamError;
 use undertone_lab::{OnlineError, SimulateError};
 
 pyo3::create_exception!(
@@ -32,6 +33,36 @@ pyo3::create_exception!(
 
 pub(crate) fn config_error(error: impl Display) -> PyErr {
     ConfigError::new_err(error.to_string())
+}
+
+/// A δ that was asked for, or the config's own.
+pub(crate) fn checked_delta(asked: Option<f64>, own: f64) -> PyResult<f64> {
+    let delta = asked.unwrap_or(own);
+    if delta > 0.0 && delta < 1.0 {
+        Ok(delta)
+    } else {
+        Err(PyValueError::new_err(format!("delta = {delta}: must be above 0 and below 1")))
+    }
+}
+
+/// Rounds are added up one by one: more would take minutes.
+pub(crate) fn checked_rounds(rounds: u64) -> PyResult<u64> {
+    if rounds <= 100_000_000 {
+        Ok(rounds)
+    } else {
+        Err(PyValueError::new_err("rounds: at most 100000000; for ever is lifetime_epsilon"))
+    }
+}
+
+pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr {
+    let place = learner.map_or(String::new(), |learner| format!("learner {learner}: "));
+    match error {
+        StreamError::Bounds { record, fault } => {
+            // Rows are counted from 0 in Python.
+            RecordError::new_err(format!("{place}row {}: {fault}", record - 1))
+        }
+        error => ConfigError::new_err(format!("{place}{error}")),
+    }
 }
 
 pub(crate) fn online_error(error: OnlineError) -> PyErr {

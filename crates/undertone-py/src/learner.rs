@@ -2,7 +2,7 @@
 
 use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::PyConfig;
-use crate::errors::{RecordError, online_error};
+use crate::errors::{RecordError, checked_delta, online_error};
 use crate::loss::PyLoss;
 use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
 use numpy::{PyArray1, PyArray2};
@@ -11,9 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
-use undertone_lab::learner_file::{self, LearnerFileError};
+use undertone_lab::learner_file::{self, Header, LearnerFileError};
+use undertone_lab::summary::rounded_up;
 use undertone_lab::{OnlineError, OnlineLearner, RunEntropy};
 use undertone_models::{Features, Prediction, Record};
+
+/// Ctrl-C is heeded after so many rows.
+const SIGNALS_EVERY: usize = 10_000;
 
 /// The compiled part of :class:`undertone.Learner`.
 #[pyclass(module = "undertone", name = "Learner", subclass)]
@@ -23,7 +27,12 @@ pub(crate) struct PyLearner {
     schema: Schema,
     config: Py<PyConfig>,
     loss: Option<Py<PyLoss>>,
-    seed: Option<u64>,
+    /// Whether any of its noise, or that of the model it started from, came from a seed.
+    seeded: bool,
+    /// What records have paid for the model that it started from.
+    start_epsilon: f64,
+    /// The process it was made in: a forked one has a copy.
+    process: u32,
 }
 
 /// What a learner goes on from.
@@ -38,15 +47,27 @@ impl PyLearner {
         self.learner.as_ref().ok_or_else(saved)
     }
 
+    /// The learner, to go on with; not in a copy that a fork has made.
+    fn get_mut(&mut self) -> PyResult<&mut OnlineLearner> {
+        if self.process != std::process::id() {
+            return Err(PyRuntimeError::new_err(
+                "this learner belongs to the process that made it: a forked copy would release the same rounds twice",
+            ));
+        }
+        self.learner.as_mut().ok_or_else(saved)
+    }
+
     /// What the user's function raised, or else what the learner says.
     fn error(&self, error: OnlineError) -> PyErr {
-        let raised = self.loss.as_ref().and_then(|loss| loss.get().raised());
+        let function = matches!(error, OnlineError::Function(_));
+        let raised = self.loss.as_ref().filter(|_| function).and_then(|loss| loss.get().raised());
         raised.unwrap_or_else(|| online_error(error))
     }
 
     fn said(&self, features: Features) -> PyResult<Prediction> {
         let learner = self.get()?;
-        said(learner.plan(), learner.private_parameters().for_owner(), features)
+        let theta = learner.private_parameters().for_owner();
+        said(learner.plan(), theta, features, self.loss.as_ref())
     }
 
     fn build(
@@ -77,7 +98,8 @@ impl PyLearner {
             }
         };
         let learner = Some(learner.map_err(online_error)?);
-        Ok(PyLearner { learner, schema, config, loss, seed })
+        let (seeded, process) = (seed.is_some(), std::process::id());
+        Ok(PyLearner { learner, schema, config, loss, seeded, start_epsilon: 0.0, process })
     }
 }
 
@@ -99,17 +121,37 @@ impl PyLearner {
     ) -> PyResult<PyLearner> {
         match (config, path) {
             (Some(config), None) => {
-                let origin =
-                    start.as_ref().map_or(Origin::Zero, |model| Origin::Model(&model.get().model));
-                PyLearner::build(py, config, names, classes, loss, seed, origin)
+                let start = start.as_ref().map(Py::get);
+                let origin = start.map_or(Origin::Zero, |model| Origin::Model(&model.model));
+                let mut learner = PyLearner::build(py, config, names, classes, loss, seed, origin)?;
+                if let Some(start) = start {
+                    learner.seeded |= !start.private;
+                    learner.start_epsilon = start.epsilon;
+                }
+                Ok(learner)
             }
             (None, Some(path)) => {
                 let claimed = learner_file::claim(&path).map_err(file_error)?;
-                let config = Py::new(py, PyConfig::from_text(&claimed.settings)?)?;
-                let state = Origin::State(claimed.state.as_slice());
-                let learner = PyLearner::build(py, config, names, classes, loss, seed, state)?;
-                claimed.remove().map_err(file_error)?;
-                Ok(learner)
+                let build = || {
+                    let config = Py::new(py, PyConfig::from_text(&claimed.header.settings)?)?;
+                    let state = Origin::State(claimed.state.as_slice());
+                    let mut learner =
+                        PyLearner::build(py, config, names, classes, loss, seed, state)?;
+                    learner.seeded |= claimed.header.seeded;
+                    learner.start_epsilon = claimed.header.start_epsilon;
+                    Ok(learner)
+                };
+                match build() {
+                    Ok(learner) => {
+                        claimed.remove().map_err(file_error)?;
+                        Ok(learner)
+                    }
+                    Err(error) => {
+                        // Nothing went on from it.
+                        claimed.give_back();
+                        Err(error)
+                    }
+                }
             }
             _ => Err(PyTypeError::new_err("a learner is made from a config, or from a file")),
         }
@@ -122,11 +164,11 @@ impl PyLearner {
     /// budget is spent, and :class:`RecordError` for a record that does not fit, of which nothing is kept.
     fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let record = Record { features: self.schema.features(x)?, label: self.schema.label(y)? };
-        let learner = self.learner.as_mut().ok_or_else(saved)?;
-        learner.learn(record).map(|_| ()).map_err(|error| self.error(error))
+        let learnt = self.get_mut()?.learn(record);
+        learnt.map(|_| ()).map_err(|error| self.error(error))
     }
 
-    /// The rows of a matrix, classes by number. Rows before one that does not fit were taken.
+    /// The rows of a matrix, classes by number: all of them, or none if one does not fit.
     fn _learn_rows(
         &mut self,
         py: Python<'_>,
@@ -134,18 +176,26 @@ impl PyLearner {
         labels: Vector<'_>,
     ) -> PyResult<()> {
         let records = self.schema.records(&matrix, &labels)?;
-        let learner = self.learner.as_mut().ok_or_else(saved)?;
-        let learnt = py.detach(|| {
-            records.into_iter().enumerate().try_for_each(|(row, record)| {
-                learner.learn(record).map(|_| ()).map_err(|error| (row, error))
-            })
-        });
-        learnt.map_err(|(row, error)| match error {
-            OnlineError::Record(_) | OnlineError::Bounds(_) => {
-                RecordError::new_err(format!("row {row}: {error}"))
-            }
-            error => self.error(error),
-        })
+        let learner = self.get_mut()?;
+        let admit = |(row, mut record): (usize, Record)| match learner.admit(&mut record) {
+            Ok(scaled) => Ok((record, scaled)),
+            Err(error) => Err(RecordError::new_err(format!("row {row}: {error}"))),
+        };
+        let admitted: PyResult<Vec<(Record, bool)>> =
+            py.detach(|| records.into_iter().enumerate().map(admit).collect());
+        let mut rest = admitted?.into_iter();
+        while rest.len() > 0 {
+            let learner = self.get_mut()?;
+            let part = rest.by_ref().take(SIGNALS_EVERY);
+            let learnt = py.detach(|| {
+                part.into_iter().try_for_each(|(record, scaled)| {
+                    learner.learn_admitted(record, scaled).map(|_| ())
+                })
+            });
+            learnt.map_err(|error| self.error(error))?;
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
     /// The class, or the number, that the learner's own parameters predict. For the learner's owner.
@@ -165,7 +215,7 @@ impl PyLearner {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        predict_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?)
+        predict_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?, self.loss.as_ref())
     }
 
     fn _predict_proba_rows<'py>(
@@ -182,13 +232,24 @@ impl PyLearner {
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         let learner = self.get()?;
-        Ok(learner.accountant().epsilon(delta.unwrap_or(learner.plan().config.delta)))
+        let delta = checked_delta(delta, learner.plan().config.delta)?;
+        Ok(learner.accountant().epsilon(delta))
     }
 
     /// What may be said about privacy, in sentences.
     #[getter]
     fn privacy_statement(&self) -> PyResult<Vec<String>> {
-        Ok(self.get()?.statement(self.seed.is_some()))
+        let learner = self.get()?;
+        let mut text = learner.statement(self.seeded);
+        if self.start_epsilon > 0.0 {
+            let delta = learner.plan().config.delta;
+            text.push(format!(
+                "It started from a published model, whose records have paid ε = {:.4} at δ = {delta:e} for it; \
+                 records that came since must be others.",
+                rounded_up(self.start_epsilon)
+            ));
+        }
+        Ok(text)
     }
 
     /// The model that may be published: an average of the releases. It costs nothing more.
@@ -199,13 +260,15 @@ impl PyLearner {
             plan: Arc::clone(learner.plan()),
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
+            loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: learner.public_model().clone(),
-            epsilon: self.get_epsilon(None)?,
-            private: self.seed.is_none(),
+            // No record is in both: what the one that paid most has paid.
+            epsilon: self.get_epsilon(None)?.max(self.start_epsilon),
+            private: !self.seeded,
         })
     }
 
-    /// The learner's own parameters. **Private** with ``method="algorithm1"``: never publish them.
+    /// The learner's own parameters. **Private**, unless the method is ``shielded``: never publish them.
     #[getter]
     fn private_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         Ok(PyArray1::from_slice(py, self.get()?.private_parameters().for_owner()))
@@ -229,7 +292,7 @@ impl PyLearner {
         self.schema.names(py)
     }
 
-    /// Rounds that were paid for; round 0 is free.
+    /// Rounds whose releases were paid for, after the free one of round 0.
     #[getter]
     fn rounds(&self) -> PyResult<u64> {
         Ok(self.get()?.accountant().round().0)
@@ -276,10 +339,15 @@ impl PyLearner {
     /// learners that went on from one state would answer the same rounds twice, and each would pay once.
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
-        let learner = self.learner.as_mut().ok_or_else(saved)?;
-        learner_file::write(&path, &settings, &learner.save()).map_err(file_error)?;
-        self.learner = None;
-        Ok(())
+        let (seeded, start_epsilon) = (self.seeded, self.start_epsilon);
+        let header = Header { settings, seeded, start_epsilon };
+        let state = self.get_mut()?.save();
+        let state = state.map_err(|error| self.error(error))?;
+        let written = learner_file::write(&path, &header, &state);
+        if matches!(written, Ok(()) | Err(LearnerFileError::Left { .. })) {
+            self.learner = None;
+        }
+        written.map_err(file_error)
     }
 
     fn __repr__(&self) -> String {

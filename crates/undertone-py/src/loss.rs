@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use undertone_lab::{Plan, check_declaration};
-use undertone_models::DeclaredLoss;
+use undertone_models::{DeclaredLoss, Prediction};
 
 /// How many random points and records a declaration is tried on.
 const SAMPLES: u32 = 200;
@@ -17,8 +17,11 @@ const SAMPLES: u32 = 200;
 /// ``parameters``. ``x`` is the record as the learner keeps it: within ``feature_norm``, the intercept last.
 /// ``predict(theta, x)`` is for predictions, if you want any.
 ///
+/// What the function says of a record must follow from ``theta`` and that record alone: one that remembers
+/// other records breaks every promise. A function that raises ends its learner.
+///
 /// ``gradient_norm`` bounds the gradient of a record. It is enforced, so that a shielded learner's promise
-/// holds whatever the function does. ``smoothness`` (L) and ``strong_convexity`` (μ) are needed for
+/// needs nothing else of the function. ``smoothness`` (L) and ``strong_convexity`` (μ) are needed for
 /// ``method="algorithm1"`` and are **your word**: they are tried on random points and records when a learner
 /// is made, and every statement about privacy says that they are declared by you. With them a gradient above
 /// ``gradient_norm`` is an error. ``gradient_spread`` (C) may be declared where it is below twice the norm.
@@ -94,6 +97,14 @@ impl PyLoss {
     /// What the function itself raised, which says more than that it failed.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.callback.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// A prediction that was made with this loss, or why it is none.
+    pub(crate) fn predicted(&self, said: Prediction) -> PyResult<Prediction> {
+        if self.callback.predict.is_none() {
+            return Err(PyTypeError::new_err("this loss has no way to predict: give it predict="));
+        }
+        self.raised().map_or(Ok(said), Err)
     }
 }
 

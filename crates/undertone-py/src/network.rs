@@ -2,7 +2,7 @@
 
 use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::{PyConfig, to_python};
-use crate::errors::{config_error, simulate_error};
+use crate::errors::{checked_delta, config_error, simulate_error, stream_error};
 use crate::loss::PyLoss;
 use crate::public_model::PyPublicModel;
 use numpy::PyArray1;
@@ -17,7 +17,6 @@ use undertone_lab::config_file::resolved;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
 };
-use undertone_models::bounds::Bounds;
 
 /// As many rounds are measured as the command measures.
 const ROWS_MAX: u64 = 2000;
@@ -75,7 +74,7 @@ impl PyNetwork {
                 let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
                 let streams =
                     stream::given(&plan.config, records?, test.unwrap_or_default(), order);
-                (streams.map_err(config_error)?, schema)
+                (streams.map_err(|error| stream_error(None, error))?, schema)
             }
         };
         let facts = RunFacts {
@@ -93,44 +92,37 @@ impl PyNetwork {
     }
 
     /// How many more records a learner needs for so many rounds.
-    fn _records_wanted(&self, learner: usize, rounds: u64) -> u64 {
-        self.run.records_wanted(learner, rounds)
+    fn _records_wanted(&self, learner: usize, rounds: u64) -> PyResult<u64> {
+        self.check_learner(learner)?;
+        Ok(self.run.records_wanted(learner, rounds))
     }
 
-    /// Appends rows to the stream of a learner; gives how many were left out, being out of bounds.
+    /// Appends rows to the stream of a learner.
     fn _feed(&mut self, learner: usize, matrix: Matrix<'_>, labels: Vector<'_>) -> PyResult<()> {
-        let mut records = self.schema.records(&matrix, &labels)?;
-        let bounds = Bounds::of(&self.run.plan().config);
-        let before = records.len();
-        let mut scaled = 0;
-        records.retain_mut(|record| match bounds.apply(record) {
-            Ok(changed) => {
-                scaled += u64::from(changed && !bounds.normalise);
-                true
-            }
-            Err(_) => false,
-        });
+        self.check_learner(learner)?;
+        let records = self.schema.records(&matrix, &labels)?;
+        let fed = self.run.feed(learner, records);
+        let (scaled, refused) = fed.map_err(|error| stream_error(Some(learner), error))?;
         self.facts.records_scaled += scaled;
-        self.facts.records_refused += (before - records.len()) as u64;
-        self.run.feed(learner, records);
+        self.facts.records_refused += refused;
         Ok(())
     }
 
-    /// Runs up to so many rounds; gives how many were run. `callback` is called after each.
-    fn _run(
+    /// Runs up to so many rounds; gives how many were run, and the measurements of the last if it was measured.
+    fn _run<'py>(
         &mut self,
-        py: Python<'_>,
+        py: Python<'py>,
         rounds: u64,
-        callback: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<u64> {
+    ) -> PyResult<(u64, Option<Bound<'py, PyDict>>)> {
         if self.broken {
             return Err(PyRuntimeError::new_err(
                 "an error has ended this run in the middle of a round",
             ));
         }
+        let mut last = None;
         for done in 0..rounds {
             if self.run.ended().is_some() {
-                return Ok(done);
+                return Ok((done, last));
             }
             // Ctrl-C is heeded between rounds, when nothing is half done.
             py.check_signals()?;
@@ -142,12 +134,9 @@ impl PyNetwork {
                 raised.unwrap_or_else(|| simulate_error(error))
             })?;
             self.facts.seconds += started.elapsed().as_secs_f64();
-            if let Some(callback) = &callback {
-                let row = row.map(|row| row_dict(py, &row)).transpose()?;
-                callback.call1((self.run.rounds_run(), row))?;
-            }
+            last = row.map(|row| row_dict(py, &row)).transpose()?;
         }
-        Ok(rounds)
+        Ok((rounds, last))
     }
 
     /// How many rounds are over.
@@ -190,7 +179,7 @@ impl PyNetwork {
     /// ε that each learner has spent, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
-        let delta = delta.unwrap_or(self.run.plan().config.delta);
+        let delta = checked_delta(delta, self.run.plan().config.delta)?;
         let learners = self.run.outcome().learners;
         Ok(learners.iter().map(|learner| epsilon_from_zcdp(learner.zcdp, delta)).collect())
     }
@@ -211,13 +200,14 @@ impl PyNetwork {
             plan,
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
+            loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: outcome.public,
             epsilon,
             private: self.facts.seed.is_none(),
         }
     }
 
-    /// One learner's own parameters. **Private** with ``method="algorithm1"``: never publish them.
+    /// One learner's own parameters. **Private**, unless the method is ``shielded``: never publish them.
     fn private_parameters<'py>(
         &self,
         py: Python<'py>,
@@ -252,6 +242,16 @@ impl PyNetwork {
     fn __repr__(&self) -> String {
         let (learners, rounds) = (self.learners(), self.rounds_run());
         format!("Network(learners={learners}, rounds_run={rounds})")
+    }
+}
+
+impl PyNetwork {
+    fn check_learner(&self, learner: usize) -> PyResult<()> {
+        if learner < self.learners() {
+            Ok(())
+        } else {
+            Err(PyValueError::new_err("there is no such learner"))
+        }
     }
 }
 

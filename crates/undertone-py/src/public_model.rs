@@ -3,6 +3,7 @@
 use crate::arrays::{Matrix, Schema};
 use crate::config::PyConfig;
 use crate::errors::{RecordError, config_error};
+use crate::loss::PyLoss;
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ pub(crate) struct PyPublicModel {
     pub(crate) plan: Arc<Plan>,
     pub(crate) config: Py<PyConfig>,
     pub(crate) schema: Schema,
+    pub(crate) loss: Option<Py<PyLoss>>,
     pub(crate) model: undertone::PublicModel,
     pub(crate) epsilon: f64,
     pub(crate) private: bool,
@@ -27,7 +29,7 @@ pub(crate) struct PyPublicModel {
 
 impl PyPublicModel {
     fn said(&self, features: Features) -> PyResult<Prediction> {
-        said(&self.plan, self.model.values(), features)
+        said(&self.plan, self.model.values(), features, self.loss.as_ref())
     }
 
     fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
@@ -78,7 +80,8 @@ impl PyPublicModel {
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = X.py();
         let rows = self.schema.rows(&self.matrix(X)?)?;
-        let numbers = predict_rows(py, &self.plan, self.model.values(), rows)?;
+        let theta = self.model.values();
+        let numbers = predict_rows(py, &self.plan, theta, rows, self.loss.as_ref())?;
         let arrays = py.import("undertone._arrays")?;
         arrays.call_method1("from_numbers", (numbers, self.schema.labels(py)))
     }
@@ -148,7 +151,7 @@ impl PyPublicModel {
         let schema = Schema::new(py, &plan, names, classes)?;
         let mut model = undertone::PublicModel::new(plan.model.parameters());
         undertone::persist::load(&mut model, &state).map_err(config_error)?;
-        Ok(PyPublicModel { plan, config, schema, model, epsilon, private })
+        Ok(PyPublicModel { plan, config, schema, loss: None, model, epsilon, private })
     }
 
     fn __repr__(&self) -> String {
@@ -157,12 +160,19 @@ impl PyPublicModel {
 }
 
 /// What parameters say of features, which are kept to the bounds first.
-pub(crate) fn said(plan: &Plan, theta: &[f64], mut features: Features) -> PyResult<Prediction> {
+pub(crate) fn said(
+    plan: &Plan,
+    theta: &[f64],
+    mut features: Features,
+    loss: Option<&Py<PyLoss>>,
+) -> PyResult<Prediction> {
     let record_error = |text: String| RecordError::new_err(text);
     Bounds::of(&plan.config)
         .apply_to_features(&mut features)
         .map_err(|error| record_error(error.to_string()))?;
-    plan.model.predict(theta, &features).map_err(|error| record_error(error.to_string()))
+    let said = plan.model.predict(theta, &features);
+    let said = said.map_err(|error| record_error(error.to_string()))?;
+    loss.map_or(Ok(said.clone()), |loss| loss.get().predicted(said))
 }
 
 pub(crate) fn predict_rows<'py>(
@@ -170,9 +180,10 @@ pub(crate) fn predict_rows<'py>(
     plan: &Plan,
     theta: &[f64],
     rows: Vec<Features>,
+    loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let answers: PyResult<Vec<f64>> = py.detach(|| {
-        let answer = |features| match said(plan, theta, features)? {
+        let answer = |features| match said(plan, theta, features, loss)? {
             #[expect(clippy::cast_precision_loss, reason = "classes are few")]
             Prediction::Class { class, .. } => Ok(class as f64),
             Prediction::Value(value) => Ok(value),
@@ -189,7 +200,7 @@ pub(crate) fn predict_proba_rows<'py>(
     rows: Vec<Features>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let answers: PyResult<Vec<Vec<f64>>> = py.detach(|| {
-        let answer = |features| match said(plan, theta, features)? {
+        let answer = |features| match said(plan, theta, features, None)? {
             Prediction::Class { probabilities, .. } => Ok(probabilities),
             Prediction::Value(_) => Err(PyTypeError::new_err("a regression has no probabilities")),
         };

@@ -1,7 +1,7 @@
 //! What the commands `budget`, `doctor`, `plan`, `audit` and `verify` say, as Python's values.
 
 use crate::config::{PyConfig, from_any, from_any_for_examination, to_python};
-use crate::errors::{ConfigError, config_error};
+use crate::errors::{ConfigError, checked_delta, checked_rounds, config_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -51,11 +51,8 @@ pub(crate) fn budget<'py>(
     delta: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let plan = PyConfig::new(from_any(config)?).plan(py)?;
-    let rounds = rounds.unwrap_or(plan.config.rounds);
-    let delta = delta.unwrap_or(plan.config.delta);
-    if !(delta > 0.0 && delta < 1.0) {
-        return Err(ConfigError::new_err(format!("delta = {delta}: must be above 0 and below 1")));
-    }
+    let rounds = checked_rounds(rounds.unwrap_or(plan.config.rounds))?;
+    let delta = checked_delta(delta, plan.config.delta)?;
     let report = py.detach(|| undertone_lab::budget::budget(&plan, rounds, delta));
     to_python(py, &report)
 }
@@ -101,6 +98,9 @@ pub(crate) fn plan<'py>(
     raw.privacy.epsilon = Some(OneOrEach::One(target_epsilon));
     raw.privacy.pure_epsilon = None;
     raw.privacy.delta = Some(delta);
+    raw.noise.scale = None;
+    raw.noise.calibrate = Some(if rounds.is_some() { "rounds" } else { "lifetime" }.into());
+    raw.rounds = rounds.or(raw.rounds);
     let given = Given { raw: loaded.raw, unknown: Vec::new(), folder: loaded.folder };
     let loaded = check_given(given).map_err(config_error)?;
     let horizon = rounds.map_or(Horizon::Lifetime, Horizon::Rounds);

@@ -23,7 +23,7 @@ KNOWN = {
 
 def test_known_numbers_come_out():
     account = Accountant(KNOWN)
-    account.step(2001)
+    account.step(2000)
     assert account.zcdp == pytest.approx(7.1535, abs=2e-4)
     assert account.get_epsilon(delta=1e-6) == pytest.approx(25.86, abs=5e-3)
     assert account.get_pure_epsilon() == pytest.approx(241.75, abs=5e-3)
@@ -34,7 +34,7 @@ def test_known_numbers_come_out():
 def test_the_papers_own_rules_cost_what_is_known():
     for rule, pure in (("theorem5ii", 412.88), ("theorem5i", 20_575)):
         account = Accountant({**KNOWN, "privacy": {"delta": 1e-6, "rule": rule}})
-        account.step(2001)
+        account.step(2000)
         assert account.get_pure_epsilon() == pytest.approx(pure, rel=1e-3)
 
 
@@ -83,8 +83,43 @@ def test_a_plan_gives_its_target_and_not_more_noise_than_needed(target):
     assert less.lifetime_epsilon > target, "the control"
     finite, report = undertone.plan("mushrooms", target_epsilon=target, delta=1e-6, rounds=300)
     assert finite["noise.scale"] < config["noise.scale"] and report["horizon"] == "rounds"
+    assert finite["rounds"] == report["budget"]["rounds"] == 300
+    assert report["budget"]["learners"][0]["epsilon"] <= target
     with pytest.raises(ConfigError):
         Accountant.plan("mushrooms", target_epsilon=-1.0, delta=1e-6)
+
+
+def test_a_learner_and_its_accountant_agree():
+    from undertone import Learner
+
+    learner = Learner(2, classes=[0, 1], epsilon=4.0, delta=1e-6, batch=4, window=3)
+    learner.learn_many([[0.1, 0.2]] * 101, [0, 1] * 50 + [0])
+    account = Accountant(learner.config)
+    account.step(learner.rounds)
+    assert account.get_epsilon() == learner.get_epsilon() == account.planned_epsilon(learner.rounds) > 0
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1.0, float("nan"), float("inf")])
+def test_a_delta_that_is_none_is_refused(delta):
+    learner = undertone.Learner(2, classes=[0, 1], epsilon=4.0, delta=1e-6)
+    for asked in (Accountant(KNOWN).get_epsilon, learner.get_epsilon, Accountant(KNOWN).lifetime_epsilon):
+        with pytest.raises(ValueError, match="delta"):
+            asked(delta)
+    with pytest.raises(ValueError, match="delta"):
+        undertone.budget(KNOWN, delta=delta)
+
+
+def test_numbers_that_are_too_large_are_refused():
+    account = Accountant(KNOWN)
+    account.step(2, records=2**63)
+    with pytest.raises(ValueError, match="rounds"):
+        account.planned_epsilon(2**62)
+    with pytest.raises(ValueError, match="rounds"):
+        undertone.budget(KNOWN, rounds=2**62)
+    with pytest.raises(ValueError, match="rounds"):
+        undertone.plan("mushrooms", target_epsilon=1.0, delta=1e-6, rounds=2**62)
+    with pytest.raises(OverflowError):
+        account.step(-1)
 
 
 def test_doctor_finds_what_is_wrong_with_the_papers_own_settings():
@@ -110,6 +145,10 @@ def test_configs_say_all_that_is_wrong_at_once():
         Config({"rounds": 0, "network": {"learners": 1, "topology": "ring"}, "modle": {}})
     text = str(caught.value)
     assert "rounds" in text and "network" in text and "modle" in text and "privacy.delta" in text
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Config({"privacy": {"epsilon": float("nan")}})
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Config({"privacy": {"epsilon": object()}})
     with pytest.raises(ConfigError, match="no preset"):
         undertone.budget("mushroom")
     with pytest.raises(ConfigError, match="cannot read"):

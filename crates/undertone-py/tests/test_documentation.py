@@ -57,8 +57,6 @@ def test_everything_public_is_documented():
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorials_run(path, tmp_path, monkeypatch):
-    if path.stem == "adult_pandas" and not os.environ.get("CI"):
-        pytest.importorskip("pip", reason="fetches data")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")

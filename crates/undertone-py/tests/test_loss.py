@@ -84,7 +84,7 @@ def test_without_l_and_mu_gradients_are_cut_whatever_the_function_does(stream):
         Learner(3, loss=steep, settings={"method": "algorithm1", "memory.kind": "exact", "memory.window": None}, **OPTIONS)
 
 
-def test_what_the_function_raises_comes_through_and_ends_the_learner(stream):
+def test_what_the_function_raises_comes_through_and_ends_the_learner(stream, tmp_path):
     X, y = stream
     calls = 0
 
@@ -101,6 +101,26 @@ def test_what_the_function_raises_comes_through_and_ends_the_learner(stream):
     with pytest.raises(DeclarationError, match="failed"):
         own.learn_one(X[0], 1.0)
     assert own.get_epsilon() <= 8.0
+    with pytest.raises(DeclarationError, match="failed"):
+        own.save(tmp_path / "learner")
+    assert not (tmp_path / "learner").exists(), "what is half computed is never released"
+
+
+def test_predictions_need_a_way_to_predict_and_fail_aloud(stream):
+    X, y = stream
+    silent = Learner(3, loss=Loss(logistic, parameters=4, gradient_norm=1.0), **OPTIONS)
+    with pytest.raises(TypeError, match="predict"):
+        silent.predict_one(X[0])
+    broken = Learner(3, loss=Loss(logistic, parameters=4, gradient_norm=1.0, predict=lambda theta, x: 1 / 0), **OPTIONS)
+    for predict in (broken.predict_one, broken.public_model.predict_one):
+        with pytest.raises(ZeroDivisionError):
+            predict(X[0])
+    broken.learn_many(X[:100], signs(y[:100]))
+
+
+def test_a_ridge_needs_to_know_how_smooth_the_loss_is():
+    with pytest.raises(ConfigError, match="ridge"):
+        Learner(3, loss=Loss(logistic, parameters=4, gradient_norm=1.0), ridge=0.1, **OPTIONS)
 
 
 def test_a_gradient_of_another_length_is_refused():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import undertone
-from undertone import BudgetError, ConfigError, Network
+from undertone import BudgetError, ConfigError, Network, RecordError
 
 
 def network(stream, **options):
@@ -86,6 +86,34 @@ def test_callbacks_see_every_round_and_may_stop_the_run(stream):
     whole = network(stream)
     whole.run(20, progress=False)
     assert run.public_model.values.tobytes() == whole.public_model.values.tobytes(), "nothing was half done"
+
+
+def test_a_callback_may_look_at_its_network(stream):
+    run = network(stream)
+    seen = []
+    run.run(3, progress=False, callback=lambda rounds, row: seen.append((run.rounds_run, run.public_model.epsilon)))
+    assert [rounds for rounds, _ in seen] == [1, 2, 3] and seen[2][1] > 0
+
+
+def test_bad_values_are_named_by_learner_and_row(stream):
+    X, y = stream
+    bad = X.copy()
+    bad[7, 0] = float("nan")
+    with pytest.raises(RecordError, match="row 7"):
+        Network([(X, y), (bad, y)], graph="path", classes=["no", "yes"], epsilon=1.0, delta=1e-6)
+    pairs = iter([(row, label) for row, label in zip(bad, y)])
+    run = Network([(X, y), pairs], graph="path", features=3, classes=["no", "yes"], epsilon=1.0, delta=1e-6)
+    with pytest.raises(RecordError, match="learner 1: row 7"):
+        run.run(5, progress=False)
+
+
+def test_columns_without_names_are_columns_too(stream):
+    import pandas
+
+    X, y = stream
+    frame = pandas.DataFrame(X).assign(label=y)
+    run = Network([frame, frame], graph="path", label="label", classes=["no", "yes"], epsilon=1.0, delta=1e-6)
+    assert run.run(3, progress=False).rounds_run == 3
 
 
 def test_other_threads_run_while_learners_learn():

@@ -22,7 +22,10 @@ mod units;
 pub use domain::Domain;
 pub use forgetting::{Forgetting, RecordWeights};
 pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
-pub use loss::{DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec, NETWORK_ROUNDING};
+pub use loss::{
+    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec,
+    NETWORK_ROUNDING,
+};
 pub use memory::{Memory, MemoryKind, RecordError, Score};
 pub use release::{Heard, LatePull, PublicModel, Release};
 pub use schedule::{PowerLaw, Schedule};

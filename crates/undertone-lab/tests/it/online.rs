@@ -100,11 +100,11 @@ fn a_learner_goes_on_from_its_bytes_and_refuses_others() {
     let mut whole = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
     let mut first = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
     all[..77].iter().for_each(|record| learn(&mut first, record));
-    let bytes = first.save();
+    let bytes = first.save().unwrap();
     let mut second = OnlineLearner::load(Arc::clone(&plan), seeded(), &bytes).unwrap();
     all[77..].iter().for_each(|record| learn(&mut second, record));
     all.iter().for_each(|record| learn(&mut whole, record));
-    assert_eq!(whole.save(), second.save());
+    assert_eq!(whole.save().unwrap(), second.save().unwrap());
     let cut = OnlineLearner::load(Arc::clone(&plan), seeded(), &bytes[..bytes.len() - 1]);
     assert!(matches!(cut, Err(OnlineError::Damaged(_))));
 }
@@ -118,7 +118,7 @@ fn a_refused_learner_stays_refused_when_it_is_loaded() {
     let mut learner = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
     let refused = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
     assert!(matches!(refused, OnlineError::Budget(_)), "{refused}");
-    let mut again = OnlineLearner::load(plan, seeded(), &learner.save()).unwrap();
+    let mut again = OnlineLearner::load(plan, seeded(), &learner.save().unwrap()).unwrap();
     assert_eq!(again.refusal(), learner.refusal());
     assert!(matches!(again.learn(records(1).remove(0)), Err(OnlineError::Budget(_))));
 }
@@ -243,11 +243,37 @@ fn a_gradient_that_contradicts_what_is_declared_ends_the_learner() {
         Err(OnlineError::Function(DeclaredFault::TooLong { .. })) => {}
         other => panic!("{other:?}"),
     }
-    let failing = Square { fails_at: 0.0, ..SQUARE };
-    match learn_with(&declared(1.0, None, None), failing) {
-        Err(OnlineError::Function(DeclaredFault::Failed)) => {}
-        other => panic!("{other:?}"),
-    }
+}
+
+/// What was computed before and after a failure has not the sensitivity that is charged: it is never released.
+#[test]
+fn a_learner_whose_loss_failed_cannot_be_saved() {
+    let failing = Arc::new(Square { fails_at: 0.3, ..SQUARE });
+    let plan = Arc::new((*declared(1.0, None, None)).clone().with_function(failing));
+    let mut learner = OnlineLearner::new(plan, seeded()).unwrap();
+    let failed = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
+    assert!(matches!(failed, OnlineError::Function(DeclaredFault::Failed)), "{failed}");
+    assert!(matches!(learner.save(), Err(OnlineError::Function(_))));
+}
+
+#[test]
+fn huge_gradients_are_cut_and_not_called_infinite() {
+    let steep = Square { scale: 1e200, ..SQUARE };
+    assert!(learn_with(&declared(1.0, None, None), steep).is_ok());
+}
+
+/// A network at zero would learn nothing.
+#[test]
+fn a_network_alone_does_not_start_at_zero() {
+    let plan = plan(|raw| {
+        raw.model.loss = Some("mlp".into());
+        raw.model.classes = Some(2);
+        raw.model.hidden = Some(vec![3]);
+        raw.bounds.label = None;
+    });
+    let learner = OnlineLearner::new(plan, seeded()).unwrap();
+    let theta = learner.private_parameters().for_owner();
+    assert!(theta.iter().any(|value| value.abs() > 0.01));
 }
 
 #[test]

@@ -8,37 +8,42 @@ import numpy as np
 
 from ._undertone import RecordError
 
-__all__ = ["as_labels", "as_matrix", "from_numbers"]
+__all__ = ["as_labels", "as_matrix", "column_names", "from_numbers"]
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """The names of a table's columns; None for what has none."""
+    columns = getattr(table, "column_names", None)
+    columns = getattr(table, "columns", None) if columns is None else columns
+    return None if columns is None else list(columns)
 
 
 def as_matrix(table: Any, names: Sequence[str] | None) -> np.ndarray:
     """Rows of float64: from a pandas or polars frame or an Arrow table by column name, or from an array."""
-    columns = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    columns = column_names(table)
     if names is not None and columns is not None:
-        missing = [name for name in names if name not in list(columns)]
+        known = {str(name): name for name in columns}
+        missing = [name for name in names if name not in known]
         if missing:
             raise RecordError(f"there is no column called {missing[0]!r}")
-        table = [_column(table, name) for name in names]
-        return np.ascontiguousarray(np.column_stack(table), dtype=np.float64)
-    if hasattr(table, "to_pandas") and not hasattr(table, "__array__"):
+        parts = [_floats(table[known[name]], f"column {name!r}: a value") for name in names]
+        return np.ascontiguousarray(np.column_stack(parts))
+    if columns is not None and not hasattr(table, "__array__"):
         table = table.to_pandas()
-    try:
-        matrix = np.ascontiguousarray(table, dtype=np.float64)
-    except (TypeError, ValueError):
-        # numpy's own words repeat the value, which is private.
-        raise RecordError("a feature is not a number") from None
+    matrix = _floats(table, "a feature")
     if matrix.ndim != 2:
         raise RecordError(f"X has {matrix.ndim} dimensions, and a table has 2")
     return matrix
 
 
-def _column(table: Any, name: str) -> np.ndarray:
+def _floats(values: Any, what: str) -> np.ndarray:
+    """float64, or an error without the value, which numpy's own words repeat."""
     try:
-        return np.asarray(table[name], dtype=np.float64)
+        return np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise RecordError(f"column {name!r}: a value is not a number") from None
-
-
+        pass
+    # Outside the block above, so that numpy's exception is not kept as the context of this one.
+    raise RecordError(f"{what} is not a number")
 
 
 def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
@@ -49,10 +54,7 @@ def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
     if array.ndim != 1:
         raise RecordError(f"y has {array.ndim} dimensions, and labels have 1")
     if classes is None:
-        try:
-            return np.ascontiguousarray(array, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise RecordError("a label is not a number") from None
+        return _floats(array, "a label")
     known = np.asarray(classes)
     if known.dtype.kind in "biuf" and array.dtype.kind in "biuf":
         order = np.argsort(known, kind="stable")
@@ -63,9 +65,11 @@ def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
         return number.astype(np.float64)
     numbers = {label: number for number, label in enumerate(classes)}
     try:
-        found = [numbers[label] for label in array.tolist()]
-    except (KeyError, TypeError):
-        raise RecordError("a label is none of the classes") from None
+        found = [numbers.get(label) for label in array.tolist()]
+    except TypeError:
+        found = [None]
+    if None in found:
+        raise RecordError("a label is none of the classes")
     return np.asarray(found, dtype=np.float64)
 
 

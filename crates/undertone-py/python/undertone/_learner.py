@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -63,7 +64,7 @@ class Learner(_undertone.Learner):
         seed: int | None = None,
         **options: Any,
     ) -> "Learner":
-        names = None if features is None or isinstance(features, int) else list(features)
+        names = None if features is None or isinstance(features, (Integral, str)) else list(features)
         if config is None:
             if features is None or epsilon is None or delta is None:
                 raise TypeError("Learner needs features, epsilon and delta, which have no defaults")
@@ -79,7 +80,7 @@ class Learner(_undertone.Learner):
     def learn_many(self, X: Any, y: Any) -> None:
         """Takes the rows of a table, in order: an array, a pandas or polars frame, an Arrow table.
 
-        Rows before one that does not fit were taken; the error says which one it was.
+        All of them, or none if one does not fit; the error says which one it was.
         """
         self._learn_rows(as_matrix(X, self.feature_names), as_labels(y, self.classes))
 

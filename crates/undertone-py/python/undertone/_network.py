@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from . import _undertone
-from ._arrays import as_labels, as_matrix
+from ._arrays import as_labels, as_matrix, column_names
 from ._settings import make_config
 from ._undertone import BudgetError, Config, Loss, PublicModel
 
@@ -69,7 +70,7 @@ class Network(_undertone.Network):
     ) -> "Network":
         sources = list(sources)
         features, waiting = _features(sources, features, label)
-        names = None if isinstance(features, int) else list(features)
+        names = None if isinstance(features, Integral) else list(features)
         merged: dict[str, Any] = _graph(graph, len(sources), weight)
         merged["schedule.coupling"] = coupling
         merged.update(settings or {})
@@ -78,6 +79,8 @@ class Network(_undertone.Network):
         )
         labels = None if classes is None else list(classes)
         arrays = [_arrays(source, names, label, labels, features) for source in waiting]
+        if isinstance(test, Iterator):
+            raise TypeError("test: give arrays, a frame or a table")
         held_out = None if test is None else _arrays(test, names, label, labels, features)
         own = loss if isinstance(loss, Loss) else None
         network = super().__new__(cls, config, names, labels, arrays, held_out, own, seed)
@@ -111,18 +114,32 @@ class Network(_undertone.Network):
         left = self.config["rounds"] - self.rounds_run
         rounds = left if rounds is None else rounds
         if rounds > left:
-            raise ValueError(f"rounds = {rounds}: {left} are left of those that the noise was planned for")
+            raise ValueError(f"rounds = {rounds}: the config has {left} left; settings={{'rounds': ...}} gives it more")
         for learner, stream in enumerate(self._streams):
             if stream is not None:
                 self._pull(learner, stream, rounds)
         line = _Progress(self.rounds_run + rounds, progress)
-        try:
-            done = self._run(rounds, _both(line, callback))
-        finally:
-            line.close()
+        if callback is None and not line.shown:
+            done, _ = self._run(rounds)
+        else:
+            done = self._run_slowly(rounds, line, callback)
         if done == 0 and rounds > 0 and self.ended == "budget-exhausted":
             raise BudgetError(self._refusal())
         return Result(self)
+
+    def _run_slowly(self, rounds: int, line: "_Progress", callback: Callback | None) -> int:
+        """One round at a time, so that a callback may look at the network."""
+        try:
+            for done in range(rounds):
+                ran, row = self._run(1)
+                if ran == 0 or self.ended == "budget-exhausted":
+                    return done
+                line.show(self.rounds_run, row)
+                if callback is not None:
+                    callback(self.rounds_run, row)
+        finally:
+            line.close()
+        return rounds
 
     def _pull(self, learner: int, stream: Iterator[Any], rounds: int) -> None:
         pairs = list(itertools.islice(stream, self._records_wanted(learner, rounds)))
@@ -231,7 +248,7 @@ def _graph(graph: Any, learners: int, weight: float | None) -> dict[str, Any]:
 
 
 def _is_table(source: Any) -> bool:
-    return hasattr(source, "columns") or hasattr(source, "column_names")
+    return column_names(source) is not None
 
 
 def _features(
@@ -239,14 +256,13 @@ def _features(
 ) -> tuple[int | list[str], list[Any]]:
     """The features that all sources have, and the sources, an iterator's first pair put back."""
     if features is not None:
-        return features if isinstance(features, int) else list(features), sources
+        return features if isinstance(features, Integral) else [str(name) for name in features], sources
     if not sources:
         raise ValueError("sources: there are none")
     first = sources[0]
     table = first[0] if isinstance(first, tuple) else first
     if _is_table(table):
-        columns = list(getattr(table, "column_names", None) or table.columns)
-        return [str(name) for name in columns if name != label], sources
+        return [str(name) for name in column_names(table) if name != label], sources
     if isinstance(first, Iterator):
         pair = next(first, None)
         if pair is None:
@@ -265,7 +281,7 @@ def _arrays(
     features: int | list[str],
 ) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(source, Iterator):
-        count = features if isinstance(features, int) else len(features)
+        count = features if isinstance(features, Integral) else len(features)
         return np.empty((0, count)), np.empty(0)
     if isinstance(source, tuple):
         X, y = source
@@ -282,23 +298,10 @@ def _row(x: Any, names: list[str] | None) -> list[float]:
     if isinstance(x, Mapping):
         if names is None:
             raise TypeError("features: give their names where records are dicts")
-        unknown = set(x) - set(names)
-        if unknown:
-            raise _undertone.RecordError(f"there is no feature called {sorted(map(str, unknown))[0]!r}")
+        if set(x) - set(names):
+            raise _undertone.RecordError("a record has a feature that is not known")
         return [x.get(name, 0.0) for name in names]
     return list(x)
-
-
-def _both(line: "_Progress", callback: Callback | None) -> Callback | None:
-    if not line.shown:
-        return callback
-
-    def call(rounds: int, row: dict[str, Any] | None) -> None:
-        line.show(rounds, row)
-        if callback is not None:
-            callback(rounds, row)
-
-    return call
 
 
 class _Progress:
@@ -308,7 +311,7 @@ class _Progress:
         self.total, self.shown, self.said = total, wanted and sys.stderr.isatty(), ""
 
     def show(self, rounds: int, row: dict[str, Any] | None) -> None:
-        if row is None:
+        if row is None or not self.shown:
             return
         accuracy = row["test_accuracy_public"] or row["prequential_accuracy"]
         parts = [f"round {rounds} of {self.total}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Mapping, Sequence
 
 from ._undertone import Config, Loss
@@ -32,7 +33,9 @@ def make_config(
     settings: Mapping[str, Any] | None = None,
 ) -> Config:
     """The config of one learner on its own; `settings` overrides any key of it by its path."""
-    count = features if isinstance(features, int) else len(features)
+    if isinstance(features, str):
+        raise TypeError("features: give their number, or a list of names")
+    count = int(features) if isinstance(features, Integral) else len(features)
     model, smoothness = _model(loss, classes, label_bound, feature_norm)
     model["ridge"] = ridge
     if not isinstance(loss, Loss):
@@ -66,7 +69,8 @@ def make_config(
         "parameters": {"set": "ball", "radius": radius},
         "memory": {"kind": "window", "window": window},
         "schedule": {
-            "step": step if step is not None else 4.0 / smoothness,
+            # Where it is 0 a bound is, which is named with all other faults.
+            "step": step if step is not None else 4.0 / (smoothness or 1.0),
             "step_exponent": step_exponent,
             "coupling": 1.0,
             "coupling_exponent": 0.0,

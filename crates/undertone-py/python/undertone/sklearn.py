@@ -5,6 +5,8 @@ They differ from scikit-learn's own in what privacy asks for:
 - `epsilon` and `delta` have no defaults.
 - A record is used once, by `fit`, which learns from all records in one go, or by `partial_fit`, which learns
   from a stream, for ever. `partial_fit` after `fit` starts from what was published: give it other records.
+- Every `fit` pays: fitting twice, cross-validation and grid searches on the same records cost the sum, and
+  what an estimator says of ε is of its own fit alone.
 - Features beyond `feature_norm` are scaled down to it: scale your columns with numbers that do not come from
   the data.
 - A copy (`clone` aside, which learns anew) or a pickle predicts, and learns no more: two learners that go on
@@ -99,11 +101,21 @@ class _Private(BaseEstimator):
                 "same rounds twice, and each would pay once"
             )
         if getattr(self, "_learner", None) is None:
-            fitted = self.__dict__.pop("_fitted", None)
+            fitted = self.__dict__.get("_fitted")
             self._learner = Learner(
                 X.shape[1], batch=self.batch, window=self.window, start=fitted, **kind, **self._options()
             )
         self._learner.learn_many(X, y)
+
+    def _checked(self, *data: Any, **options: Any) -> Any:
+        """What scikit-learn's validation gives, whose errors may repeat a value."""
+        try:
+            return validate_data(self, *data, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        # Outside the block above, so that the value is not kept as the context of this error.
+        raise ValueError("a value is not a number")
 
     def _forget(self) -> None:
         for name in ("_learner", "_fitted", "_statement", "_copied", "classes_"):
@@ -130,7 +142,7 @@ class _Private(BaseEstimator):
 
     def _said(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_features_in_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._checked(X, reset=False)
         return getattr(self.public_model_, method)(X)
 
 
@@ -154,7 +166,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
 
         The classes are taken from `y`, and count as public.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = self._checked(X, y)
         check_classification_targets(y)
         self._forget()
         self._set_classes(np.unique(y))
@@ -164,7 +176,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "PrivateClassifier":
         """Learns from more of a stream. `classes` names all labels, and is needed the first time."""
         first = "classes_" not in self.__dict__
-        X, y = validate_data(self, X, y, reset=first, dtype=np.float64)
+        X, y = self._checked(X, y, reset=first)
         check_classification_targets(y)
         if first:
             if classes is None:
@@ -241,7 +253,7 @@ class PrivateRegressor(RegressorMixin, _Private):
 
     def fit(self, X: Any, y: Any) -> "PrivateRegressor":
         """Learns from all records at once, and spends the whole budget on it."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = self._checked(X, y, y_numeric=True)
         self._forget()
         self._learn_all(X, y, label_bound=self.label_bound)
         return self
@@ -249,7 +261,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     def partial_fit(self, X: Any, y: Any) -> "PrivateRegressor":
         """Learns from more of a stream."""
         first = "_learner" not in self.__dict__
-        X, y = validate_data(self, X, y, reset=first, dtype=np.float64, y_numeric=True)
+        X, y = self._checked(X, y, reset=first, y_numeric=True)
         self._learn_more(X, y, label_bound=self.label_bound)
         return self
 

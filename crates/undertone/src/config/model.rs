@@ -135,6 +135,10 @@ fn declared(raw: &RawModel, faults: &mut Faults) -> Loss {
     if raw.clip.is_none() {
         faults.missing("model.clip", "the largest norm of a record's gradient");
     }
+    if let Some(ridge) = raw.ridge.filter(|&ridge| ridge > 0.0 && curvature.is_none()) {
+        let needed = "a declared loss needs smoothness and strong_convexity with a ridge; put it into the loss";
+        faults.push("model.ridge", ridge, needed);
+    }
     let spread =
         raw.gradient_spread.map(|c| faults.number("model.gradient_spread", Some(c), &POSITIVE));
     Loss::Declared { parameters, curvature, gradient_spread: spread }

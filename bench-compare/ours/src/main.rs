@@ -1,0 +1,53 @@
+//! Our side of the comparison: one measurement a call, one number on standard output.
+//!
+//! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers.
+
+mod learning;
+mod noise;
+mod nodes;
+mod scale;
+
+use std::time::{Duration, Instant};
+
+/// How long one measurement takes, about.
+const MEASURED: Duration = Duration::from_millis(700);
+
+/// Calls `work`, which does so many items each time, for a while; gives items a second.
+pub(crate) fn rate(items: u64, mut work: impl FnMut()) -> f64 {
+    work();
+    let begin = Instant::now();
+    let mut done = 0;
+    while begin.elapsed() < MEASURED {
+        work();
+        done += items;
+    }
+    done as f64 / begin.elapsed().as_secs_f64()
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let found = match words.as_slice() {
+        ["noise", kind, count] => noise::samples(kind, number(count) as usize),
+        ["accountant", start] => noise::accountant(number(start)),
+        ["logistic", features] => learning::logistic(number(features) as usize),
+        ["rounds", learners] => learning::rounds(number(learners) as usize),
+        ["memory", kind, start] => learning::memory(kind, number(start)),
+        ["sockets", security, bytes] => nodes::sockets(*security == "tls", number(bytes) as usize),
+        ["nodes", security, store, bytes] => {
+            nodes::nodes(*security == "tls", *store == "disk", number(bytes) as usize)
+        }
+        ["scale", learners, dimension, threads] => {
+            scale::rounds(number(learners) as usize, number(dimension) as usize, number(threads) as usize)
+        }
+        ["memory-per-learner", learners, dimension] => {
+            scale::memory(number(learners) as usize, number(dimension) as usize)
+        }
+        _ => {
+            eprintln!("see compare.py for what can be measured");
+            std::process::exit(2);
+        }
+    };
+    println!("{found}");
+}

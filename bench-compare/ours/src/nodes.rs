@@ -1,0 +1,280 @@
+//! Real learners over real sockets, and sockets that do nothing but carry the same bytes in lock-step.
+
+use crate::learning::plan as plan_of;
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use undertone::noise::OsEntropy;
+use undertone::{LearnerId, Round};
+use undertone_models::{Features, Plan, Record};
+use undertone_node::certificates::{self, Holder, Validity};
+use undertone_node::daemon::{Event, Until, run};
+use undertone_node::link::{Addresses, Identity, Link, Security};
+use undertone_node::protocol::{Node, Settings};
+use undertone_node::store::{Commit, DiskStore, Position, Storage, StorageError, Stored};
+use undertone_node::wire::Wire;
+
+const LEARNERS: usize = 5;
+/// Both sides write so much before they read: it fits into the system's buffers.
+const CHUNK: usize = 32 << 10;
+
+fn plan(features: usize) -> Arc<Plan> {
+    plan_of(&format!(
+        r#"
+name = "bench"
+unproven = true
+rounds = 100000
+[network]
+learners = {LEARNERS}
+topology = "ring"
+weight = 0.24
+[data]
+source = "own"
+format = "ndjson"
+partition = "iid"
+[bounds]
+feature_norm = 1.0
+out_of_bounds = "refuse"
+[model]
+loss = "logistic"
+features = {features}
+ridge = 0.01
+[memory]
+kind = "window"
+window = 1
+[parameters]
+set = "ball"
+radius = 5.0
+[schedule]
+step = 1.0
+step_exponent = 0.8
+coupling = 1.0
+coupling_exponent = 0.65
+[noise]
+kind = "laplace"
+scale = 0.5
+exponent = 0.1
+[privacy]
+delta = 1e-6
+"#
+    ))
+}
+
+/// The learner whose messages have about so many bytes: eight for each parameter.
+fn features_of(bytes: usize) -> usize {
+    (bytes / 8).max(8)
+}
+
+fn rounds_of(bytes: usize) -> u64 {
+    (40_000_000 / bytes.max(20_000) as u64).clamp(40, 2000)
+}
+
+fn ports() -> Vec<u16> {
+    let held: Vec<_> = (0..LEARNERS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    held.iter().map(|held| held.local_addr().unwrap().port()).collect()
+}
+
+fn network_certificates() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    certificates::new_network(folder.path(), Validity::days(1)).unwrap();
+    for id in 0..LEARNERS as u32 {
+        let hosts = ["127.0.0.1".to_string()];
+        certificates::add(folder.path(), Holder::Learner(LearnerId(id)), &hosts, Validity::days(1)).unwrap();
+    }
+    folder
+}
+
+/// Rounds a second of five threads in a ring that send the bytes of a learner's message and nothing else.
+pub(crate) fn sockets(tls: bool, bytes: usize) -> f64 {
+    let bytes = Wire::new(plan(features_of(bytes))).message_bytes();
+    let rounds = rounds_of(bytes) * 2;
+    let folder = tls.then(network_certificates);
+    let listeners: Vec<_> = (0..LEARNERS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<u16> = listeners.iter().map(|one| one.local_addr().unwrap().port()).collect();
+    let barrier = Barrier::new(LEARNERS + 1);
+    thread::scope(|scope| {
+        for (id, listener) in listeners.into_iter().enumerate() {
+            let (barrier, ports, folder) = (&barrier, &ports, &folder);
+            scope.spawn(move || {
+                let right = TcpStream::connect(("127.0.0.1", ports[(id + 1) % LEARNERS])).unwrap();
+                let (left, _) = listener.accept().unwrap();
+                [&left, &right].iter().for_each(|side| side.set_nodelay(true).unwrap());
+                match folder {
+                    None => lock_step([Box::new(left), Box::new(right)], bytes, rounds, barrier),
+                    Some(folder) => {
+                        let (server, client) = secured(folder.path(), id as u32, left, right);
+                        lock_step([server, client], bytes, rounds, barrier);
+                    }
+                }
+            });
+        }
+        barrier.wait();
+        let begin = Instant::now();
+        barrier.wait();
+        per_second(rounds, begin)
+    })
+}
+
+trait Side: Read + Write {}
+impl<T: Read + Write> Side for T {}
+
+fn lock_step(mut sides: [Box<dyn Side>; 2], bytes: usize, rounds: u64, barrier: &Barrier) {
+    let (message, mut heard) = (vec![7; bytes], vec![0; bytes]);
+    let exchange = |sides: &mut [Box<dyn Side>; 2], heard: &mut [u8]| {
+        for (said, heard) in message.chunks(CHUNK).zip(heard.chunks_mut(CHUNK)) {
+            for side in sides.iter_mut() {
+                side.write_all(said).unwrap();
+                side.flush().unwrap();
+            }
+            sides.iter_mut().for_each(|side| side.read_exact(heard).unwrap());
+        }
+    };
+    // Handshakes first.
+    exchange(&mut sides, &mut heard);
+    barrier.wait();
+    (0..rounds).for_each(|_| exchange(&mut sides, &mut heard));
+    barrier.wait();
+}
+
+/// Mutual TLS 1.3 on both sides: called from the left, calling to the right.
+fn secured(folder: &Path, id: u32, left: TcpStream, right: TcpStream) -> (Box<dyn Side>, Box<dyn Side>) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let files = certificates::files(folder, Holder::Learner(LearnerId(id)));
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&files.authority).unwrap()).unwrap();
+    let roots = Arc::new(roots);
+    let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+    let key = || PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let known = rustls::server::WebPkiClientVerifier::builder(Arc::clone(&roots)).build().unwrap();
+    let server = ServerConfig::builder().with_client_cert_verifier(known).with_single_cert(chain.clone(), key()).unwrap();
+    let client = ClientConfig::builder().with_root_certificates(roots).with_client_auth_cert(chain, key()).unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let server = ServerConnection::new(Arc::new(server)).unwrap();
+    let client = ClientConnection::new(Arc::new(client), name).unwrap();
+    (Box::new(StreamOwned::new(server, left)), Box::new(StreamOwned::new(client, right)))
+}
+
+fn per_second(rounds: u64, begin: Instant) -> f64 {
+    rounds as f64 / begin.elapsed().as_secs_f64()
+}
+
+/// Rounds a second of five learners, with a store on disk or none.
+pub(crate) fn nodes(tls: bool, disk: bool, bytes: usize) -> f64 {
+    let folder = network_certificates();
+    let (tls, disk) = (tls.then_some(folder.path()), disk.then_some(folder.path()));
+    learners(features_of(bytes), rounds_of(bytes), tls, disk)
+}
+
+/// Forgets everything: what is measured is the rest.
+struct NoStore;
+
+impl Storage for NoStore {
+    fn load(&mut self) -> Result<Stored, StorageError> {
+        Ok(Stored { waiting: VecDeque::new(), ..Stored::default() })
+    }
+    fn accept(&mut self, _: &[Record], _: Option<&Position>) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn commit(&mut self, _: Commit<'_>) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn cut_off(&mut self, _: LearnerId) -> Result<(), StorageError> {
+        Ok(())
+    }
+}
+
+/// Rounds a second of learners.
+fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path>) -> f64 {
+    let (plan, ports, barrier) = (plan(features), ports(), Barrier::new(LEARNERS));
+    thread::scope(|scope| {
+        let handles: Vec<_> = (0..5)
+            .map(|id| {
+                let (plan, ports, barrier) = (&plan, &ports, &barrier);
+                scope.spawn(move || {
+                    let network = Wire::new(Arc::clone(plan)).network();
+                    match disk {
+                        Some(folder) => {
+                            let path = folder.join(format!("{id}-{features}-{}", tls.is_some()));
+                            let store = DiskStore::create(&path, network, LearnerId(id)).unwrap();
+                            learner(plan, id, ports, (rounds, tls), store, barrier)
+                        }
+                        None => learner(plan, id, ports, (rounds, tls), NoStore, barrier),
+                    }
+                })
+            })
+            .collect();
+        let each = handles.into_iter().map(|handle| handle.join().unwrap());
+        each.fold(f64::MAX, f64::min)
+    })
+}
+
+fn learner<S: Storage>(
+    plan: &Arc<Plan>,
+    id: u32,
+    ports: &[u16],
+    (rounds, tls): (u64, Option<&Path>),
+    store: S,
+    barrier: &Barrier,
+) -> f64 {
+    let own = LearnerId(id);
+    let wire = Wire::new(Arc::clone(plan));
+    let settings = Settings {
+        deadline: Duration::from_secs(60),
+        ask_after: Duration::from_secs(10),
+        records_wait: Duration::ZERO,
+        heard_least: 2,
+        end: Round(rounds),
+        inbox_max: usize::MAX,
+    };
+    let mut node = Node::open(Arc::clone(plan), own, settings, OsEntropy, store).unwrap();
+    let neighbours: Vec<LearnerId> =
+        plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+    let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
+    let addresses = Addresses {
+        listen: vec![address(id)],
+        connect: neighbours.iter().filter(|one| one.0 > id).map(|one| address(one.0)).collect(),
+        through_router: false,
+    };
+    let security = tls.map_or(Security::Loopback, |folder| {
+        Security::MutualTls(certificates::files(folder, Holder::Learner(own)))
+    });
+    let message_bytes = wire.message_bytes();
+    let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
+    let (sender, events) = sync_channel(1000);
+    let network = sender.clone();
+    let deliver = Arc::new(move |incoming| {
+        let _ = network.send(Event::Network(incoming));
+    });
+    let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
+    barrier.wait();
+    thread::sleep(Duration::from_secs(2)); // Until all have found each other.
+    let dimension = u32::try_from(plan.config.model.features).unwrap();
+    let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
+    let (answer, _taken) = tokio::sync::oneshot::channel();
+    let records = vec![Record { features, label: 1.0 }];
+    sender.send(Event::Records { records, position: None, answer }).unwrap();
+    let until = Until { end: Round(rounds), linger: Duration::from_secs(1) };
+    let (mut begin, mut speed) = (Instant::now(), 0.0);
+    run(&mut node, &link, &events, until, &mut |_, node| {
+        let round = node.learner().round().0;
+        // The first rounds wait for whoever came last.
+        if round == rounds / 10 {
+            begin = Instant::now();
+        }
+        if round == rounds {
+            speed = per_second(rounds - rounds / 10, begin);
+        }
+    })
+    .unwrap();
+    link.close();
+    speed
+}
+

@@ -1,0 +1,66 @@
+//! Noise and accounting.
+
+use crate::rate;
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::hint::black_box;
+use undertone::noise::{Entropy, NoiseKind, OsEntropy, Perturbation, perturb};
+use undertone::privacy::{Accountant, Mechanism, NoiseLaw, Rule};
+use undertone::{Forgetting, LearnerId, LossConstants, PowerLaw, Round, Schedule};
+
+/// Samples a second. `naive` is the textbook: f64, a logarithm, ChaCha12; not private.
+pub(crate) fn samples(kind: &str, count: usize) -> f64 {
+    let values: Vec<f64> = (0..count).map(|i| (i as f64 * 0.37).sin() * 3.0).collect();
+    let mut out = vec![0.0; count];
+    if kind == "naive" {
+        let mut source = ChaCha12Rng::seed_from_u64(1);
+        return rate(count as u64, || {
+            for (value, slot) in values.iter().zip(black_box(&mut out)) {
+                let uniform = (source.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
+                *slot = value - 0.731 * uniform.signum() * (1.0 - 2.0 * uniform.abs()).ln();
+            }
+        });
+    }
+    let kind = if kind == "gaussian" { NoiseKind::Gaussian } else { NoiseKind::Laplace };
+    let mechanism = Perturbation { kind, scale: 0.731_234_567, bound: 100.0 };
+    rate(count as u64, || {
+        // A fresh key of the operating system's for every vector, as in a round.
+        let key = OsEntropy.key(LearnerId(0), Round(0)).expect("entropy");
+        perturb(black_box(&mechanism), black_box(&values), key, black_box(&mut out)).expect("fits");
+    })
+}
+
+/// Nanoseconds a round of the running account, after so many rounds.
+pub(crate) fn accountant(start: u64) -> f64 {
+    let mechanism = Mechanism {
+        dimension: 112,
+        radius: 10.0,
+        constants: LossConstants {
+            smoothness: 0.25,
+            strong_convexity: 0.001,
+            gradient_spread: 2.0,
+            gradient_norm: 1.0,
+        },
+        schedule: Schedule {
+            step: PowerLaw::decaying(1.0, 0.77),
+            coupling: PowerLaw::decaying(1.0, 0.65),
+        },
+        weight: 0.5,
+        weight_min: 0.5,
+        warmup: 0,
+        batch: 1,
+        memory_error: PowerLaw::ZERO,
+        forgetting: Forgetting::Never,
+        noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
+        noise_max: PowerLaw::growing(1.0, 0.1),
+        rule: Rule::Tight,
+    };
+    let mut account = Accountant::new(mechanism, None);
+    let step = |account: &mut Accountant| {
+        account.pay().expect("no cap");
+        let terms = account.mechanism().planned_terms(account.round());
+        account.advance(&terms);
+    };
+    (0..start).for_each(|_| step(&mut account));
+    1e9 / rate(1000, || (0..1000).for_each(|_| step(black_box(&mut account))))
+}

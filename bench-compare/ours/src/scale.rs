@@ -1,0 +1,113 @@
+//! Large networks in one process.
+
+use crate::learning::plan;
+use rayon::prelude::*;
+use std::time::Instant;
+use undertone::noise::OsEntropy;
+use undertone::{Learner, Release};
+use undertone_models::{AnyMemory, Features, Record};
+
+struct Large {
+    plan: std::sync::Arc<undertone_lab::Plan>,
+    learners: Vec<Learner<AnyMemory>>,
+    round: u64,
+}
+
+impl Large {
+    /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
+    fn new(learners: usize, dimension: usize) -> Large {
+        let memory = if dimension <= 1000 { "kind = \"moments\"" } else { "kind = \"window\"\nwindow = 1" };
+        let plan = plan(&format!(
+            r#"
+unproven = true
+rounds = 1000000
+[network]
+learners = {learners}
+topology = "ring"
+weight = 0.25
+[data]
+source = "none"
+partition = "iid"
+[bounds]
+feature_norm = 1.0
+label = 1.0
+out_of_bounds = "scale"
+[model]
+loss = "ridge"
+features = {dimension}
+ridge = 0.001
+[parameters]
+set = "ball"
+radius = 10.0
+[memory]
+{memory}
+[schedule]
+step = 0.5
+step_exponent = 0.77
+coupling = 1.0
+coupling_exponent = 0.65
+[noise]
+kind = "laplace"
+exponent = 0.1
+scale = 1.0
+[privacy]
+delta = 1e-6
+"#
+        ));
+        let all = plan.config.graph.ids().map(|id| plan.learner(id).expect("a learner")).collect();
+        Large { plan, learners: all, round: 0 }
+    }
+
+    fn round(&mut self) {
+        let (t, dimension) = (self.round, self.plan.config.model.features as u32);
+        let releases: Vec<Release> = self
+            .learners
+            .par_iter_mut()
+            .map(|learner| {
+                let place = (u64::from(learner.id().0) * 31 + t * 17) % u64::from(dimension);
+                let features =
+                    Features::Sparse { dimension, indices: [place as u32].into(), values: [0.9].into() };
+                learner.observe(&[Record { features, label: 0.5 }]).expect("a record");
+                learner.release(&mut OsEntropy).expect("a release")
+            })
+            .collect();
+        let graph = &self.plan.config.graph;
+        self.learners.par_iter_mut().for_each(|learner| {
+            let neighbours = graph.neighbours(learner.id());
+            let heard: Vec<&Release> = neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
+            learner.absorb(&heard);
+        });
+        self.round += 1;
+    }
+}
+
+/// Rounds a second on so many threads.
+pub(crate) fn rounds(learners: usize, dimension: usize, threads: usize) -> f64 {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(|| {
+        let mut network = Large::new(learners, dimension);
+        network.round();
+        let begin = Instant::now();
+        let mut done = 0;
+        while done < 3 || begin.elapsed().as_secs_f64() < 3.0 {
+            network.round();
+            done += 1;
+        }
+        f64::from(done) / begin.elapsed().as_secs_f64()
+    })
+}
+
+/// Resident bytes a learner over the bytes of its state: parameters, update, and statistics where it has them.
+pub(crate) fn memory(learners: usize, dimension: usize) -> f64 {
+    let before = resident();
+    let mut network = Large::new(learners, dimension);
+    network.round();
+    let moments = if dimension <= 1000 { dimension * (dimension + 1) / 2 + dimension } else { 0 };
+    let needed = 8 * (2 * dimension + moments);
+    (resident() - before) / (learners * needed) as f64
+}
+
+fn resident() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    text.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).expect("pages") * 4096.0
+}
