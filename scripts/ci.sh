@@ -19,7 +19,8 @@ step "tests"
 cargo test --workspace --locked
 
 step "Python: the package, its tests and tutorials"
-bash scripts/python_tests.sh
+# The tests above have built the command.
+UNDERTONE_COMMAND="$(realpath "${CARGO_TARGET_DIR:-target}")/debug/undertone" bash scripts/python_tests.sh
 
 step "format"
 cargo fmt --all --check
