@@ -2,6 +2,7 @@
 //!
 //! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers.
 
+mod counted;
 mod learning;
 mod noise;
 mod nodes;
@@ -41,6 +42,7 @@ fn main() {
         ["scale", learners, dimension, threads] => {
             scale::rounds(number(learners) as usize, number(dimension) as usize, number(threads) as usize)
         }
+        ["count", what, count] => counted::work(what, number(count)),
         ["memory-per-learner", learners, dimension] => {
             scale::memory(number(learners) as usize, number(dimension) as usize)
         }

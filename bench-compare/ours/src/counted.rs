@@ -1,0 +1,78 @@
+//! Fixed amounts of work, for counting instructions: the difference of two amounts is that of the work alone.
+
+use crate::learning;
+use std::hint::black_box;
+use undertone::LearnerId;
+use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
+use undertone::privacy::Accountant;
+use undertone::{Learner, Round};
+use undertone_models::AnyMemory;
+use undertone_node::wire::Wire;
+
+/// The same key every time, so that counts can be repeated. NOT PRIVATE.
+struct Fixed;
+
+impl Entropy for Fixed {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        let mut bytes = [7; 32];
+        bytes[..8].copy_from_slice(&round.0.to_le_bytes());
+        bytes[8] = learner.0.to_le_bytes()[0];
+        Ok(StreamKey::new(Cipher::Aes256Ctr, bytes))
+    }
+}
+
+/// Does `count` items of some work.
+pub(crate) fn work(what: &str, count: u64) -> f64 {
+    match what {
+        "laplace-1000" | "gaussian-1000" => {
+            let kind = if what.starts_with('g') { NoiseKind::Gaussian } else { NoiseKind::Laplace };
+            let mechanism = Perturbation { kind, scale: 0.731_234_567, bound: 100.0 };
+            let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin()).collect();
+            let mut out = vec![0.0; 1000];
+            for round in 0..count {
+                let key = Fixed.key(LearnerId(0), Round(round)).expect("a key");
+                perturb(&mechanism, black_box(&values), key, black_box(&mut out)).expect("fits");
+            }
+        }
+        "account" => {
+            let plan = learning::pair("kind = \"exact\"");
+            let mut account = Accountant::new(plan.mechanisms[0], None);
+            for _ in 0..count {
+                account.pay().expect("no cap");
+                let terms = account.mechanism().planned_terms(account.round());
+                account.advance(&terms);
+            }
+        }
+        "round-moments-112" | "round-window-112" => {
+            let memory = if what.contains("moments") { "kind = \"moments\"" } else { "kind = \"window\"\nwindow = 8" };
+            let plan = learning::pair(memory);
+            let mut pair = [0, 1].map(|id| plan.learner(LearnerId(id)).expect("a learner"));
+            let rows = learning::rows(64, 112);
+            for t in 0..count as usize {
+                round(&mut pair, &rows[t % 64..=t % 64]);
+            }
+        }
+        "decode-112" => {
+            let plan = learning::pair("kind = \"exact\"");
+            let mut learner = plan.learner(LearnerId(1)).expect("a learner");
+            let release = learner.release(&mut Fixed).expect("a release");
+            let wire = Wire::new(plan);
+            let sealed = wire.encode(&release, &[0]);
+            for _ in 0..count {
+                black_box(wire.decode(LearnerId(1), black_box(sealed.bytes()))).expect("a message");
+            }
+        }
+        _ => panic!("no such work"),
+    }
+    count as f64
+}
+
+fn round(pair: &mut [Learner<AnyMemory>; 2], batch: &[undertone_models::Record]) {
+    let [left, right] = pair;
+    left.observe(batch).expect("records");
+    right.observe(batch).expect("records");
+    let releases = [left, right].map(|learner| learner.release(&mut Fixed).expect("a release"));
+    let [left, right] = pair;
+    left.absorb(&[&releases[1]]);
+    right.absorb(&[&releases[0]]);
+}
