@@ -1,7 +1,7 @@
 //! Datasets: loading them, bounding them, and sharing them out among learners.
 //!
 //! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. Then [`bounds`] makes every record keep
+//! read files of many images, and [`mushrooms`] is built in. Then [`undertone_models::bounds`] makes every record keep
 //! to the norm the privacy accounting relies on, and
 //! [`partition`] says which learner holds which records.
 //!
