@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Instructions of the round, the sampler, the account and the wire, counted by callgrind: the same whatever the machine does.
 
     bench-compare/instructions.py            compares with bench-compare/instructions.json; exit code 1 if 3 % more

@@ -76,6 +76,8 @@ impl History {
                 segment.values.push(value);
             }
             segment.ends.push(segment.values.len());
+        } else if let Row::Dense(values) = row {
+            segment.values.extend_from_slice(values);
         } else {
             let start = segment.values.len();
             segment.values.resize(start + self.dimension, 0.0);

@@ -441,8 +441,16 @@ impl Model {
     /// Adds one record to a score: its loss without penalties, and whether its class was foretold.
     pub(crate) fn score(&self, theta: &[f64], row: Row<'_>, label: f64, score: &mut Score) {
         score.records += 1;
+        if let Head::Scalar(loss) = &self.head {
+            // One product serves both.
+            let z = row.dot(theta);
+            score.loss_sum += loss.value(z, label);
+            let foretold = *loss == ScalarLoss::Logistic && (z > 0.0) == (label > 0.5);
+            score.correct += u64::from(foretold);
+            return;
+        }
         score.loss_sum += self.row_loss(theta, row, label);
-        if matches!(self.spec.loss, Loss::Logistic | Loss::Softmax { .. }) {
+        if matches!(self.head, Head::Softmax(_)) {
             let predicted = self.row_prediction(theta, row);
             score.correct += u64::from((predicted - label).abs() < 0.5);
         }

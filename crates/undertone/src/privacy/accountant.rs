@@ -171,8 +171,7 @@ impl Accountant {
     /// # Errors
     /// [`Refusal`] when the cap or the last round is reached.
     pub fn pay(&mut self) -> Result<Cost, Refusal> {
-        let cost = self.check()?;
-        let price = self.price();
+        let (cost, price) = self.check()?;
         match &mut self.records {
             Records::First { spent, .. } => spent.add(cost),
             Records::Each(exposures) if self.round > Round::ZERO => {
@@ -217,15 +216,17 @@ impl Accountant {
         self.round = until;
     }
 
-    fn check(&self) -> Result<Cost, Refusal> {
+    /// What the release of this round costs, and how that follows from the sensitivity; or why it is refused.
+    fn check(&self) -> Result<(Cost, Price), Refusal> {
         if self.round >= Round::LIMIT {
             return Err(Refusal::RoundLimit { round: self.round, limit: Round::LIMIT });
         }
-        let cost = self.next_cost();
+        let price = self.price();
+        let cost = price.cost(self.sensitivity());
         let spent = self.spent();
         let (total, growth) = match &self.records {
             Records::Each(exposures) if self.round > Round::ZERO => {
-                let total = exposures.spent_after(&self.price());
+                let total = exposures.spent_after(&price);
                 (total, Cost { pure: total.pure - spent.pure, zcdp: total.zcdp - spent.zcdp })
             }
             // As `pay` adds it: rounded up once, so that the last round of a calibrated plan is not refused.
@@ -242,7 +243,7 @@ impl Accountant {
         if !(total.zcdp <= self.limit.zcdp) {
             return refuse("zCDP", spent.zcdp, growth.zcdp, self.limit.zcdp);
         }
-        Ok(cost)
+        Ok((cost, price))
     }
 }
 
