@@ -1,4 +1,4 @@
-"""dp-accounting: microseconds to compose one more round and read ε, after so many rounds."""
+"""dp-accounting: nanoseconds to compose one more round and read ε, after so many rounds."""
 
 import sys
 
@@ -17,4 +17,4 @@ def round_():
     account.get_epsilon(1e-6)
 
 
-print(1e6 / rate(1, round_))
+print(1e9 / rate(1, round_))

@@ -7,17 +7,16 @@ import numpy as np
 
 learners, n, rounds = int(sys.argv[1]), 112, 300
 rng = np.random.default_rng(0)
-records = rng.uniform(-0.5, 0.5, size=(rounds, n)) * 1.7 / np.sqrt(n)
+records = rng.uniform(-0.5, 0.5, size=(learners, rounds, n)) * 1.7 / np.sqrt(n)
 labels = np.where(records @ rng.normal(size=n) > 0, 1.0, -1.0)
 theta = np.zeros((learners, n))
 step, coupling, weight, ridge, radius = 0.5, 1.0, 0.25, 0.01, 3.0
 begin = time.perf_counter()
 for t in range(rounds - 1):
-    # All learners have the same records here, as ours in this comparison; each computes its own gradient.
-    history, signs = records[: t + 1], labels[: t + 1]
-    margins = signs * (theta @ history.T)
+    history, signs = records[:, : t + 1], labels[:, : t + 1]
+    margins = signs * (history @ theta[:, :, None])[:, :, 0]
     slopes = -signs / (1.0 + np.exp(margins))
-    gradient = slopes @ history / (t + 1) + ridge * theta
+    gradient = (slopes[:, None, :] @ history)[:, 0] / (t + 1) + ridge * theta
     sent = theta + rng.laplace(scale=(t + 1) ** 0.1, size=theta.shape)
     gamma, lam = coupling * (t + 1) ** -0.65, step * (t + 1) ** -0.77
     pull = weight * (np.roll(sent, 1, axis=0) - theta) + weight * (np.roll(sent, -1, axis=0) - theta)

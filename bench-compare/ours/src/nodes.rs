@@ -157,8 +157,23 @@ fn secured(folder: &Path, id: u32, left: TcpStream, right: TcpStream) -> (Box<dy
     let server = ServerConfig::builder().with_client_cert_verifier(known).with_single_cert(chain.clone(), key()).unwrap();
     let client = ClientConfig::builder().with_root_certificates(roots).with_client_auth_cert(chain, key()).unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
-    let server = ServerConnection::new(Arc::new(server)).unwrap();
-    let client = ClientConnection::new(Arc::new(client), name).unwrap();
+    let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+    let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+    let (mut left, mut right) = (left, right);
+    // Somebody has to begin: if all waited to be called, nobody would be.
+    let mut answer = |left: &mut TcpStream| while server.is_handshaking() {
+        server.complete_io(left).unwrap();
+    };
+    let mut call = |right: &mut TcpStream| while client.is_handshaking() {
+        client.complete_io(right).unwrap();
+    };
+    if id == 0 {
+        call(&mut right);
+        answer(&mut left);
+    } else {
+        answer(&mut left);
+        call(&mut right);
+    }
     (Box::new(StreamOwned::new(server, left)), Box::new(StreamOwned::new(client, right)))
 }
 
