@@ -9,8 +9,8 @@ They differ from scikit-learn's own in what privacy asks for:
   what an estimator says of ε is of its own fit alone.
 - Features beyond `feature_norm` are scaled down to it: scale your columns with numbers that do not come from
   the data.
-- A copy (`clone` aside, which learns anew) or a pickle predicts, and learns no more: two learners that go on
-  from one state would release the same rounds twice, and each would pay once.
+- A copy (`clone` aside, which learns anew) or a pickle made in the middle of a stream predicts, and learns no
+  more: two learners that go on from one state would release the same rounds twice, and each would pay once.
 """
 
 from __future__ import annotations
