@@ -321,7 +321,8 @@ impl<M: Memory> Learner<M> {
 
     fn perturb_parameters(&self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         let round = self.round();
-        let perturbation = self.accountant.mechanism().perturbation(round);
+        let scale = self.accountant.scales().noise;
+        let perturbation = self.accountant.mechanism().perturbation_of_scale(scale);
         let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
         let key = entropy.key(self.id, round)?;
         let grid = perturb(&perturbation, &self.theta, key, &mut values)?;
@@ -451,7 +452,7 @@ impl<M: Memory> Learner<M> {
     pub(crate) fn begin_step_at(&mut self, point: &[f64]) -> f64 {
         let round = self.round();
         // lambda: step (paper map, row 4)
-        let lambda = self.accountant.mechanism().step(round);
+        let lambda = self.accountant.scales().step;
         self.memory.gradient(round, point, &mut self.update);
         for value in &mut self.update {
             *value *= -lambda;
@@ -463,7 +464,9 @@ impl<M: Memory> Learner<M> {
     pub(crate) fn add_pulls(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
         let round = self.round();
         // gamma: coupling (paper map, row 4)
-        let gamma = self.accountant.mechanism().schedule.coupling.at(round);
+        let scales = self.accountant.scales();
+        let gamma = scales.coupling;
+        let bound = self.accountant.mechanism().message_bound_at(scales);
         let mut weight_heard = 0.0;
         let mut heard_count = 0;
         for &(neighbour, weight) in &self.neighbours {
@@ -473,7 +476,6 @@ impl<M: Memory> Learner<M> {
             assert_eq!(release.round, round, "releases of this round");
             assert_eq!(release.values.len(), self.theta.len(), "releases of this dimension");
             let pull = gamma * weight;
-            let bound = self.accountant.mechanism().message_bound(round);
             for ((slot, &theirs), &own) in
                 self.update.iter_mut().zip(release.values).zip(&self.theta)
             {

@@ -33,10 +33,26 @@ impl PowerLaw {
     /// The value in a round.
     #[must_use]
     pub fn at(&self, round: Round) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
-        let base = (round.0 + 1) as f64;
-        self.initial * base.powf(self.exponent)
+        self.at_logarithm(logarithm(round))
     }
+
+    /// The value in the round whose [`logarithm`] this is.
+    ///
+    /// One logarithm serves all laws of a round; a call of `powf` for each was most of what a round of the account
+    /// cost. The error is below 2⁻⁴⁶ of the value, for exponents up to 3 in size and 2³² rounds.
+    pub(crate) fn at_logarithm(&self, logarithm: f64) -> f64 {
+        if self.initial.abs() <= 0.0 {
+            return self.initial;
+        }
+        self.initial * (self.exponent * logarithm).exp()
+    }
+}
+
+/// ln(t+1).
+pub(crate) fn logarithm(round: Round) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
+    let base = (round.0 + 1) as f64;
+    base.ln()
 }
 
 /// Step and coupling of Algorithm 1: λ_t = λ0 (t+1)^−v and γ_t = γ0 (t+1)^−u.

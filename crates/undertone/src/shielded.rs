@@ -23,7 +23,8 @@ impl<M: Memory> Learner<M> {
             let lambda = mechanism.step(Round(round.0 - 1));
             let key = entropy.key(self.id(), round)?;
             let mut noisy = vec![0.0; self.update.len()];
-            perturb(&mechanism.perturbation(round), &self.update, key, &mut noisy)?;
+            let perturbation = mechanism.perturbation_of_scale(self.accountant.scales().noise);
+            perturb(&perturbation, &self.update, key, &mut noisy)?;
             self.update = noisy;
             self.update_is_perturbed = true;
             for (value, change) in self.theta.iter_mut().zip(&self.update) {

@@ -2,7 +2,7 @@
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 use super::exposures::Exposures;
-use super::mechanism::{Cost, Mechanism, Price, RoundTerms, Total};
+use super::mechanism::{Cost, Mechanism, Price, RoundScales, RoundTerms, Total};
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,8 @@ pub struct Accountant {
     mechanism: Mechanism,
     limit: Cost,
     round: Round,
+    /// The schedules in this round.
+    scales: RoundScales,
     /// The machine charge of θ when it was last computed, if rounds were sat out since: it does not shrink
     /// with rounds in which nothing is done.
     carried: f64,
@@ -97,7 +99,9 @@ impl Accountant {
                 Records::Each(Exposures::new(&mechanism))
             }
         };
-        Accountant { mechanism, limit, round: Round::ZERO, carried: 0.0, records }
+        let round = Round::ZERO;
+        let scales = mechanism.scales(round);
+        Accountant { mechanism, limit, round, scales, carried: 0.0, records }
     }
 
     /// The public facts the account is based on.
@@ -110,6 +114,16 @@ impl Accountant {
     #[must_use]
     pub fn round(&self) -> Round {
         self.round
+    }
+
+    /// The schedules in this round.
+    pub(crate) fn scales(&self) -> &RoundScales {
+        &self.scales
+    }
+
+    fn enter(&mut self, round: Round) {
+        self.round = round;
+        self.scales = self.mechanism.scales(round);
     }
 
     /// Φ_t: how far the θ about to be released can depend on one record.
@@ -191,17 +205,18 @@ impl Accountant {
         assert_eq!(terms.round, self.round, "terms of the round that was paid for");
         match &mut self.records {
             Records::First { sensitivity, .. } => {
-                *sensitivity = self.mechanism.next_sensitivity(*sensitivity, terms);
+                *sensitivity =
+                    self.mechanism.next_sensitivity_at(*sensitivity, terms, &self.scales);
             }
             Records::Each(exposures) => exposures.advance(&self.mechanism, terms),
         }
-        self.round = self.round.next();
+        self.enter(self.round.next());
         self.carried = 0.0;
     }
 
     /// What the release of this round costs, whatever the sensitivity.
     fn price(&self) -> Price {
-        self.mechanism.price(self.round).with_machine_least(self.carried)
+        self.mechanism.price_at(self.round, &self.scales).with_machine_least(self.carried)
     }
 
     /// Moves on to a later round without a step: θ stays as it is, and so does what it depends on.
@@ -211,9 +226,9 @@ impl Accountant {
     pub fn sit_out(&mut self, until: Round) {
         assert!(until >= self.round, "rounds only grow");
         if until > self.round {
-            self.carried = self.carried.max(self.mechanism.machine_sensitivity(self.round));
+            self.carried = self.carried.max(self.mechanism.machine_sensitivity_at(&self.scales));
+            self.enter(until);
         }
-        self.round = until;
     }
 
     /// What the release of this round costs, and how that follows from the sensitivity; or why it is refused.
@@ -259,5 +274,7 @@ impl Persist for Accountant {
             }
             Records::Each(exposures) => exposures.visit(fields),
         }
+        // The round may have been read just now.
+        self.enter(self.round);
     }
 }

@@ -41,6 +41,12 @@ struct Exposure {
 const FAINT: f64 = 1.0 / (1u64 << 30) as f64;
 /// What the certificate leaves for faint entries that stand for one another: more than 2⁻³⁰ · 23.2.
 pub(super) const FOLDING_ROOM: f64 = 1.0 + 1.0 / (1u64 << 24) as f64;
+/// Forgotten entries may stand for one another while all that they will have paid stays below this share of what
+/// is spent.
+const MINOR: f64 = 0.5;
+/// What a forgotten entry still pays is at most 1/(1 − c) times its next cost, c the contraction; more by this, as
+/// contractions may fade with the rounds.
+const FADING_ROOM: f64 = 2.0;
 /// Beyond so many entries the oldest stand for one another whether faint or not.
 const ENTRIES_MAX: usize = 1 << 17;
 
@@ -87,6 +93,18 @@ impl Exposures {
 
     /// Follows the step of a round: records arrive, weights change, sensitivities with them.
     pub(super) fn advance(&mut self, mechanism: &Mechanism, terms: &RoundTerms) {
+        let step = self.advance_all(mechanism, terms);
+        // A release that costs nothing does not tell who is faint.
+        let next = terms.round.next();
+        let price = mechanism.gradient_is_released(next).then(|| mechanism.price(next));
+        self.fold(price, &step, terms.round);
+        if let Some(price) = price {
+            self.fold_forgotten(&price, step.contraction);
+        }
+    }
+
+    /// The same, with an entry for every round.
+    fn advance_all(&mut self, mechanism: &Mechanism, terms: &RoundTerms) -> StepEffect {
         let arrived = terms.records.saturating_sub(self.records);
         self.records = terms.records.max(self.records);
         self.weights.arrive(terms.round, arrived);
@@ -101,10 +119,36 @@ impl Exposures {
             let drive = drive(mechanism.rule, step.reach, entry.weight);
             entry.sensitivity = step.next(entry.sensitivity, drive);
         }
-        // A release that costs nothing does not tell who is faint.
-        let next = terms.round.next();
-        let price = mechanism.gradient_is_released(next).then(|| mechanism.price(next));
-        self.fold(price, &step, terms.round);
+        step
+    }
+
+    /// Lets forgotten entries stand for one another, from the newest on, while both together cannot come near
+    /// the entry that has paid most.
+    ///
+    /// Where the coupling fades an entry takes ever longer to become faint, and entries would pile up.
+    fn fold_forgotten(&mut self, price: &Price, contraction: f64) {
+        let spent = self.spent();
+        let is_minor = |entry: &Exposure| {
+            let future = price.own_cost(entry.sensitivity);
+            let paid = entry.spent.cost();
+            let share = |paid: f64, future: f64, most: f64| {
+                !most.is_finite() || paid + FADING_ROOM * future / (1.0 - contraction) <= MINOR * most
+            };
+            contraction < 1.0
+                && share(paid.pure, future.pure, spent.pure)
+                && share(paid.zcdp, future.zcdp, spent.zcdp)
+        };
+        let mut forgotten = self.entries.partition_point(|entry| entry.weight <= 0.0);
+        while forgotten >= 2 {
+            let (older, mut both) = (self.entries[forgotten - 2], self.entries[forgotten - 1]);
+            both.stand_for(&older);
+            if !is_minor(&both) {
+                break;
+            }
+            self.entries[forgotten - 1] = both;
+            self.entries.remove(forgotten - 2);
+            forgotten -= 1;
+        }
     }
 
     /// Lets the oldest entries stand for one another once they are faint.
@@ -208,8 +252,35 @@ mod tests {
             exposures.advance(&mechanism, &mechanism.planned_terms(Round(t)));
             exposures.pay(&mechanism.price(Round(t + 1)));
         }
-        // Contraction 0.7 to the power of 130 is less than the 2⁻⁴⁵ at which an entry is faint.
-        assert!((50..150).contains(&exposures.entries.len()), "{}", exposures.entries.len());
+        // The window, and few more: contraction is fast and noise grows, so later records pay ever less.
+        assert!((10..20).contains(&exposures.entries.len()), "{}", exposures.entries.len());
         assert_eq!(exposures.worst(), Round::ZERO);
+    }
+
+    #[test]
+    fn entries_do_not_pile_up_where_the_coupling_fades() {
+        for rounds in [1, 8, 100] {
+            let mut mechanism = reference(Rule::Tight);
+            mechanism.forgetting = Forgetting::Window { rounds };
+            let mut exposures = Exposures::new(&mechanism);
+            let mut every_record = Exposures::new(&mechanism);
+            let mut most = 0;
+            for t in 0..20_000 {
+                let terms = mechanism.planned_terms(Round(t));
+                exposures.advance(&mechanism, &terms);
+                exposures.pay(&mechanism.price(Round(t + 1)));
+                most = most.max(exposures.entries.len());
+                if t < 2000 {
+                    every_record.advance_all(&mechanism, &terms);
+                    every_record.pay(&mechanism.price(Round(t + 1)));
+                    let (found, expected) = (exposures.spent(), every_record.spent());
+                    assert!((found.zcdp / expected.zcdp - 1.0).abs() < 1e-12);
+                    assert!((found.pure / expected.pure - 1.0).abs() < 1e-12);
+                    assert!((exposures.sensitivity() - every_record.sensitivity()).abs() < 1e-12);
+                }
+            }
+            assert!(most < usize::try_from(rounds).unwrap() + 40, "window {rounds}: {most}");
+            assert_eq!(every_record.entries.len(), 2000, "the control piles them up");
+        }
     }
 }

@@ -176,7 +176,7 @@ impl Ledger {
             weight_heard: self.before.map_or(0.0, |terms| terms.weight_heard),
             records: self.before.map_or(0, |terms| terms.records),
             sensitivity: accountant.sensitivity(),
-            noise_scale: accountant.mechanism().noise_scale(accountant.round()),
+            noise_scale: accountant.scales().noise,
             pure_cost: finite(cost.pure),
             zcdp_cost: cost.zcdp,
             pure_total: finite(spent.pure),

@@ -2,6 +2,7 @@
 
 use crate::noise::{Grid, NoiseError, NoiseKind, Perturbation};
 use crate::persist::{Fields, Persist};
+use crate::schedule::logarithm;
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use serde::{Deserialize, Serialize};
 
@@ -129,9 +130,19 @@ impl Mechanism {
     /// Tight rule: ADR 0004, with proof. The others: Theorem 5 of the paper. Paper map, rows 10-12.
     #[must_use]
     pub fn next_sensitivity(&self, sensitivity: f64, terms: &RoundTerms) -> f64 {
+        self.next_sensitivity_at(sensitivity, terms, &self.scales(terms.round))
+    }
+
+    /// The same, when the scales of the round are known.
+    pub(super) fn next_sensitivity_at(
+        &self,
+        sensitivity: f64,
+        terms: &RoundTerms,
+        scales: &RoundScales,
+    ) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
         let records = terms.records.max(1) as f64;
-        let step = self.step_effect(terms);
+        let step = self.step_effect_at(terms, scales);
         let drive = match self.rule {
             Rule::Theorem5i => step.reach,
             _ => step.reach / records,
@@ -141,8 +152,12 @@ impl Mechanism {
 
     /// What the step of a round does to the distance of two histories, whichever record differs.
     pub(super) fn step_effect(&self, terms: &RoundTerms) -> StepEffect {
-        let step = self.step(terms.round);
-        let coupling = self.schedule.coupling.at(terms.round);
+        self.step_effect_at(terms, &self.scales(terms.round))
+    }
+
+    /// The same, when the scales of the round are known.
+    pub(super) fn step_effect_at(&self, terms: &RoundTerms, scales: &RoundScales) -> StepEffect {
+        let &RoundScales { step, coupling, memory_error, .. } = scales;
         let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = self.constants;
         let heard = coupling * terms.weight_heard;
         let contraction = match self.rule {
@@ -176,7 +191,7 @@ impl Mechanism {
             idle: if self.rule.is_algorithm1() { (1.0 - heard).abs() } else { 0.0 },
             // No step at all moves nothing, however far a gradient may reach.
             reach: if length > 0.0 { length * gradient_spread } else { 0.0 },
-            approximation: 2.0 * length * self.memory_error.at(terms.round),
+            approximation: 2.0 * length * memory_error,
         }
     }
 
@@ -199,7 +214,12 @@ impl Mechanism {
     /// difference into a visible step (ADR 0006).
     #[must_use]
     pub fn message_bound(&self, round: Round) -> f64 {
-        self.radius + MESSAGE_SPAN * self.noise_max.at(round)
+        self.message_bound_at(&self.scales(round))
+    }
+
+    /// The same, when the scales of the round are known.
+    pub(crate) fn message_bound_at(&self, scales: &RoundScales) -> f64 {
+        self.radius + MESSAGE_SPAN * scales.noise_max
     }
 
     /// The charge for machine arithmetic, added to the sensitivity of every release after the first.
@@ -212,10 +232,15 @@ impl Mechanism {
     /// gradient rounds: 2⁻⁵¹ · ((n/4 + 4) L B + 40 G), four times the error of the exact memory.
     #[must_use]
     pub fn machine_sensitivity(&self, round: Round) -> f64 {
+        self.machine_sensitivity_at(&self.scales(round))
+    }
+
+    /// The same, when the scales of the round are known.
+    pub(super) fn machine_sensitivity_at(&self, scales: &RoundScales) -> f64 {
         if let Rule::Shielded { .. } = self.rule {
             return self.gradient_rounding();
         }
-        let messages = self.weight * self.schedule.coupling.at(round) * self.noise_max.at(round);
+        let messages = self.weight * scales.coupling * scales.noise_max;
         self.machine_unit() * (self.radius + MESSAGES_CHARGED * messages)
     }
 
@@ -240,10 +265,30 @@ impl Mechanism {
         root * (-50f64).exp2()
     }
 
+    /// The values of all schedules in one round.
+    pub(crate) fn scales(&self, round: Round) -> RoundScales {
+        let logarithm = logarithm(round);
+        let Schedule { step, coupling } = &self.schedule;
+        let noise = self.noise.scale.at_logarithm(logarithm);
+        // Where all learners add the same noise, it is the largest.
+        let same = self.noise_max == self.noise.scale;
+        let noise_max = if same { noise } else { self.noise_max.at_logarithm(logarithm) };
+        RoundScales {
+            step: self.with_step_ratio(step.at_logarithm(logarithm), round),
+            coupling: coupling.at_logarithm(logarithm),
+            noise: self.with_noise_ratio(noise, round),
+            noise_max,
+            memory_error: self.memory_error.at_logarithm(logarithm),
+        }
+    }
+
     /// λ_t.
     #[must_use]
     pub fn step(&self, round: Round) -> f64 {
-        let step = self.schedule.step.at(round);
+        self.with_step_ratio(self.schedule.step.at(round), round)
+    }
+
+    fn with_step_ratio(&self, step: f64, round: Round) -> f64 {
         match self.rule {
             Rule::Pdop { step_ratio, .. } => step * power(step_ratio, round),
             _ => step,
@@ -253,7 +298,10 @@ impl Mechanism {
     /// ρ_t, the scale of the noise of a round.
     #[must_use]
     pub fn noise_scale(&self, round: Round) -> f64 {
-        let scale = self.noise.scale.at(round);
+        self.with_noise_ratio(self.noise.scale.at(round), round)
+    }
+
+    fn with_noise_ratio(&self, scale: f64, round: Round) -> f64 {
         match self.rule {
             Rule::Pdop { noise_ratio, .. } => scale * power(noise_ratio, round),
             _ => scale,
@@ -263,7 +311,12 @@ impl Mechanism {
     /// What is done to θ_t, or to the gradient of a shielded learner, before it may leave.
     #[must_use]
     pub fn perturbation(&self, round: Round) -> Perturbation {
-        let (kind, scale) = (self.noise.kind, self.noise_scale(round));
+        self.perturbation_of_scale(self.noise_scale(round))
+    }
+
+    /// The same, when the noise scale of the round is known.
+    pub(crate) fn perturbation_of_scale(&self, scale: f64) -> Perturbation {
+        let kind = self.noise.kind;
         let bound = match self.rule {
             // The gradient with its ridge term, which is at most L B.
             Rule::Shielded { .. } => {
@@ -300,6 +353,11 @@ impl Mechanism {
 
     /// What a release of this round costs, whatever the sensitivity.
     pub(super) fn price(&self, round: Round) -> Price {
+        self.price_at(round, &self.scales(round))
+    }
+
+    /// The same, when the scales of the round are known.
+    pub(super) fn price_at(&self, round: Round, scales: &RoundScales) -> Price {
         if !self.gradient_is_released(round) {
             return Price { root: 0.0, machine: 0.0, scale: f64::INFINITY, carries: true };
         }
@@ -310,11 +368,26 @@ impl Mechanism {
                 NoiseKind::Laplace => root,
                 NoiseKind::Gaussian => f64::INFINITY,
             },
-            machine: self.machine_sensitivity(round),
-            scale: self.noise_scale(round),
+            machine: self.machine_sensitivity_at(scales),
+            scale: scales.noise,
             carries: !matches!(self.rule, Rule::Shielded { .. } | Rule::Dola | Rule::Pdop { .. }),
         }
     }
+}
+
+/// The values of all schedules in one round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundScales {
+    /// λ_t.
+    pub(crate) step: f64,
+    /// γ_t.
+    pub(crate) coupling: f64,
+    /// ρ_t.
+    pub(crate) noise: f64,
+    /// The largest ρ_t in the network.
+    pub(crate) noise_max: f64,
+    /// e_t.
+    pub(crate) memory_error: f64,
 }
 
 /// ratio^t.
