@@ -237,6 +237,20 @@ fn exact_gradient(bencher: Bencher<'_, '_>, records: u64) {
     bencher.bench_local(|| memory.gradient(Round(records), black_box(&theta), &mut out));
 }
 
+/// Rows without zeros, as tables of numbers have.
+#[divan::bench(args = [EARLY], sample_count = 20)]
+fn exact_gradient_of_dense_records(bencher: Bencher<'_, '_>, records: u64) {
+    let mut dice = Dice(3);
+    let mut memory = memory(MemoryKind::Exact);
+    let theta = dice.direction(3.0);
+    for k in 0..records {
+        let features = Features::Dense(dice.direction(0.9).into());
+        memory.observe(&theta, &[Record { features, label: f64::from(k % 2 == 0) }]).unwrap();
+    }
+    let mut out = vec![0.0; FEATURES];
+    bencher.bench_local(|| memory.gradient(Round(records), black_box(&theta), &mut out));
+}
+
 #[divan::bench(args = [
     MemoryKind::Moments,
     MemoryKind::Recursive,
@@ -259,6 +273,13 @@ fn anchored_expansion(bencher: Bencher<'_, '_>, records: u64) {
         theta[0] += 1e-3;
         memory.gradient(Round(records), black_box(&theta), &mut out);
     });
+}
+
+#[divan::bench(args = [MemoryKind::Moments, MemoryKind::Anchored { tolerance: TOLERANCE }])]
+fn observe_one_dense_record(bencher: Bencher<'_, '_>, kind: MemoryKind) {
+    let (mut memory, theta, mut dice) = filled(kind, EARLY);
+    let record = [Record { features: Features::Dense(dice.direction(0.9).into()), label: 1.0 }];
+    bencher.bench_local(|| memory.observe(black_box(&theta), &record).unwrap());
 }
 
 #[divan::bench(args = [MemoryKind::Moments, MemoryKind::Anchored { tolerance: TOLERANCE }])]

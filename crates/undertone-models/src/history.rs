@@ -1,5 +1,7 @@
 //! All records of a stream, in flat arrays.
 
+use crate::scalar_loss::Slope;
+use crate::vector::{self, BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
 use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
 
@@ -111,12 +113,46 @@ impl History {
         for segment in &self.segments {
             for (number, labels) in segment.labels.chunks(BLOCK).enumerate() {
                 block.fill(0.0);
-                for (k, &label) in (number * BLOCK..).zip(labels) {
-                    let row = segment.row(k, self.sparse, self.dimension);
-                    model.add_row_gradient(theta, row, label, weight, block);
+                let first = number * BLOCK;
+                match model.slope(weight) {
+                    Some(slope) if self.sparse => {
+                        self.add_sparse_block(segment, first, labels, theta, slope, block);
+                    }
+                    Some(slope) => {
+                        let end = (first + labels.len()) * self.dimension;
+                        let rows = &segment.values[first * self.dimension..end];
+                        vector::run(BlockGradient { rows, labels, theta, slope, out: block });
+                    }
+                    None => {
+                        for (k, &label) in (first..).zip(labels) {
+                            let row = segment.row(k, self.sparse, self.dimension);
+                            model.add_row_gradient(theta, row, label, weight, block);
+                        }
+                    }
                 }
                 sum.add(block);
             }
+        }
+    }
+
+    fn add_sparse_block(
+        &self,
+        segment: &Segment,
+        first: usize,
+        labels: &[f64],
+        theta: &[f64],
+        slope: Slope,
+        out: &mut [f64],
+    ) {
+        let rows = || (first..first + labels.len()).map(|k| segment.row(k, true, self.dimension));
+        let mut scores = [0.0; BLOCK];
+        for (score, row) in scores.iter_mut().zip(rows()) {
+            *score = row.dot(theta);
+        }
+        let scores = &mut scores[..labels.len()];
+        vector::run(BlockSlopes { slope, scores, labels });
+        for (slope, row) in scores.iter().zip(rows()) {
+            row.add_scaled_to(*slope, out);
         }
     }
 }

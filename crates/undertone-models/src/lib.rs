@@ -22,6 +22,7 @@ pub mod record;
 mod row;
 mod scalar_loss;
 mod softmax;
+mod vector;
 
 pub use any_model::{AnyModel, Prediction};
 pub use declared::{DeclaredFault, DeclaredLoss};

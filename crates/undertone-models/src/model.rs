@@ -6,7 +6,7 @@ use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
 use crate::network::NetworkError;
 use crate::row::Row;
-use crate::scalar_loss::{ScalarLoss, sigmoid};
+use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
 use crate::{Features, Record};
 use std::borrow::Cow;
@@ -362,6 +362,11 @@ impl Model {
         }
     }
 
+    /// What turns scores into slopes of this weight; `None` where the loss has more than one score.
+    pub(crate) fn slope(&self, weight: f64) -> Option<Slope> {
+        self.scalar_loss().map(|loss| Slope { loss, clip: self.spec.clip, weight })
+    }
+
     #[inline]
     pub(crate) fn row_loss(&self, theta: &[f64], row: Row<'_>, label: f64) -> f64 {
         match &self.head {
@@ -385,9 +390,8 @@ impl Model {
     ) {
         match &self.head {
             Head::Scalar(loss) => {
-                let clip = self.spec.clip;
-                let slope = loss.first(row.dot(theta), label).clamp(-clip, clip);
-                row.add_scaled_to(weight * slope, out);
+                let slope = Slope { loss: *loss, clip: self.spec.clip, weight };
+                row.add_scaled_to(slope.of(row.dot(theta), label), out);
             }
             Head::Softmax(softmax) => {
                 softmax.add_gradient(theta, row, label, weight, self.spec.clip, out);

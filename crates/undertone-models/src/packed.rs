@@ -1,6 +1,7 @@
 //! Symmetric matrices as packed lower triangles: half the memory, one pass for a product.
 
-use crate::row::{Row, dot};
+use crate::row::Row;
+use crate::vector::{self, Kernel, Lanes, add_scaled, dot};
 use undertone::persist::{Fields, Persist};
 
 /// A symmetric n×n matrix, stored as its n(n+1)/2 entries on and below the diagonal, row by row.
@@ -27,15 +28,7 @@ impl PackedSymmetric {
     pub(crate) fn add_outer(&mut self, weight: f64, row: Row<'_>) {
         match row {
             Row::Dense(values) => {
-                let mut start = 0;
-                for (i, &value) in values.iter().enumerate() {
-                    let factor = weight * value;
-                    let slots = &mut self.entries[start..=start + i];
-                    for (slot, &other) in slots.iter_mut().zip(values) {
-                        *slot += factor * other;
-                    }
-                    start += i + 1;
-                }
+                vector::run(AddOuter { weight, values, entries: &mut self.entries });
             }
             Row::Sparse { indices, values } => {
                 for (position, (&index, &value)) in indices.iter().zip(values).enumerate() {
@@ -52,74 +45,129 @@ impl PackedSymmetric {
 
     /// Writes the product with `x` into `out`.
     ///
-    /// Reads each packed row once, for both of its triangles, two rows at a time in four lanes of
+    /// Reads each packed row once, for both of its triangles, two rows at a time in lanes of
     /// fixed order. An entry of the product is rounded at most n/2 + 6 times.
     pub(crate) fn multiply_into(&self, x: &[f64], out: &mut [f64]) {
         assert!(x.len() == self.dimension && out.len() == self.dimension, "dimension");
-        let mut rest = &self.entries[..];
-        let mut i = 0;
-        while i + 1 < self.dimension {
-            let (first, after) = rest.split_at(i + 1);
-            let (second, after) = after.split_at(i + 2);
-            rest = after;
-            let (above, below) = out.split_at_mut(i);
-            let rows = (&first[..i], &second[..i]);
-            let (left, right) = dots_and_add(rows, &x[..i], (x[i], x[i + 1]), above);
-            below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
-            below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
-            i += 2;
-        }
-        if i < self.dimension {
-            let (row, diagonal) = (&rest[..i], rest[i]);
-            out[i] = dot(row, &x[..i]) + diagonal * x[i];
-            for (slot, &value) in out[..i].iter_mut().zip(row) {
-                *slot += value * x[i];
-            }
-        }
+        vector::run(Multiply { entries: &self.entries, x, out });
     }
 
     /// xᵀAx.
     pub(crate) fn quadratic_form(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dimension, "dimension");
-        let mut rest = &self.entries[..];
+        vector::run(QuadraticForm { entries: &self.entries, x })
+    }
+}
+
+/// Adds `weight`·aaᵀ to a packed matrix.
+struct AddOuter<'a> {
+    weight: f64,
+    values: &'a [f64],
+    entries: &'a mut [f64],
+}
+
+impl Kernel for AddOuter<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let mut rest = self.entries;
+        for (i, &value) in self.values.iter().enumerate() {
+            let (slots, after) = rest.split_at_mut(i + 1);
+            rest = after;
+            add_scaled::<V>(self.weight * value, &self.values[..=i], slots);
+        }
+    }
+}
+
+/// Writes the product of a packed matrix with `x` into `out`.
+struct Multiply<'a> {
+    entries: &'a [f64],
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Multiply { entries: mut rest, x, out } = self;
+        let mut i = 0;
+        while i + 1 < x.len() {
+            let (first, after) = rest.split_at(i + 1);
+            let (second, after) = after.split_at(i + 2);
+            rest = after;
+            let (above, below) = out.split_at_mut(i);
+            let rows = (&first[..i], &second[..i]);
+            let (left, right) = dots_and_add::<V>(rows, &x[..i], (x[i], x[i + 1]), above);
+            below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
+            below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
+            i += 2;
+        }
+        if i < x.len() {
+            let (row, diagonal) = (&rest[..i], rest[i]);
+            out[i] = dot::<V>(row, &x[..i]) + diagonal * x[i];
+            add_scaled::<V>(x[i], row, &mut out[..i]);
+        }
+    }
+}
+
+/// xᵀAx for a packed matrix A.
+struct QuadraticForm<'a> {
+    entries: &'a [f64],
+    x: &'a [f64],
+}
+
+impl Kernel for QuadraticForm<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f64 {
+        let QuadraticForm { entries: mut rest, x } = self;
         let mut sum = 0.0;
-        for i in 0..self.dimension {
+        for i in 0..x.len() {
             let (row, after) = rest.split_at(i + 1);
             rest = after;
-            sum += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+            sum += x[i] * (2.0 * dot::<V>(&row[..i], &x[..i]) + row[i] * x[i]);
         }
         sum
     }
 }
 
 /// Adds both rows times their factors to `out` and returns their products with `x`, in one pass.
-#[inline]
-fn dots_and_add(
+#[inline(always)]
+fn dots_and_add<V: Lanes>(
     (first, second): (&[f64], &[f64]),
     x: &[f64],
     (left, right): (f64, f64),
     out: &mut [f64],
 ) -> (f64, f64) {
-    let (mut left_sums, mut right_sums) = ([0.0; 4], [0.0; 4]);
-    let blocks = x.len() / 4 * 4;
-    let lanes = first[..blocks].chunks_exact(4).zip(second[..blocks].chunks_exact(4));
-    let (out_head, out_tail) = out.split_at_mut(blocks);
-    for (((a, b), x), o) in lanes.zip(x.chunks_exact(4)).zip(out_head.chunks_exact_mut(4)) {
-        for lane in 0..4 {
-            left_sums[lane] += a[lane] * x[lane];
-            right_sums[lane] += b[lane] * x[lane];
-            o[lane] += a[lane] * left + b[lane] * right;
-        }
+    let length = x.len();
+    let (first_blocks, first_rest) = first[..length].as_chunks();
+    let (second_blocks, second_rest) = second[..length].as_chunks();
+    let (x_blocks, x_rest) = x.as_chunks();
+    let (out_blocks, out_rest) = out[..length].as_chunks_mut();
+    let (left, right) = (V::splat(left), V::splat(right));
+    let zero = V::splat(0.0);
+    let (mut left_sums, mut right_sums) = (zero, zero);
+    let rows = first_blocks.iter().zip(second_blocks);
+    for (((a, b), x), slots) in rows.zip(x_blocks).zip(out_blocks) {
+        let (a, b, x) = (V::load(a), V::load(b), V::load(x));
+        left_sums = left_sums.plus_product(a, x);
+        right_sums = right_sums.plus_product(b, x);
+        let pull = zero.plus_product(a, left).plus_product(b, right);
+        V::load(slots).plus(pull).store(slots);
     }
-    let (mut left_tail, mut right_tail) = (0.0, 0.0);
-    let tails = first[blocks..].iter().zip(&second[blocks..]);
-    for (((&a, &b), &x), o) in tails.zip(&x[blocks..]).zip(out_tail) {
-        left_tail += a * x;
-        right_tail += b * x;
-        *o += a * left + b * right;
+    if !x_rest.is_empty() {
+        let (a, b) = (V::load_part(first_rest), V::load_part(second_rest));
+        let x = V::load_part(x_rest);
+        left_sums = left_sums.plus_product(a, x);
+        right_sums = right_sums.plus_product(b, x);
+        let pull = zero.plus_product(a, left).plus_product(b, right);
+        V::load_part(out_rest).plus(pull).store_part(out_rest);
     }
-    let sum = |sums: [f64; 4], tail: f64| (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
-    (sum(left_sums, left_tail), sum(right_sums, right_tail))
+    (left_sums.sum(), right_sums.sum())
 }
 
 impl Persist for PackedSymmetric {
@@ -153,7 +201,7 @@ mod tests {
             packed.multiply_into(&x, &mut out);
             let mut form = 0.0;
             for i in 0..n {
-                let expected = dot(&dense[i * n..(i + 1) * n], &x);
+                let expected = vector::wide_dot(&dense[i * n..(i + 1) * n], &x);
                 assert!((out[i] - expected).abs() < 1e-9);
                 form += x[i] * expected;
             }

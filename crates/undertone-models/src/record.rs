@@ -1,6 +1,7 @@
 //! One record of a private stream: a feature vector and its label.
 
 use crate::row::Row;
+use crate::vector::{LANES, sum_lanes};
 use std::fmt;
 use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
 
@@ -65,16 +66,13 @@ impl Features {
     pub fn norm(&self) -> f64 {
         let square = match self {
             Features::Dense(values) => Row::Dense(values).dot(values),
-            Features::Sparse { dimension, indices, values } => {
+            Features::Sparse { indices, values, .. } => {
                 // The lanes of a dense product, to which zeros add nothing.
-                let whole = dimension - dimension % 4;
-                let (mut sums, mut tail) = ([0.0; 4], 0.0);
+                let mut sums = [0.0; LANES];
                 for (&index, value) in indices.iter().zip(values) {
-                    let slot =
-                        if index < whole { &mut sums[index as usize % 4] } else { &mut tail };
-                    *slot += value * value;
+                    sums[index as usize % LANES] += value * value;
                 }
-                (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+                sum_lanes(sums)
             }
         };
         square.sqrt()

@@ -1,5 +1,6 @@
 //! A borrowed feature vector, dense or sparse: what losses and memories compute with.
 
+use crate::vector::{wide_add_scaled, wide_dot};
 use std::fmt;
 
 /// A feature vector after expansion, borrowed from a record or from a history.
@@ -21,9 +22,9 @@ impl<'a> Row<'a> {
     #[inline]
     pub(crate) fn dot(self, theta: &[f64]) -> f64 {
         match self {
-            Row::Dense(values) => dot(values, theta),
+            Row::Dense(values) => wide_dot(values, theta),
             Row::Sparse { indices, values } => {
-                // Four lanes as in `dot`, for a quarter of the roundings and of the latency.
+                // Four lanes, for a quarter of the roundings and of the latency.
                 let mut sums = [0.0; 4];
                 let (index_blocks, value_blocks) =
                     (indices.chunks_exact(4), values.chunks_exact(4));
@@ -43,11 +44,7 @@ impl<'a> Row<'a> {
     #[inline]
     pub(crate) fn add_scaled_to(self, factor: f64, out: &mut [f64]) {
         match self {
-            Row::Dense(values) => {
-                for (slot, &value) in out.iter_mut().zip(values) {
-                    *slot += factor * value;
-                }
-            }
+            Row::Dense(values) => wide_add_scaled(factor, values, out),
             Row::Sparse { indices, values } => {
                 for (&index, &value) in indices.iter().zip(values) {
                     out[index as usize] += factor * value;
@@ -79,22 +76,4 @@ impl fmt::Debug for Row<'_> {
         let (Row::Dense(values) | Row::Sparse { values, .. }) = self;
         write!(formatter, "Row(stored={}, <redacted>)", values.len())
     }
-}
-
-/// The inner product of two dense vectors, in four interleaved sums.
-///
-/// The order of summation is fixed, so the result is the same whatever the machine's vector width.
-#[must_use]
-#[inline]
-pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (left_blocks, right_blocks) = (left.chunks_exact(4), right.chunks_exact(4));
-    let tail: f64 =
-        left_blocks.remainder().iter().zip(right_blocks.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in left_blocks.zip(right_blocks) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }

@@ -4,8 +4,8 @@ use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
 use crate::packed::PackedSymmetric;
-use crate::row::dot;
 use crate::scalar_loss::ScalarLoss;
+use crate::vector::wide_dot;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Anchored {
     /// bound above `limit`. Machine rounding is added on the safe side.
     fn error_at_offset(&self, limit: f64) -> f64 {
         let norm = self.model.expanded_norm();
-        let square = dot(&self.offset, &self.offset);
+        let square = wide_dot(&self.offset, &self.offset);
         let factor = 0.5 * self.third_derivative_max * norm * (1.0 + 1e-9);
         let crude = factor * norm * norm * square;
         if crude <= limit {

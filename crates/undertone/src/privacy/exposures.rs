@@ -132,7 +132,8 @@ impl Exposures {
             let future = price.own_cost(entry.sensitivity);
             let paid = entry.spent.cost();
             let share = |paid: f64, future: f64, most: f64| {
-                !most.is_finite() || paid + FADING_ROOM * future / (1.0 - contraction) <= MINOR * most
+                !most.is_finite()
+                    || paid + FADING_ROOM * future / (1.0 - contraction) <= MINOR * most
             };
             contraction < 1.0
                 && share(paid.pure, future.pure, spent.pure)

@@ -1,0 +1,281 @@
+//! Sums and products of long vectors, compiled for each instruction set and with the same bits on all of them.
+//!
+//! Every sum runs in eight lanes of fixed order, and products are never fused with additions: wider vectors do the
+//! same additions sooner.
+
+mod lanes;
+
+pub(crate) use lanes::{LANES, Lanes, sum_lanes};
+
+use crate::history::BLOCK;
+use crate::scalar_loss::Slope;
+
+/// Work that is worth compiling for wider vectors. `run` must be `#[inline(always)]`, and so must all that it calls,
+/// or it is compiled for the narrowest.
+pub(crate) trait Kernel {
+    /// What it gives.
+    type Output;
+
+    /// Does the work.
+    fn run<V: Lanes>(self) -> Self::Output;
+}
+
+/// Runs a kernel with the widest vectors that this processor has.
+#[inline]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "functions compiled for one instruction set")
+)]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("avx512dq")
+        {
+            // SAFETY: the processor has just been found to have these instructions.
+            return unsafe { run_avx512(kernel) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { run_avx2(kernel) };
+        }
+    }
+    kernel.run::<[f64; LANES]>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<lanes::Avx512>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<lanes::Avx2>()
+}
+
+/// The inner product of two vectors.
+///
+/// Entry i is added to lane i mod 8, so at most n/8 + 4 roundings meet in the result.
+#[must_use]
+#[inline(always)]
+pub(crate) fn dot<V: Lanes>(left: &[f64], right: &[f64]) -> f64 {
+    let length = left.len().min(right.len());
+    let (left_blocks, left_rest) = left[..length].as_chunks();
+    let (right_blocks, right_rest) = right[..length].as_chunks();
+    let mut sums = V::splat(0.0);
+    for (a, b) in left_blocks.iter().zip(right_blocks) {
+        sums = sums.plus_product(V::load(a), V::load(b));
+    }
+    if !left_rest.is_empty() {
+        sums = sums.plus_product(V::load_part(left_rest), V::load_part(right_rest));
+    }
+    sums.sum()
+}
+
+/// The inner products of four rows with one vector, each with the bits of [`dot`].
+#[inline(always)]
+fn dot_four<V: Lanes>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
+        rows.map(|row| row[..right.len()].as_chunks());
+    let (blocks, rest) = right.as_chunks();
+    let mut sums = [V::splat(0.0); 4];
+    for ((((block, a), b), c), d) in blocks.iter().zip(a).zip(b).zip(c).zip(d) {
+        let block = V::load(block);
+        sums[0] = sums[0].plus_product(V::load(a), block);
+        sums[1] = sums[1].plus_product(V::load(b), block);
+        sums[2] = sums[2].plus_product(V::load(c), block);
+        sums[3] = sums[3].plus_product(V::load(d), block);
+    }
+    if !rest.is_empty() {
+        let rest = V::load_part(rest);
+        sums[0] = sums[0].plus_product(V::load_part(a_rest), rest);
+        sums[1] = sums[1].plus_product(V::load_part(b_rest), rest);
+        sums[2] = sums[2].plus_product(V::load_part(c_rest), rest);
+        sums[3] = sums[3].plus_product(V::load_part(d_rest), rest);
+    }
+    sums.map(V::sum)
+}
+
+/// Adds factor · row to `out`.
+#[inline(always)]
+pub(crate) fn add_scaled<V: Lanes>(factor: f64, row: &[f64], out: &mut [f64]) {
+    let length = row.len().min(out.len());
+    let (blocks, rest) = row[..length].as_chunks();
+    let (out_blocks, out_rest) = out[..length].as_chunks_mut();
+    let factor = V::splat(factor);
+    for (slots, values) in out_blocks.iter_mut().zip(blocks) {
+        V::load(slots).plus_product(factor, V::load(values)).store(slots);
+    }
+    if !rest.is_empty() {
+        V::load_part(out_rest).plus_product(factor, V::load_part(rest)).store_part(out_rest);
+    }
+}
+
+/// Adds four rows times their factors to `out`, with the bits of four calls of [`add_scaled`].
+#[inline(always)]
+fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f64]) {
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
+        rows.map(|row| row[..out.len()].as_chunks());
+    let (out_blocks, out_rest) = out.as_chunks_mut();
+    let factors = factors.map(V::splat);
+    for ((((slots, a), b), c), d) in out_blocks.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        let sums = V::load(slots).plus_product(factors[0], V::load(a));
+        let sums = sums.plus_product(factors[1], V::load(b));
+        let sums = sums.plus_product(factors[2], V::load(c));
+        sums.plus_product(factors[3], V::load(d)).store(slots);
+    }
+    if !out_rest.is_empty() {
+        let sums = V::load_part(out_rest).plus_product(factors[0], V::load_part(a_rest));
+        let sums = sums.plus_product(factors[1], V::load_part(b_rest));
+        let sums = sums.plus_product(factors[2], V::load_part(c_rest));
+        sums.plus_product(factors[3], V::load_part(d_rest)).store_part(out_rest);
+    }
+}
+
+/// An inner product of long vectors.
+struct Dot<'a>(&'a [f64], &'a [f64]);
+
+impl Kernel for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) -> f64 {
+        dot::<V>(self.0, self.1)
+    }
+}
+
+/// A row times a factor, to be added to a vector.
+struct AddScaled<'a>(f64, &'a [f64], &'a mut [f64]);
+
+impl Kernel for AddScaled<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        add_scaled::<V>(self.0, self.1, self.2);
+    }
+}
+
+/// [`dot`] with the widest vectors.
+#[must_use]
+#[inline]
+pub(crate) fn wide_dot(left: &[f64], right: &[f64]) -> f64 {
+    run(Dot(left, right))
+}
+
+/// [`add_scaled`] with the widest vectors.
+#[inline]
+pub(crate) fn wide_add_scaled(factor: f64, row: &[f64], out: &mut [f64]) {
+    run(AddScaled(factor, row, out));
+}
+
+/// The gradients of a block of dense records at one point: adds slope(row · θ, label) · row to `out`, for all rows.
+pub(crate) struct BlockGradient<'a> {
+    /// The rows, one after the other.
+    pub(crate) rows: &'a [f64],
+    /// A label for each row, at most [`BLOCK`] of them.
+    pub(crate) labels: &'a [f64],
+    /// As long as a row.
+    pub(crate) theta: &'a [f64],
+    /// What turns a score into a slope, the weight included.
+    pub(crate) slope: Slope,
+    /// The sum.
+    pub(crate) out: &'a mut [f64],
+}
+
+impl Kernel for BlockGradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let BlockGradient { rows, labels, theta, slope, out } = self;
+        let n = theta.len();
+        let mut slopes = [0.0; BLOCK];
+        let slopes = &mut slopes[..labels.len()];
+        let whole = slopes.len() / 4 * 4;
+        for (place, products) in slopes[..whole].chunks_exact_mut(4).enumerate() {
+            products.copy_from_slice(&dot_four::<V>(four_rows(rows, n, 4 * place), theta));
+        }
+        for (place, product) in slopes.iter_mut().enumerate().skip(whole) {
+            *product = dot::<V>(&rows[place * n..(place + 1) * n], theta);
+        }
+        slope.of_all(slopes, labels);
+        for (place, slopes) in slopes[..whole].chunks_exact(4).enumerate() {
+            let slopes = [slopes[0], slopes[1], slopes[2], slopes[3]];
+            add_scaled_four::<V>(slopes, four_rows(rows, n, 4 * place), out);
+        }
+        for (place, &slope) in slopes.iter().enumerate().skip(whole) {
+            add_scaled::<V>(slope, &rows[place * n..(place + 1) * n], out);
+        }
+    }
+}
+
+/// Turns the scores of a block into slopes.
+pub(crate) struct BlockSlopes<'a> {
+    /// What does.
+    pub(crate) slope: Slope,
+    /// In, and out.
+    pub(crate) scores: &'a mut [f64],
+    /// One for each.
+    pub(crate) labels: &'a [f64],
+}
+
+impl Kernel for BlockSlopes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        self.slope.of_all(self.scores, self.labels);
+    }
+}
+
+/// Four rows of length n, from the given one on.
+#[inline(always)]
+fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
+    std::array::from_fn(|k| &rows[(first + k) * n..(first + k + 1) * n])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar_loss::ScalarLoss;
+
+    fn values(count: usize, seed: f64) -> Vec<f64> {
+        (0..count).map(|k| (k as f64 * 0.731 + seed).sin()).collect()
+    }
+
+    #[test]
+    fn wide_vectors_and_blocks_of_rows_have_the_bits_of_one_row_at_a_time() {
+        for n in [1, 3, 7, 8, 9, 31, 33, 112, 200] {
+            for count in [1, 3, 4, 5, 8, 31] {
+                let (rows, theta) = (values(n * count, 0.3), values(n, 0.9));
+                let labels: Vec<f64> = (0..count).map(|k| (k % 2) as f64).collect();
+                let slope = Slope { loss: ScalarLoss::Logistic, clip: 0.6, weight: 0.7 };
+                let mut out = values(n, 0.1);
+                let mut expected = out.clone();
+                let (rows, labels, theta) = (&rows[..], &labels[..], &theta[..]);
+                run(BlockGradient { rows, labels, theta, slope, out: &mut out });
+                for (row, &label) in rows.chunks(n).zip(labels) {
+                    let product = dot::<[f64; LANES]>(row, theta);
+                    assert_eq!(product.to_bits(), wide_dot(row, theta).to_bits());
+                    add_scaled::<[f64; LANES]>(slope.of(product, label), row, &mut expected);
+                }
+                for (a, b) in out.iter().zip(&expected) {
+                    assert_eq!(a.to_bits(), b.to_bits(), "n = {n}, {count} rows");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_product_is_right_for_every_length() {
+        for n in 0..70 {
+            let (a, b) = (values(n, 0.2), values(n, 0.7));
+            let expected: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            assert!((wide_dot(&a, &b) - expected).abs() < 1e-13);
+        }
+    }
+}
