@@ -6,7 +6,7 @@ Nobody is tuned: each is taken as its own documentation has it, and says here wh
 import sys
 
 import numpy as np
-from datasets import load
+from tables import load
 
 #: Rows given at once to those who take tables.
 PART = 1000

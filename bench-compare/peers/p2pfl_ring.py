@@ -7,6 +7,7 @@
 
 import os
 import sys
+import tempfile
 import time
 
 os.environ["RAY_AUTH_MODE"] = "disabled"
@@ -17,6 +18,7 @@ from p2pfl.settings import Settings
 # Before other parts are imported, which would start it. Without it a node learns in its own thread, as ours do.
 Settings.general.DISABLE_RAY = True
 Settings.general.LOG_LEVEL = "ERROR"
+Settings.general.LOG_DIR = tempfile.mkdtemp()
 Settings.ssl.USE_SSL = False
 
 from datasets import Dataset
@@ -30,6 +32,7 @@ from p2pfl.node import Node
 from p2pfl.utils.utils import set_standalone_settings
 
 NODES, PARAMETERS, ROUNDS = 5, 13_000, 4
+STEP_SECONDS = float(os.environ.get("STEP", 0.3))
 
 
 class Vector(P2PFLModel):
@@ -48,9 +51,10 @@ class Vector(P2PFLModel):
 
 
 class Step(Learner):
-    """A step that costs nothing: what is measured is the network."""
+    """A step that takes a moment: with none at all, models reach nodes that are still voting, and are lost."""
 
     def fit(self):
+        time.sleep(STEP_SECONDS)
         model = self.get_model()
         model.set_contribution([self.addr], 1)
         return model
