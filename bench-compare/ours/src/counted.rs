@@ -1,6 +1,6 @@
 //! Fixed amounts of work, for counting instructions: the difference of two amounts is that of the work alone.
 
-use crate::learning;
+use crate::{configs, learning};
 use std::hint::black_box;
 use undertone::LearnerId;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
@@ -35,7 +35,7 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             }
         }
         "account" => {
-            let plan = learning::pair("kind = \"exact\"");
+            let plan = learning::pair("exact");
             let mut account = Accountant::new(plan.mechanisms[0], None);
             for _ in 0..count {
                 account.pay().expect("no cap");
@@ -43,8 +43,8 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
                 account.advance(&terms);
             }
         }
-        "round-moments-112" | "round-window-112" => {
-            let memory = if what.contains("moments") { "kind = \"moments\"" } else { "kind = \"window\"\nwindow = 8" };
+        "round-moments-112" | "round-window-112" | "round-exact-112" => {
+            let memory = what.split('-').nth(1).expect("a memory");
             let plan = learning::pair(memory);
             let mut pair = [0, 1].map(|id| plan.learner(LearnerId(id)).expect("a learner"));
             let rows = learning::rows(64, 112);
@@ -52,8 +52,9 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
                 round(&mut pair, &rows[t % 64..=t % 64]);
             }
         }
-        "decode-112" => {
-            let plan = learning::pair("kind = \"exact\"");
+        "decode-112" | "decode-50000" => {
+            let features = what.split('-').nth(1).and_then(|text| text.parse().ok()).expect("a number");
+            let plan = configs::ring(2, features, 1000, "logistic", configs::memory("newest"));
             let mut learner = plan.learner(LearnerId(1)).expect("a learner");
             let release = learner.release(&mut Fixed).expect("a release");
             let wire = Wire::new(plan);

@@ -1,19 +1,13 @@
 //! Learning: one learner's stream, whole networks, and memories early and late.
 
-use crate::rate;
+pub(crate) use crate::configs::plan;
+use crate::{configs, rate};
 use std::sync::Arc;
 use std::time::Instant;
-use undertone::config::{Config, RawConfig};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
 use undertone_lab::{Measuring, OnlineLearner, Plan, RunEntropy, Simulation, stream};
 use undertone_models::{Features, Record};
-
-pub(crate) fn plan(text: &str) -> Arc<Plan> {
-    let raw: RawConfig = toml::from_str(text).expect("TOML");
-    let config = Config::try_from(&raw).unwrap_or_else(|faults| panic!("{faults}"));
-    Arc::new(Plan::new(config).unwrap_or_else(|error| panic!("{error}")))
-}
 
 fn unit(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -38,44 +32,7 @@ pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
 /// Rows a second of a private logistic regression that takes one row at a time: every gradient once, a paid
 /// and noisy step for every 32 rows.
 pub(crate) fn logistic(features: usize) -> f64 {
-    let plan = plan(&format!(
-        r#"
-method = "shielded"
-rounds = 1000000
-[network]
-learners = 1
-topology = "alone"
-[data]
-source = "none"
-partition = "iid"
-batch = 32
-[bounds]
-feature_norm = 1.0
-out_of_bounds = "scale"
-[model]
-loss = "logistic"
-features = {features}
-[parameters]
-set = "ball"
-radius = 10.0
-[memory]
-kind = "window"
-window = 1
-[schedule]
-step = 4.0
-step_exponent = 0.4
-coupling = 1.0
-coupling_exponent = 0.0
-[noise]
-kind = "gaussian"
-exponent = 0.0
-calibrate = "lifetime"
-[privacy]
-epsilon = 4.0
-delta = 1e-6
-"#
-    ));
-    let mut learner = OnlineLearner::new(plan, RunEntropy::new(None)).expect("a learner");
+    let mut learner = OnlineLearner::new(configs::alone(features), RunEntropy::new(None)).expect("a learner");
     let rows = rows(4096, features);
     rate(rows.len() as u64, || {
         for row in &rows {
@@ -84,79 +41,47 @@ delta = 1e-6
     })
 }
 
-fn network(learners: usize, rounds: u64, memory: &str) -> Arc<Plan> {
-    plan(&format!(
-        r#"
-unproven = true
-rounds = {rounds}
-[network]
-learners = {learners}
-topology = "ring"
-weight = 0.25
-[data]
-source = "none"
-partition = "iid"
-[bounds]
-feature_norm = 1.0
-{label}
-out_of_bounds = "scale"
-[model]
-loss = "{loss}"
-features = 112
-ridge = 0.01
-[parameters]
-set = "ball"
-radius = 3.0
-[memory]
-{memory}
-[schedule]
-step = 0.5
-step_exponent = 0.77
-coupling = 1.0
-coupling_exponent = 0.65
-[noise]
-kind = "laplace"
-exponent = 0.1
-scale = 1.0
-[privacy]
-delta = 1e-6
-"#,
-        loss = if memory.contains("moments") { "ridge" } else { "logistic" },
-        label = if memory.contains("moments") { "label = 1.0" } else { "" },
-    ))
-}
-
-/// Two learners, n = 112.
+/// Two learners, n = 112, with a memory that is known by name.
 pub(crate) fn pair(memory: &str) -> Arc<Plan> {
-    network(2, 1_000_000, memory)
+    ring(2, 1_000_000, memory)
 }
 
-/// Rounds a second of Algorithm 1 as the paper has it: n = 112, whole histories, 300 rounds from the first.
-pub(crate) fn rounds(learners: usize) -> f64 {
-    let count = 300;
-    let plan = network(learners, count, "kind = \"exact\"");
-    let records = rows(count as usize, 112);
-    let sources = vec![records; learners];
-    let streams = stream::given(&plan.config, sources, Vec::new(), 0).expect("records");
+fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Plan> {
+    configs::ring(learners, 112, rounds, configs::loss_of(memory), configs::memory(memory))
+}
+
+/// Rounds a second of Algorithm 1 from the first round on, n = 112, with that memory, records at hand before.
+///
+/// The records of all learners are the same, which changes no cost, and come in pieces: the history of those who need one
+/// grows, and nothing else does.
+pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
+    let plan = ring(learners, count, memory);
+    let streams = stream::given(&plan.config, vec![Vec::new(); learners], Vec::new(), 0).expect("streams");
     let entropy = RunEntropy::new(None);
     let mut run = Simulation::new(plan, streams, entropy, Measuring::Evenly(1)).expect("a run");
-    let begin = Instant::now();
+    let records = rows(count as usize, 112);
     // The last round is measured, which the peer does not do.
-    for _ in 1..count {
+    let (timed, mut seconds) = (count - 1, 0.0);
+    for t in 0..timed {
+        if t % PIECE == 0 {
+            let piece = &records[t as usize..records.len().min((t + PIECE) as usize)];
+            (0..learners).for_each(|id| {
+                run.feed(id, piece.to_vec()).expect("records");
+            });
+        }
+        let begin = Instant::now();
         run.round().expect("a round");
+        seconds += begin.elapsed().as_secs_f64();
     }
-    (count - 1) as f64 / begin.elapsed().as_secs_f64()
+    timed as f64 / seconds
 }
+
+/// Rounds whose records are handed over at once.
+const PIECE: u64 = 100;
 
 /// Microseconds a round of one learner with a constant-cost memory, after so many rounds.
 pub(crate) fn memory(kind: &str, start: u64) -> f64 {
-    let keys = match kind {
-        "moments" => "kind = \"moments\"",
-        "polynomial" => "kind = \"polynomial\"\ndegree = 2",
-        "anchored" => "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.4",
-        _ => "kind = \"window\"\nwindow = 8",
-    };
-    let plan = pair(keys);
+    let plan = pair(kind);
     let rows = rows(1024, 112);
     let mut learner = plan.learner(LearnerId(0)).expect("a learner");
     let mut other = plan.learner(LearnerId(1)).expect("a learner");

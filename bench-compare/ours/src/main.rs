@@ -2,6 +2,8 @@
 //!
 //! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers.
 
+mod cnn;
+mod configs;
 mod counted;
 mod learning;
 mod noise;
@@ -33,7 +35,10 @@ fn main() {
         ["noise", kind, count] => noise::samples(kind, number(count) as usize),
         ["accountant", start] => noise::accountant(number(start)),
         ["logistic", features] => learning::logistic(number(features) as usize),
-        ["rounds", learners] => learning::rounds(number(learners) as usize),
+        ["rounds", learners, count, memory] => learning::rounds(number(learners) as usize, number(count), memory),
+        ["cnn", how, batch, threads] => {
+            cnn::records(*how == "clipped", number(batch) as usize, number(threads) as usize)
+        }
         ["memory", kind, start] => learning::memory(kind, number(start)),
         ["sockets", security, bytes] => nodes::sockets(*security == "tls", number(bytes) as usize),
         ["nodes", security, store, bytes] => {

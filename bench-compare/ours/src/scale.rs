@@ -1,6 +1,6 @@
 //! Large networks in one process.
 
-use crate::learning::plan;
+use crate::configs;
 use rayon::prelude::*;
 use std::time::Instant;
 use undertone::noise::OsEntropy;
@@ -16,44 +16,8 @@ struct Large {
 impl Large {
     /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
     fn new(learners: usize, dimension: usize) -> Large {
-        let memory = if dimension <= 1000 { "kind = \"moments\"" } else { "kind = \"window\"\nwindow = 1" };
-        let plan = plan(&format!(
-            r#"
-unproven = true
-rounds = 1000000
-[network]
-learners = {learners}
-topology = "ring"
-weight = 0.25
-[data]
-source = "none"
-partition = "iid"
-[bounds]
-feature_norm = 1.0
-label = 1.0
-out_of_bounds = "scale"
-[model]
-loss = "ridge"
-features = {dimension}
-ridge = 0.001
-[parameters]
-set = "ball"
-radius = 10.0
-[memory]
-{memory}
-[schedule]
-step = 0.5
-step_exponent = 0.77
-coupling = 1.0
-coupling_exponent = 0.65
-[noise]
-kind = "laplace"
-exponent = 0.1
-scale = 1.0
-[privacy]
-delta = 1e-6
-"#
-        ));
+        let memory = if dimension <= 1000 { "moments" } else { "newest" };
+        let plan = configs::ring(learners, dimension, 1_000_000, "ridge", configs::memory(memory));
         let all = plan.config.graph.ids().map(|id| plan.learner(id).expect("a learner")).collect();
         Large { plan, learners: all, round: 0 }
     }

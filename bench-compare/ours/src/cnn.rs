@@ -1,0 +1,43 @@
+//! Gradients of the convolutional network for MNIST.
+
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+use undertone_models::network::{Batch, Clip, ClipNorm, FastNetwork, Network, NetworkSpec};
+
+/// How long one measurement takes, about: as long as the peers'.
+const SECONDS: f64 = 2.0;
+
+/// Records a second by the median step; each record's gradient clipped to norm 1, or the mean of them as they are.
+pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
+    let network = Network::new(NetworkSpec::mnist_cnn()).expect("a network");
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let theta = network.initial_parameters(|| Ok::<_, Infallible>(uniform())).expect("parameters");
+    let inputs: Vec<f32> = (0..batch * network.features()).map(|_| uniform() as f32).collect();
+    let labels: Vec<u32> = (0..batch).map(|_| (uniform() * 10.0) as u32).collect();
+    let fast = FastNetwork::new(network);
+    let threads = NonZeroUsize::new(threads).expect("at least one thread");
+    let step = || {
+        let batch = Batch::new(fast.network(), &inputs, &labels).expect("a batch");
+        if clipped {
+            let clip = Clip::new(ClipNorm::L2, 1.0).expect("a bound");
+            fast.clipped_gradient_sum(&theta, &batch, clip, threads).expect("a sum").sum
+        } else {
+            fast.mean_gradient(&theta, &batch, threads).expect("a mean")
+        }
+    };
+    step();
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while start.elapsed().as_secs_f64() < SECONDS || times.len() < 5 {
+        let begin = Instant::now();
+        black_box(step());
+        times.push(begin.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    batch as f64 / times[times.len() / 2]
+}
