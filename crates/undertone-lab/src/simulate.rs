@@ -467,21 +467,44 @@ pub(crate) fn spread_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>>
     (spread > 0.0).then(|| (0..plan.model.parameters()).map(|_| coordinate()).collect())
 }
 
+/// A round of all learners is worth several threads from so many multiplications on: waking one takes longer
+/// than a round of five small learners.
+const WORTH_THREADS: u64 = 500_000;
+
+/// What a coordinate of noise costs, in multiplications.
+const NOISE_WORK: u64 = 20;
+
+/// Does something with every learner, in several threads where that is worth it. Learners do not share anything,
+/// so the result is the same either way.
+fn with_each<R: Send>(
+    members: &mut [Member],
+    work: impl Fn(&mut Member) -> R + Sync + Send,
+) -> Vec<R> {
+    let cost = |member: &Member| {
+        let parameters = member.learner.private_parameters().for_owner().len();
+        let noise = NOISE_WORK * parameters as u64;
+        member.learner.memory().work(parameters).saturating_add(noise)
+    };
+    let total = members.iter().map(cost).fold(0, u64::saturating_add);
+    if total >= WORTH_THREADS {
+        members.par_iter_mut().map(work).collect()
+    } else {
+        members.iter_mut().map(work).collect()
+    }
+}
+
 fn observe_all(
     members: &mut [Member],
     count: u64,
     warming_up: bool,
     evaluator: &mut Evaluator,
 ) -> Result<Score, SimulateError> {
-    let scores: Vec<Result<Score, (LearnerId, RecordError)>> = members
-        .par_iter_mut()
-        .map(|member| {
-            member.batch = member.stream.next(count);
-            member.ran_dry |= (member.batch.len() as u64) < count;
-            let id = member.learner.id();
-            member.learner.observe(&member.batch).map_err(|error| (id, error))
-        })
-        .collect();
+    let scores: Vec<Result<Score, (LearnerId, RecordError)>> = with_each(members, |member| {
+        member.batch = member.stream.next(count);
+        member.ran_dry |= (member.batch.len() as u64) < count;
+        let id = member.learner.id();
+        member.learner.observe(&member.batch).map_err(|error| (id, error))
+    });
     let mut total = Score::default();
     for score in scores {
         let score = score.map_err(|(learner, error)| SimulateError::Record { learner, error })?;
@@ -504,19 +527,15 @@ pub(crate) fn release_all(
     members: &mut [Member],
     entropy: RunEntropy,
 ) -> Result<Vec<Release>, (LearnerId, ReleaseError)> {
-    members
-        .par_iter_mut()
-        .map(|member| {
-            let id = member.learner.id();
-            member.learner.release(&mut { entropy }).map_err(|error| (id, error))
-        })
-        .collect::<Vec<_>>()
-        .into_iter()
-        .collect()
+    let released = with_each(members, |member| {
+        let id = member.learner.id();
+        member.learner.release(&mut { entropy }).map_err(|error| (id, error))
+    });
+    released.into_iter().collect()
 }
 
 pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Plan) {
-    members.par_iter_mut().for_each(|member| {
+    with_each(members, |member| {
         let neighbours = plan.config.graph.neighbours(member.learner.id());
         let heard: Vec<&Release> =
             neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();

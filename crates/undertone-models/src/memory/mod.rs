@@ -134,6 +134,25 @@ impl AnyMemory {
         }
     }
 
+    /// About how many multiplications a round of so many parameters takes, to judge whether it is worth a thread
+    /// of its own.
+    #[must_use]
+    pub fn work(&self, parameters: usize) -> u64 {
+        let parameters = parameters as u64;
+        let rows = match self {
+            AnyMemory::Exact(memory) => memory.records(),
+            AnyMemory::Recent(memory) => memory.records_kept(),
+            AnyMemory::Recursive(_) => 1,
+            AnyMemory::Moments(_)
+            | AnyMemory::DecayedMoments(_)
+            | AnyMemory::Anchored(_)
+            | AnyMemory::Polynomial(_) => parameters,
+            // Always worth one.
+            AnyMemory::NetworkHistory(_) | AnyMemory::NetworkArrival(_) => u64::MAX,
+        };
+        parameters.saturating_mul(rows)
+    }
+
     fn as_memory(&self) -> &dyn Memory<Record = Record> {
         match self {
             AnyMemory::Exact(memory) => memory,
