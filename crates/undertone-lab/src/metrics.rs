@@ -60,7 +60,7 @@ impl Evaluator {
         batch: &[Record],
     ) -> Result<(), RecordError> {
         match self {
-            Evaluator::Linear(evaluator) => evaluator.remember(learner, theta, batch),
+            Evaluator::Linear(evaluator) => evaluator.remember(learner, batch),
             Evaluator::Network(evaluator) => evaluator.remember(learner, theta, batch),
             Evaluator::Declared(_) => Ok(()),
         }
@@ -110,14 +110,9 @@ impl LinearEvaluator {
     ///
     /// # Errors
     /// When a record is outside the model's bounds; the learner has refused it before.
-    fn remember(
-        &mut self,
-        learner: usize,
-        theta: &[f64],
-        batch: &[Record],
-    ) -> Result<(), RecordError> {
+    fn remember(&mut self, learner: usize, batch: &[Record]) -> Result<(), RecordError> {
         let place = learner % self.histories.len();
-        self.histories[place].observe(theta, batch).map(|_| ())
+        self.histories[place].remember(batch)
     }
 
     /// Measures the learners' parameters and the public model.

@@ -107,10 +107,11 @@ impl Bounds {
         if !(bound >= BOUND_RANGE.0 && bound <= BOUND_RANGE.1) {
             return Err(BoundFault::Unusable { name: "feature_norm" });
         }
-        if !features.is_finite() {
+        // A norm within the bound is a number, so every feature is.
+        let above = !(features.norm() <= bound);
+        if above && !features.is_finite() {
             return Err(BoundFault::NotFinite);
         }
-        let above = !(features.norm() <= bound);
         if above && self.out_of_bounds == OutOfBounds::Refuse && !self.normalise {
             return Err(BoundFault::Norm { bound });
         }

@@ -92,8 +92,16 @@ impl History {
     /// The records with their labels, in order of arrival.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
-        self.segments.iter().flat_map(move |segment| {
-            let labels = segment.labels.iter().enumerate();
+        self.iter_from(0)
+    }
+
+    /// The same, from one record on. All segments but the last are full, so none is walked through to get there.
+    #[inline]
+    pub(crate) fn iter_from(&self, first: usize) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
+        let segments = self.segments.iter().skip(first / SEGMENT);
+        segments.enumerate().flat_map(move |(number, segment)| {
+            let skipped = if number == 0 { first % SEGMENT } else { 0 };
+            let labels = segment.labels.iter().enumerate().skip(skipped);
             labels.map(move |(k, &label)| (segment.row(k, self.sparse, self.dimension), label))
         })
     }
@@ -194,6 +202,7 @@ mod tests {
                     out
                 })
                 .collect();
+            assert_eq!(history.iter_from(3).count(), 1);
             assert_eq!(rows[1..], [dense.to_vec(), dense.to_vec(), full.to_vec()]);
         }
     }

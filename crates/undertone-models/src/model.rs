@@ -479,6 +479,10 @@ pub(crate) fn check_features(
             return Err(RecordError::Indices { position });
         }
     }
+    // A norm within the bound is a number, so every feature is.
+    if features.norm() <= bound && bound < f64::INFINITY {
+        return Ok(());
+    }
     if !features.is_finite() {
         return Err(RecordError::NotFinite { position });
     }

@@ -9,18 +9,29 @@ use undertone::persist::{Fields, Persist};
 pub(crate) struct PackedSymmetric {
     dimension: usize,
     entries: Box<[f64]>,
+    /// The last dense row and its weight, not added yet: the next product adds it on its way through the entries, which is
+    /// one way through memory less.
+    waiting: Outer,
+}
+
+/// `weight`·aaᵀ; nothing where the row is empty.
+#[derive(Clone, Default)]
+struct Outer {
+    weight: f64,
+    row: Vec<f64>,
 }
 
 impl PackedSymmetric {
     /// The zero matrix.
     pub(crate) fn zero(dimension: usize) -> PackedSymmetric {
         let entries = vec![0.0; dimension * (dimension + 1) / 2].into_boxed_slice();
-        PackedSymmetric { dimension, entries }
+        PackedSymmetric { dimension, entries, waiting: Outer::default() }
     }
 
     /// Sets every entry to zero.
     pub(crate) fn clear(&mut self) {
         self.entries.fill(0.0);
+        self.waiting.row.clear();
     }
 
     /// Adds `weight`·aaᵀ for a row a. A sparse row touches only its own pairs.
@@ -28,7 +39,9 @@ impl PackedSymmetric {
     pub(crate) fn add_outer(&mut self, weight: f64, row: Row<'_>) {
         match row {
             Row::Dense(values) => {
-                vector::run(AddOuter { weight, values, entries: &mut self.entries });
+                self.settle();
+                self.waiting.weight = weight;
+                self.waiting.row.extend_from_slice(values);
             }
             Row::Sparse { indices, values } => {
                 for (position, (&index, &value)) in indices.iter().zip(values).enumerate() {
@@ -47,14 +60,27 @@ impl PackedSymmetric {
     ///
     /// Reads each packed row once, for both of its triangles, two rows at a time in lanes of
     /// fixed order. An entry of the product is rounded at most n/2 + 6 times.
-    pub(crate) fn multiply_into(&self, x: &[f64], out: &mut [f64]) {
+    pub(crate) fn multiply_into(&mut self, x: &[f64], out: &mut [f64]) {
         assert!(x.len() == self.dimension && out.len() == self.dimension, "dimension");
-        vector::run(Multiply { entries: &self.entries, x, out });
+        let PackedSymmetric { entries, waiting: Outer { weight, row }, .. } = self;
+        if row.is_empty() {
+            return vector::run(Multiply { entries, x, out });
+        }
+        vector::run(AddOuterAndMultiply { weight: *weight, row, entries, x, out });
+        row.clear();
+    }
+
+    /// Adds the row that waits.
+    fn settle(&mut self) {
+        let PackedSymmetric { entries, waiting: Outer { weight, row }, .. } = self;
+        vector::run(AddOuter { weight: *weight, values: row, entries });
+        row.clear();
     }
 
     /// xᵀAx.
-    pub(crate) fn quadratic_form(&self, x: &[f64]) -> f64 {
+    pub(crate) fn quadratic_form(&mut self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dimension, "dimension");
+        self.settle();
         vector::run(QuadraticForm { entries: &self.entries, x })
     }
 }
@@ -80,6 +106,40 @@ impl Kernel for AddOuter<'_> {
     }
 }
 
+/// Both at once: adds `weight`·aaᵀ, and writes the product of the sum with `x` into `out`. With the bits of one after the
+/// other.
+struct AddOuterAndMultiply<'a> {
+    weight: f64,
+    row: &'a [f64],
+    entries: &'a mut [f64],
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for AddOuterAndMultiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let AddOuterAndMultiply { weight, row, entries: mut rest, x, out } = self;
+        let mut i = 0;
+        // Two rows at a time stay in the nearest cache between the two steps.
+        while i + 1 < x.len() {
+            let (first, after) = rest.split_at_mut(i + 1);
+            let (second, after) = after.split_at_mut(i + 2);
+            rest = after;
+            add_scaled::<V>(weight * row[i], &row[..=i], first);
+            add_scaled::<V>(weight * row[i + 1], &row[..=i + 1], second);
+            multiply_two_rows::<V>(i, first, second, x, out);
+            i += 2;
+        }
+        if i < x.len() {
+            add_scaled::<V>(weight * row[i], &row[..=i], rest);
+            multiply_last_row::<V>(i, rest, x, out);
+        }
+    }
+}
+
 /// Writes the product of a packed matrix with `x` into `out`.
 struct Multiply<'a> {
     entries: &'a [f64],
@@ -98,19 +158,37 @@ impl Kernel for Multiply<'_> {
             let (first, after) = rest.split_at(i + 1);
             let (second, after) = after.split_at(i + 2);
             rest = after;
-            let (above, below) = out.split_at_mut(i);
-            let rows = (&first[..i], &second[..i]);
-            let (left, right) = dots_and_add::<V>(rows, &x[..i], (x[i], x[i + 1]), above);
-            below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
-            below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
+            multiply_two_rows::<V>(i, first, second, x, out);
             i += 2;
         }
         if i < x.len() {
-            let (row, diagonal) = (&rest[..i], rest[i]);
-            out[i] = dot::<V>(row, &x[..i]) + diagonal * x[i];
-            add_scaled::<V>(x[i], row, &mut out[..i]);
+            multiply_last_row::<V>(i, rest, x, out);
         }
     }
+}
+
+/// What rows i and i + 1 add to a product.
+#[inline(always)]
+fn multiply_two_rows<V: Lanes>(
+    i: usize,
+    first: &[f64],
+    second: &[f64],
+    x: &[f64],
+    out: &mut [f64],
+) {
+    let (above, below) = out.split_at_mut(i);
+    let rows = (&first[..i], &second[..i]);
+    let (left, right) = dots_and_add::<V>(rows, &x[..i], (x[i], x[i + 1]), above);
+    below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
+    below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
+}
+
+/// What the last row adds to a product, where there is an odd number of them.
+#[inline(always)]
+fn multiply_last_row<V: Lanes>(i: usize, row: &[f64], x: &[f64], out: &mut [f64]) {
+    let (row, diagonal) = (&row[..i], row[i]);
+    out[i] = dot::<V>(row, &x[..i]) + diagonal * x[i];
+    add_scaled::<V>(x[i], row, &mut out[..i]);
 }
 
 /// xᵀAx for a packed matrix A.
@@ -172,6 +250,7 @@ fn dots_and_add<V: Lanes>(
 
 impl Persist for PackedSymmetric {
     fn visit(&mut self, fields: &mut dyn Fields) {
+        self.settle();
         fields.numbers(&mut self.entries);
     }
 }
@@ -210,10 +289,32 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_waits_gives_the_bits_of_one_added_at_once() {
+        for n in [1_usize, 2, 7, 30, 113] {
+            let values = |seed: f64| -> Vec<f64> {
+                (0..n).map(|k| (k as f64 * 0.37 + seed).cos()).collect()
+            };
+            let (mut waiting, mut settled) = (PackedSymmetric::zero(n), PackedSymmetric::zero(n));
+            let (mut left, mut right) = (vec![0.0; n], vec![0.0; n]);
+            for round in 0..5 {
+                let (row, x) = (values(f64::from(round)), values(0.5 * f64::from(round)));
+                waiting.add_outer(0.7, Row::Dense(&row));
+                settled.add_outer(0.7, Row::Dense(&row));
+                settled.settle();
+                waiting.multiply_into(&x, &mut left);
+                settled.multiply_into(&x, &mut right);
+                let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
+                assert!(left.iter().zip(&right).all(same), "n = {n}, round {round}");
+            }
+        }
+    }
+
+    #[test]
     fn sparse_and_dense_rows_add_the_same_matrix() {
         let (mut left, mut right) = (PackedSymmetric::zero(4), PackedSymmetric::zero(4));
         left.add_outer(1.5, Row::Sparse { indices: &[1, 3], values: &[2.0, -1.0] });
         right.add_outer(1.5, Row::Dense(&[0.0, 2.0, 0.0, -1.0]));
+        right.settle();
         assert!(left.entries.iter().zip(&right.entries).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 }

@@ -32,8 +32,10 @@ pub struct Anchored {
     anchor: Box<[f64]>,
     gradient_sum: CompensatedSum,
     hessian_sum: PackedSymmetric,
-    /// Σaaᵀ, for the error bound.
+    /// Σaaᵀ over the first records, for the error bound; others are added when it is asked for, which is rare.
     second_moment: PackedSymmetric,
+    /// How many.
+    in_second_moment: usize,
     offset: Box<[f64]>,
     expansions: u64,
 }
@@ -57,6 +59,7 @@ impl Anchored {
             gradient_sum: CompensatedSum::zero(n),
             hessian_sum: PackedSymmetric::zero(n),
             second_moment: PackedSymmetric::zero(n),
+            in_second_moment: 0,
             offset: zeros,
             expansions: 0,
         })
@@ -70,7 +73,7 @@ impl Anchored {
 
     /// The proven error of the model at the current offset Δ, if that is at most `limit`, else a
     /// bound above `limit`. Machine rounding is added on the safe side.
-    fn error_at_offset(&self, limit: f64) -> f64 {
+    fn error_at_offset(&mut self, limit: f64) -> f64 {
         let norm = self.model.expanded_norm();
         let square = wide_dot(&self.offset, &self.offset);
         let factor = 0.5 * self.third_derivative_max * norm * (1.0 + 1e-9);
@@ -82,8 +85,16 @@ impl Anchored {
         #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
         let (records, parameters) = (self.history.len() as f64, self.anchor.len() as f64);
         let rounding = f64::EPSILON * (records + parameters) * norm * norm * square;
+        self.complete_second_moment();
         let average = self.second_moment.quadratic_form(&self.offset) / records;
         crude.min(factor * (average.max(0.0) + rounding))
+    }
+
+    fn complete_second_moment(&mut self) {
+        for (row, _) in self.history.iter_from(self.in_second_moment) {
+            self.second_moment.add_outer(1.0, row);
+        }
+        self.in_second_moment = self.history.len();
     }
 
     /// Makes θ the anchor and expands the whole history there.
@@ -141,7 +152,6 @@ impl Memory for Anchored {
             self.anchor.copy_from_slice(theta);
         }
         let Anchored { model, loss, history, anchor, gradient_sum, hessian_sum, .. } = self;
-        let second_moment = &mut self.second_moment;
         observe_batch(model, theta, batch, |row, label| {
             let z = row.dot(anchor);
             let slope = loss.first(z, label);
@@ -149,7 +159,6 @@ impl Memory for Anchored {
                 gradient_sum.add_at(index, slope * value);
             }
             hessian_sum.add_outer(loss.second(z, label), row);
-            second_moment.add_outer(1.0, row);
             history.push(row, label);
         })
     }
@@ -199,7 +208,9 @@ impl fmt::Debug for Anchored {
 
 impl Persist for Anchored {
     fn visit(&mut self, fields: &mut dyn Fields) {
+        self.complete_second_moment();
         self.history.visit(fields);
+        self.in_second_moment = self.history.len();
         fields.numbers(&mut self.anchor);
         self.gradient_sum.visit(fields);
         self.hessian_sum.visit(fields);

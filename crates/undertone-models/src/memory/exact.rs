@@ -37,6 +37,20 @@ impl Exact {
         &self.model
     }
 
+    /// Takes in records that were observed elsewhere: they are checked, and not scored again.
+    ///
+    /// # Errors
+    /// As `observe`: nothing is taken then.
+    pub fn remember(&mut self, batch: &[Record]) -> Result<(), RecordError> {
+        for (position, record) in batch.iter().enumerate() {
+            self.model.check(record, position)?;
+        }
+        for record in batch {
+            self.history.push(self.model.expand(&record.features).row(), record.label);
+        }
+        Ok(())
+    }
+
     /// The average loss over the history at θ, penalties included. Penalties only without records.
     #[must_use]
     pub fn average_loss(&self, theta: &[f64]) -> f64 {
