@@ -81,6 +81,16 @@ enum Records {
     Each(Exposures),
 }
 
+/// What the release of a round costs.
+struct Due {
+    /// The record it depends on most.
+    cost: Cost,
+    /// Any record, by its sensitivity.
+    price: Price,
+    /// Record 0 in all, with this release; where others are followed too, nothing.
+    after: Total,
+}
+
 impl Accountant {
     /// An account with nothing spent, before round 0.
     #[must_use]
@@ -185,9 +195,9 @@ impl Accountant {
     /// # Errors
     /// [`Refusal`] when the cap or the last round is reached.
     pub fn pay(&mut self) -> Result<Cost, Refusal> {
-        let (cost, price) = self.check()?;
+        let Due { cost, price, after } = self.check()?;
         match &mut self.records {
-            Records::First { spent, .. } => spent.add(cost),
+            Records::First { spent, .. } => *spent = after,
             Records::Each(exposures) if self.round > Round::ZERO => {
                 exposures.pay(&price);
             }
@@ -232,33 +242,50 @@ impl Accountant {
     }
 
     /// What the release of this round costs, and how that follows from the sensitivity; or why it is refused.
-    fn check(&self) -> Result<(Cost, Price), Refusal> {
+    fn check(&self) -> Result<Due, Refusal> {
         if self.round >= Round::LIMIT {
             return Err(Refusal::RoundLimit { round: self.round, limit: Round::LIMIT });
         }
         let price = self.price();
         let cost = price.cost(self.sensitivity());
-        let spent = self.spent();
-        let (total, growth) = match &self.records {
-            Records::Each(exposures) if self.round > Round::ZERO => {
-                let total = exposures.spent_after(&price);
-                (total, Cost { pure: total.pure - spent.pure, zcdp: total.zcdp - spent.zcdp })
+        let mut after = Total::default();
+        let total = match &self.records {
+            Records::Each(exposures) if self.round > Round::ZERO => exposures.spent_after(&price),
+            // What will be paid, rounded up once, so that the last round of a calibrated plan is not refused.
+            Records::First { spent, .. } => {
+                after = *spent;
+                after.add(cost);
+                after.cost()
             }
-            // As `pay` adds it: rounded up once, so that the last round of a calibrated plan is not refused.
-            Records::First { spent, .. } => (spent.with(cost), cost),
-            Records::Each(_) => (spent.plus(cost), cost),
-        };
-        let refuse = |currency, spent, cost, limit| {
-            Err(Refusal::BudgetExhausted { round: self.round, currency, spent, cost, limit })
+            Records::Each(_) => self.spent().plus(cost),
         };
         // A NaN total must be refused, so the comparisons ask what is allowed.
         if !(total.pure <= self.limit.pure) {
-            return refuse("pure epsilon", spent.pure, growth.pure, self.limit.pure);
+            let of = |cost: Cost| cost.pure;
+            return Err(self.refusal("pure epsilon", of, cost, total));
         }
         if !(total.zcdp <= self.limit.zcdp) {
-            return refuse("zCDP", spent.zcdp, growth.zcdp, self.limit.zcdp);
+            return Err(self.refusal("zCDP", |cost| cost.zcdp, cost, total));
         }
-        Ok((cost, price))
+        Ok(Due { cost, price, after })
+    }
+
+    /// Why this round is refused, in the currency whose cap it would pass.
+    #[cold]
+    fn refusal(
+        &self,
+        currency: &'static str,
+        of: impl Fn(Cost) -> f64,
+        cost: Cost,
+        total: Cost,
+    ) -> Refusal {
+        let spent = of(self.spent());
+        let cost = match &self.records {
+            Records::First { .. } => of(cost),
+            // Where records are forgotten, by how much the largest total would grow.
+            Records::Each(_) => of(total) - spent,
+        };
+        Refusal::BudgetExhausted { round: self.round, currency, spent, cost, limit: of(self.limit) }
     }
 }
 

@@ -262,7 +262,7 @@ impl Mechanism {
     pub(super) fn machine_unit(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let root = (self.dimension as f64).sqrt();
-        root * (-50f64).exp2()
+        root * MACHINE
     }
 
     /// The values of all schedules in one round.
@@ -460,6 +460,9 @@ impl Price {
         Price { machine: ratio * self.scale, ..self }
     }
 }
+
+/// 2⁻⁵⁰: eight roundings of f64.
+const MACHINE: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// How many noise scales beyond the radius a received value may lie.
 pub(super) const MESSAGE_SPAN: f64 = 64.0;
