@@ -12,9 +12,11 @@ mod instruction_set;
 mod lanes;
 mod packed;
 mod plan;
+mod pooled;
 mod scratch;
 mod simple;
 mod smooth;
+mod taps;
 #[cfg(test)]
 mod tests;
 mod threads;
