@@ -103,6 +103,21 @@ impl Convolution {
         };
         let weights = |kernel_row: usize| &pass.of.weights[kernel_row * self.row..][..self.row];
         let [mut upper, mut lower] = [[L::Block::load(pass.of.biases); T]; 2];
+        if !L::MANY_REGISTERS {
+            // So few sums would wait for each other in the first and last line, which serve one row only.
+            for line in 0..self.kernel {
+                let both = places(line).zip(places(line + 1));
+                for ((above, below), weights) in both.zip(weights(line)) {
+                    let weights = L::Block::load(weights);
+                    for t in 0..T {
+                        let values = [above, below].map(|row| L::Block::splat(row[t * step]));
+                        upper[t] = values[0].multiply_add(weights, upper[t]);
+                        lower[t] = values[1].multiply_add(weights, lower[t]);
+                    }
+                }
+            }
+            return [upper, lower];
+        }
         for (values, weights) in places(0).zip(weights(0)) {
             let weights = L::Block::load(weights);
             for t in 0..T {
