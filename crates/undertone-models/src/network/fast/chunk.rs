@@ -87,8 +87,7 @@ impl Chunk<'_> {
                         input
                     };
                     if conv.pooled.is_some() {
-                        let out = (output, winners);
-                        conv.forward_pooled::<L>(packed, input, &mut scratch.band, out);
+                        conv.forward_pooled::<L>(packed, input, (output, winners));
                     } else {
                         conv.forward::<L>(packed, input, output);
                     }
@@ -144,18 +143,20 @@ impl Chunk<'_> {
             if let Kind::Conv(conv) = &step.kind {
                 let range = conv.weights().start..conv.biases().end;
                 let (entries, gradient) = (&mut scratch.entries[..], &mut scratch.gradient[range]);
-                let from = Slopes { slopes, winners };
-                if conv.padding == 0 {
-                    let mut back = step.sends_back.then_some(back);
-                    if let Some(back) = back.as_deref_mut() {
-                        back.fill(0.0);
-                    }
-                    conv.backward::<L>(packed, (input, from), entries, gradient, back);
+                let from = Slopes { slopes, outputs: output, winners };
+                let (bordered, outer_back) = &mut scratch.bordered[number];
+                let is_padded = conv.padding > 0;
+                let (input, target) = if is_padded {
+                    (&bordered[..], &mut outer_back[..])
                 } else {
-                    let (bordered, outer_back) = &mut scratch.bordered[number];
-                    outer_back.fill(0.0);
-                    let outer = step.sends_back.then_some(&mut outer_back[..]);
-                    conv.backward::<L>(packed, (bordered, from), entries, gradient, outer);
+                    (input, &mut *back)
+                };
+                let mut target = step.sends_back.then_some(target);
+                if let Some(target) = target.as_deref_mut() {
+                    target.fill(0.0);
+                }
+                conv.backward::<L>(packed, (input, from), entries, gradient, target);
+                if is_padded {
                     copy_bordered(step.input, conv.padding, |inner, outer, width| {
                         back[inner..inner + width]
                             .copy_from_slice(&outer_back[outer..outer + width]);

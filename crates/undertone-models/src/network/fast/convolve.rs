@@ -1,4 +1,4 @@
-//! Convolutions forward, and with relu and 2×2 max-pooling in one go.
+//! Convolutions forward, with nothing after them; [`super::pooled`] has those with relu and max-pooling.
 
 use super::lanes::{BLOCK, Lanes, Vector};
 use super::packed::PackedStep;
@@ -8,13 +8,13 @@ use super::plan::Convolution;
 const ANY: usize = 0;
 
 /// The values of a block of channels.
-type Channels = [f32; BLOCK];
+pub(super) type Channels = [f32; BLOCK];
 
 /// One block's weights, by kernel row and place in the row, and biases.
 #[derive(Clone, Copy)]
-struct BlockOf<'a> {
-    weights: &'a [Channels],
-    biases: &'a Channels,
+pub(super) struct BlockOf<'a> {
+    pub(super) weights: &'a [Channels],
+    pub(super) biases: &'a Channels,
 }
 
 impl Convolution {
@@ -33,44 +33,8 @@ impl Convolution {
         }
     }
 
-    /// The convolution, relu and 2×2 max-pool; `winners` gets where in the input each maximum began, or −1
-    /// where relu cut it off.
     #[inline(always)]
-    pub(super) fn forward_pooled<L: Lanes>(
-        &self,
-        packed: &PackedStep,
-        input: &[f32],
-        band: &mut [Channels],
-        (output, winners): (&mut [f32], &mut [i32]),
-    ) {
-        let Some((_, columns)) = self.pooled else { return };
-        let band = &mut band[..4 * columns];
-        for block in 0..self.blocks() {
-            let of = self.block_of(packed, block);
-            let (first, count) = self.channels_of(block);
-            for (row, bases) in self.bases.chunks_exact(4 * columns).enumerate() {
-                let mut slots = band.iter_mut();
-                self.pixels::<L>(of, input, bases, |sums| {
-                    if let Some(slot) = slots.next() {
-                        *slot = *sums;
-                    }
-                });
-                let (upper, lower) = band.split_at(2 * columns);
-                let (upper_bases, lower_bases) = bases.split_at(2 * columns);
-                let pairs = upper.as_chunks().0.iter().zip(lower.as_chunks().0);
-                let bases = upper_bases.as_chunks().0.iter().zip(lower_bases.as_chunks().0);
-                for (column, (values, bases)) in pairs.zip(bases).enumerate() {
-                    let (maxima, places) = pool(values, bases);
-                    let start = (row * columns + column) * self.channels + first;
-                    put(&maxima, &mut output[start..start + count]);
-                    put(&places, &mut winners[start..start + count]);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn block_of<'a>(&self, packed: &'a PackedStep, block: usize) -> BlockOf<'a> {
+    pub(super) fn block_of<'a>(&self, packed: &'a PackedStep, block: usize) -> BlockOf<'a> {
         let rows = self.kernel * self.row;
         let weights = &packed.forward.as_chunks().0[block * rows..(block + 1) * rows];
         BlockOf { weights, biases: &packed.biases.as_chunks().0[block] }
@@ -78,7 +42,7 @@ impl Convolution {
 
     /// The first channel of a block and how many it has.
     #[inline(always)]
-    fn channels_of(&self, block: usize) -> (usize, usize) {
+    pub(super) fn channels_of(&self, block: usize) -> (usize, usize) {
         let first = block * BLOCK;
         (first, (self.channels - first).min(BLOCK))
     }
@@ -173,35 +137,9 @@ impl Convolution {
 
 /// Copies as much of a block as there is room for; a whole block without a call.
 #[inline(always)]
-fn put<T: Copy>(from: &[T], to: &mut [T]) {
+pub(super) fn put<T: Copy>(from: &[T], to: &mut [T]) {
     match (from.first_chunk::<BLOCK>(), to.first_chunk_mut::<BLOCK>()) {
         (Some(from), Some(to)) => *to = *from,
         _ => to.copy_from_slice(&from[..to.len()]),
     }
-}
-
-/// The largest of four pixels and above 0, by channel, and where it began.
-#[inline(always)]
-fn pool(
-    (upper, lower): (&[Channels; 2], &[Channels; 2]),
-    (upper_bases, lower_bases): (&[u32; 2], &[u32; 2]),
-) -> ([f32; BLOCK], [i32; BLOCK]) {
-    let others =
-        [(&upper[1], upper_bases[1]), (&lower[0], lower_bases[0]), (&lower[1], lower_bases[1])];
-    let (mut maxima, mut places) = ([0.0; BLOCK], [upper_bases[0].cast_signed(); BLOCK]);
-    maxima.copy_from_slice(&upper[0]);
-    for (values, base) in others {
-        let base = base.cast_signed();
-        for lane in 0..BLOCK {
-            let larger = values[lane] > maxima[lane];
-            maxima[lane] = if larger { values[lane] } else { maxima[lane] };
-            places[lane] = if larger { base } else { places[lane] };
-        }
-    }
-    for lane in 0..BLOCK {
-        let alive = maxima[lane] > 0.0;
-        maxima[lane] = if alive { maxima[lane] } else { 0.0 };
-        places[lane] = if alive { places[lane] } else { -1 };
-    }
-    (maxima, places)
 }

@@ -17,6 +17,8 @@ pub(super) trait Vector<const N: usize>: Copy {
     fn store(self, to: &mut [f32; N]);
     /// self · factor + sum.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
+    /// The larger one of both and its tag, value by value; self and its tag where `other` is not larger.
+    fn larger(self, other: Self, tags: (Self, Self)) -> (Self, Self);
 }
 
 /// The vectors of an instruction set: a short one, and the long one that goes with it.
@@ -49,6 +51,13 @@ impl<V: Vector<LANES>> Vector<BLOCK> for [V; 2] {
     #[inline(always)]
     fn multiply_add(self, factor: [V; 2], sum: [V; 2]) -> [V; 2] {
         [self[0].multiply_add(factor[0], sum[0]), self[1].multiply_add(factor[1], sum[1])]
+    }
+
+    #[inline(always)]
+    fn larger(self, other: [V; 2], (own, others): ([V; 2], [V; 2])) -> ([V; 2], [V; 2]) {
+        let (first, first_tag) = self[0].larger(other[0], (own[0], others[0]));
+        let (second, second_tag) = self[1].larger(other[1], (own[1], others[1]));
+        ([first, second], [first_tag, second_tag])
     }
 }
 
@@ -89,6 +98,20 @@ impl Vector<LANES> for Portable {
         }
         sum
     }
+
+    #[inline(always)]
+    fn larger(
+        mut self,
+        other: Portable,
+        (mut own, others): (Portable, Portable),
+    ) -> (Portable, Portable) {
+        for lane in 0..LANES {
+            let takes_other = other.0[lane] > self.0[lane];
+            self.0[lane] = if takes_other { other.0[lane] } else { self.0[lane] };
+            own.0[lane] = if takes_other { others.0[lane] } else { own.0[lane] };
+        }
+        (self, own)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -99,8 +122,9 @@ pub(super) use x86::{Avx2, Avx512};
 mod x86 {
     use super::{BLOCK, LANES, Lanes, Vector};
     use std::arch::x86_64::{
-        __m256, __m512, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps,
-        _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
+        __m256, __m512, _CMP_GT_OQ, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_fmadd_ps,
+        _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps,
+        _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_set1_ps, _mm512_storeu_ps,
     };
 
     /// A type for the registers of a processor that has them.
@@ -108,7 +132,7 @@ mod x86 {
     /// Only code reached through the `InstructionSet` of the same name names these types, and that is entered
     /// after the processor was found to have it: this is what each `SAFETY` below relies on.
     macro_rules! register {
-        ($name:ident, $register:ty, $values:ident, $splat:ident, $load:ident, $store:ident, $multiply_add:ident) => {
+        ($name:ident, $register:ty, $values:ident, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $larger:ident) => {
             #[derive(Clone, Copy)]
             pub(in crate::network::fast) struct $name($register);
 
@@ -136,6 +160,13 @@ mod x86 {
                     // SAFETY: the processor has the instruction, see above.
                     $name(unsafe { $multiply_add(self.0, factor.0, sum.0) })
                 }
+
+                #[inline(always)]
+                fn larger(self, other: $name, (own, others): ($name, $name)) -> ($name, $name) {
+                    // SAFETY: the processor has the instructions, see above.
+                    let (value, tag) = unsafe { $larger(self.0, other.0, own.0, others.0) };
+                    ($name(value), $name(tag))
+                }
             }
         };
     }
@@ -147,7 +178,8 @@ mod x86 {
         _mm256_set1_ps,
         _mm256_loadu_ps,
         _mm256_storeu_ps,
-        _mm256_fmadd_ps
+        _mm256_fmadd_ps,
+        larger_256
     );
     register!(
         Avx512,
@@ -156,7 +188,8 @@ mod x86 {
         _mm256_set1_ps,
         _mm256_loadu_ps,
         _mm256_storeu_ps,
-        _mm256_fmadd_ps
+        _mm256_fmadd_ps,
+        larger_256
     );
     register!(
         Long,
@@ -165,8 +198,25 @@ mod x86 {
         _mm512_set1_ps,
         _mm512_loadu_ps,
         _mm512_storeu_ps,
-        _mm512_fmadd_ps
+        _mm512_fmadd_ps,
+        larger_512
     );
+
+    #[inline]
+    #[target_feature(enable = "avx")]
+    fn larger_256(one: __m256, other: __m256, tag: __m256, other_tag: __m256) -> (__m256, __m256) {
+        let takes_other = _mm256_cmp_ps::<_CMP_GT_OQ>(other, one);
+        let value = _mm256_blendv_ps(one, other, takes_other);
+        (value, _mm256_blendv_ps(tag, other_tag, takes_other))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn larger_512(one: __m512, other: __m512, tag: __m512, other_tag: __m512) -> (__m512, __m512) {
+        let takes_other = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(other, one);
+        let value = _mm512_mask_blend_ps(takes_other, one, other);
+        (value, _mm512_mask_blend_ps(takes_other, tag, other_tag))
+    }
 
     impl Lanes for Avx2 {
         type Block = [Avx2; 2];

@@ -1,8 +1,8 @@
 //! The fast tier: batches in f32.
 //!
 //! Records are taken sixteen at a time ([`chunk`]) and one after another within, on kernels for the
-//! processor's instruction set ([`lanes`]): convolutions forward in [`convolve`], backward in
-//! [`backward`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
+//! processor's instruction set ([`lanes`]): convolutions forward in [`convolve`] and [`pooled`], backward in
+//! [`backward`] and [`taps`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
 
 mod aligned;
 mod backward;
@@ -12,9 +12,11 @@ mod instruction_set;
 mod lanes;
 mod packed;
 mod plan;
+mod pooled;
 mod scratch;
 mod simple;
 mod smooth;
+mod taps;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -47,9 +47,11 @@ pub(super) struct Convolution {
     pub(super) channels: usize,
     /// Values of the input under one row of the kernel.
     pub(super) row: usize,
+    /// 1 for each value of such a row and 0 for what pads it to whole vectors.
+    pub(super) kept: Vec<f32>,
     /// Between the first values of two rows of the input.
     pub(super) row_stride: usize,
-    /// Where the input of each pixel begins, below 2²⁸. Pooled: 2 rows of pixels after another, all in windows.
+    /// Where the input of each pixel begins, below 2²⁸.
     pub(super) bases: Vec<u32>,
     /// Rows and columns after relu and 2×2 max-pooling, when these are fused.
     pub(super) pooled: Option<(usize, usize)>,
@@ -76,7 +78,7 @@ impl Plan {
             let mut output = layer.output;
             let kind = match layer.operation {
                 Operation::Conv { .. } => {
-                    let pooled = fused_pool(rest);
+                    let pooled = fused_pool(layer, rest);
                     if let Some(shape) = pooled {
                         output = shape;
                         rest = &rest[2..];
@@ -104,11 +106,12 @@ impl Plan {
     }
 }
 
-/// What relu and 2×2 max-pooling give, when these two come next.
-fn fused_pool(rest: &[Layer]) -> Option<Shape> {
+/// What relu and 2×2 max-pooling give, when these two come next after a convolution that skips no pixel.
+fn fused_pool(conv: &Layer, rest: &[Layer]) -> Option<Shape> {
     let [relu, pool, ..] = rest else { return None };
+    let skips_none = matches!(conv.operation, Operation::Conv { stride: 1, .. });
     let halves = pool.operation == Operation::MaxPool { size: 2, stride: 2 };
-    (relu.operation == Operation::Relu && halves).then_some(pool.output)
+    (skips_none && relu.operation == Operation::Relu && halves).then_some(pool.output)
 }
 
 impl Convolution {
@@ -120,22 +123,23 @@ impl Convolution {
         let padded = Shape { channels, height: height + 2 * padding, width: width + 2 * padding };
         let row_stride = padded.width * channels;
         let pooled = pooled.map(|shape| (shape.height, shape.width));
-        let (rows, columns) = match pooled {
-            Some((rows, columns)) => (2 * rows, 2 * columns),
-            None => (layer.output.height, layer.output.width),
-        };
+        let Shape { height: rows, width: columns, .. } = layer.output;
         let base = |row: usize, column: usize| {
             let base = stride * (row * row_stride + column * channels);
             u32::try_from(base).expect("a padded input has at most 2²⁸ values")
         };
         let bases = (0..rows).flat_map(|row| (0..columns).map(move |column| base(row, column)));
+        let row = kernel * channels;
+        let mut kept = vec![0.0; row.next_multiple_of(LANES)];
+        kept[..row].fill(1.0);
         Convolution {
             layer: *layer,
             kernel,
             padding,
             padded,
             channels: layer.output.channels,
-            row: kernel * channels,
+            row,
+            kept,
             row_stride,
             bases: bases.collect(),
             pooled,

@@ -1,7 +1,7 @@
 //! What one thread needs beside the parameters: a record's values and slopes, and a chunk's sum.
 
 use super::aligned::Aligned;
-use super::backward::{Entry, GROUP};
+use super::backward::Entry;
 use super::lanes::{BLOCK, LANES};
 use super::plan::{Kind, Plan};
 
@@ -15,9 +15,7 @@ pub(super) struct Scratch {
     pub(super) winners: Vec<Vec<i32>>,
     /// For each step: the padded input of a convolution with padding, and the slopes in it.
     pub(super) bordered: Vec<(Aligned, Aligned)>,
-    /// Two rows of pixels before pooling.
-    pub(super) band: Vec<[f32; BLOCK]>,
-    /// Where the slopes of a convolution act.
+    /// Where the slopes of one channel of a convolution act.
     pub(super) entries: Vec<Entry>,
     /// One record's gradient, of convolutions only: that of dense layers is a product of two vectors.
     pub(super) gradient: Aligned,
@@ -31,8 +29,9 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new(plan: &Plan) -> Scratch {
-        // Kernel rows are read in whole vectors, and the last may reach over the end by less than one.
-        let room = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + LANES);
+        // Kernel rows and blocks of channels are read in whole vectors, and the last may reach over the end by
+        // less than one.
+        let room = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + BLOCK);
         let shapes = || plan.steps.iter().map(|step| step.input.count()).chain([plan.classes]);
         let bordered = plan.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.padding > 0 => {
@@ -41,7 +40,7 @@ impl Scratch {
             _ => (Aligned::zeros(0), Aligned::zeros(0)),
         });
         let winners = plan.steps.iter().map(|step| match &step.kind {
-            Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + GROUP],
+            Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + BLOCK],
             Kind::MaxPool { .. } => vec![0; step.output.count()],
             _ => Vec::new(),
         });
@@ -51,16 +50,13 @@ impl Scratch {
                 _ => None,
             })
         };
-        let pooled = convolutions().filter_map(|conv| conv.pooled);
-        let band = pooled.map(|(_, columns)| 4 * columns).max().unwrap_or(0);
         let positions = convolutions().map(|conv| conv.positions());
         Scratch {
             values: shapes().map(room).collect(),
             slopes: shapes().map(room).collect(),
             winners: winners.collect(),
             bordered: bordered.collect(),
-            band: vec![[0.0; BLOCK]; band],
-            entries: vec![(0, 0.0); GROUP * positions.max().unwrap_or(0)],
+            entries: vec![0; positions.max().unwrap_or(0)],
             gradient: Aligned::zeros(plan.packed),
             sum: Aligned::zeros(plan.packed),
             logits: Vec::new(),

@@ -21,12 +21,14 @@ fn networks() -> Vec<Network> {
     {
         let first = LayerSpec::Conv { channels: 3, kernel: 1, stride: 1, padding: 0 };
         let second = LayerSpec::Conv { channels: 18, kernel, stride: 1, padding };
+        let strided = LayerSpec::Conv { channels: 18, kernel, stride: 2, padding };
         let (relu, pool) = (LayerSpec::Relu {}, LayerSpec::MaxPool { size: 2, stride: None });
         let dense = LayerSpec::Dense { outputs: 3 };
         let input = Shape { channels, height: 9, width: 8 };
         let tanh = LayerSpec::Tanh {};
         for layers in [
             vec![second, relu, pool, dense],
+            vec![strided, relu, pool, dense],
             vec![second, tanh, dense],
             vec![
                 LayerSpec::Conv { channels, kernel: 1, stride: 1, padding: 0 },

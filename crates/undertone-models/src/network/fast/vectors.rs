@@ -1,6 +1,6 @@
 //! Sums over vectors.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{LANES, Lanes, Vector};
 use crate::network::ClipNorm;
 
 /// The inner product of vectors padded to whole lanes with zeros.
@@ -29,12 +29,17 @@ pub(super) fn dot<L: Lanes>(left: &[f32], right: &[f32]) -> f32 {
     (halves[0] + halves[1]) + (halves[2] + halves[3])
 }
 
-/// Adds `factor` times a vector to another, both padded to whole lanes.
+/// Adds `factor` times a vector to the beginning of another, both padded to whole lanes.
 #[inline(always)]
 pub(super) fn add_scaled<L: Lanes>(factor: f32, from: &[f32], to: &mut [f32]) {
-    let (factor, from) = (L::splat(factor), from.as_chunks::<LANES>().0);
-    for (from, to) in from.iter().zip(to.as_chunks_mut::<LANES>().0) {
-        factor.multiply_add(L::load(from), L::load(to)).store(to);
+    let (to, to_rest) = to[..from.len()].as_chunks_mut();
+    let (from, from_rest) = from.as_chunks();
+    let block = L::Block::splat(factor);
+    for (from, to) in from.iter().zip(to) {
+        block.multiply_add(L::Block::load(from), L::Block::load(to)).store(to);
+    }
+    if let (Some(from), Some(to)) = (from_rest.first_chunk(), to_rest.first_chunk_mut()) {
+        L::splat(factor).multiply_add(L::load(from), L::load(to)).store(to);
     }
 }
 
@@ -49,15 +54,14 @@ pub(super) fn size(norm: ClipNorm, vector: &[f32]) -> f64 {
 
 #[inline(always)]
 fn sum_of(vector: &[f32], term: impl Fn(f64) -> f64) -> f64 {
-    let mut sums = [[0.0_f64; LANES]; 2];
-    let (pairs, rest) = vector.as_chunks::<{ 2 * LANES }>();
-    for pair in pairs {
-        for half in 0..2 {
-            for lane in 0..LANES {
-                sums[half][lane] += term(f64::from(pair[half * LANES + lane]));
-            }
+    // Enough sums under way at once that none waits for its last addition.
+    let mut sums = [0.0_f64; 4 * LANES];
+    let (parts, rest) = vector.as_chunks::<{ 4 * LANES }>();
+    for part in parts {
+        for lane in 0..4 * LANES {
+            sums[lane] += term(f64::from(part[lane]));
         }
     }
     let rest: f64 = rest.iter().map(|&x| term(f64::from(x))).sum();
-    sums.as_flattened().iter().sum::<f64>() + rest
+    sums.iter().sum::<f64>() + rest
 }
