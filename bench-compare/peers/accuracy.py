@@ -33,7 +33,16 @@ def river(X, y):
     from river.linear_model import LogisticRegression
     from river.preprocessing import StandardScaler
 
-    model = StandardScaler() | LogisticRegression()
+    return one_by_one(StandardScaler() | LogisticRegression(), X, y)
+
+
+def river_unscaled(X, y):
+    from river.linear_model import LogisticRegression
+
+    return one_by_one(LogisticRegression(), X, y)
+
+
+def one_by_one(model, X, y):
     for row, label in zip(X, y.tolist()):
         model.learn_one(dict(enumerate(row.tolist())), bool(label))
     return lambda rows: [int(model.predict_one(dict(enumerate(row))) or False) for row in rows.tolist()]

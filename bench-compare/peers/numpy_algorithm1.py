@@ -69,9 +69,9 @@ def main():
     labels = np.where(records @ rng.normal(size=N) > 0, 1.0, -1.0)
     memory = {"whole": Whole, "moments": Moments}[MEMORY](records, labels)
     theta = np.zeros((LEARNERS, N))
-    # About ten seconds on one core; some 4 GB/s go through a gradient.
+    # Some ten seconds, where 10 GB go through gradients in one.
     bytes_of_round = LEARNERS * N * 8 * (ROUNDS if MEMORY == "whole" else 4 * N)
-    affordable = int(4e10 / bytes_of_round)
+    affordable = int(1e11 / bytes_of_round)
     if affordable >= ROUNDS:
         spent, _ = seconds(memory, theta, 0, ROUNDS - 1)
         print((ROUNDS - 1) / spent)

@@ -1,4 +1,4 @@
-"""p2pfl: seconds a round of five nodes in a ring, a model of 13 000 parameters, nothing to train.
+"""p2pfl: seconds a round of five nodes in a ring, a model of 13 000 parameters, a step that sleeps.
 
     p2pfl_ring.py memory|grpc default|fast
 
@@ -32,7 +32,7 @@ from p2pfl.node import Node
 from p2pfl.utils.utils import set_standalone_settings
 
 NODES, PARAMETERS, ROUNDS = 5, 13_000, 4
-STEP_SECONDS = float(os.environ.get("STEP", 0.3))
+STEP_SECONDS = 0.3
 
 
 class Vector(P2PFLModel):
@@ -92,7 +92,7 @@ def main():
     if settings == "fast":
         set_standalone_settings()
         Settings.general.DISABLE_RAY = True
-    logger.set_level(os.environ.get("LEVEL", "ERROR"))
+    logger.set_level("ERROR")
     nodes = [node(protocol, place) for place in range(NODES)]
     for place, one in enumerate(nodes):
         one.connect(nodes[(place + 1) % NODES].addr)

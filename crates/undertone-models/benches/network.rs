@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p undertone-models --bench network` first prints records per second for batches of 64 and
 //! 256, then micro-benchmarks. `-- --rate BATCH THREADS SECONDS` prints one rate and how many records that
-//! took, and stops: `scripts/engine_bench.sh` puts it beside PyTorch and Opacus.
+//! took, and stops: `bench-compare/run.sh cnn` puts it beside PyTorch and Opacus.
 
 #![expect(clippy::print_stdout, reason = "a bench reports on standard output")]
 #![allow(clippy::unwrap_used, reason = "a bench may stop at once")]
