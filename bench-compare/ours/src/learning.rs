@@ -1,12 +1,13 @@
 //! Learning: one learner's stream, whole networks, and memories early and late.
 
 pub(crate) use crate::configs::plan;
+use crate::network::Network;
 use crate::{configs, rate};
 use std::sync::Arc;
 use std::time::Instant;
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_lab::{Measuring, OnlineLearner, Plan, RunEntropy, Simulation, stream};
+use undertone_lab::{OnlineLearner, Plan, RunEntropy};
 use undertone_models::{Features, Record};
 
 fn unit(state: &mut u64) -> f64 {
@@ -50,34 +51,18 @@ fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Plan> {
     configs::ring(learners, 112, rounds, configs::loss_of(memory), configs::memory(memory))
 }
 
-/// Rounds a second of Algorithm 1 from the first round on, n = 112, with that memory, records at hand before.
+/// Rounds a second of Algorithm 1 from the first round on, n = 112, with that memory.
 ///
-/// The records of all learners are the same, which changes no cost, and come in pieces: the history of those who need one
-/// grows, and nothing else does.
+/// The records of all learners are the same, which changes no cost. A few learners are not worth several threads.
 pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
-    let plan = ring(learners, count, memory);
-    let streams = stream::given(&plan.config, vec![Vec::new(); learners], Vec::new(), 0).expect("streams");
-    let entropy = RunEntropy::new(None);
-    let mut run = Simulation::new(plan, streams, entropy, Measuring::Evenly(1)).expect("a run");
+    let mut network = Network::new(ring(learners, count, memory), learners >= 50);
     let records = rows(count as usize, 112);
-    // The last round is measured, which the peer does not do.
-    let (timed, mut seconds) = (count - 1, 0.0);
-    for t in 0..timed {
-        if t % PIECE == 0 {
-            let piece = &records[t as usize..records.len().min((t + PIECE) as usize)];
-            (0..learners).for_each(|id| {
-                run.feed(id, piece.to_vec()).expect("records");
-            });
-        }
-        let begin = Instant::now();
-        run.round().expect("a round");
-        seconds += begin.elapsed().as_secs_f64();
+    let begin = Instant::now();
+    for record in &records {
+        network.round(|_| std::slice::from_ref(record));
     }
-    timed as f64 / seconds
+    count as f64 / begin.elapsed().as_secs_f64()
 }
-
-/// Rounds whose records are handed over at once.
-const PIECE: u64 = 100;
 
 /// Microseconds a round of one learner with a constant-cost memory, after so many rounds.
 pub(crate) fn memory(kind: &str, start: u64) -> f64 {

@@ -6,6 +6,7 @@ mod cnn;
 mod configs;
 mod counted;
 mod learning;
+mod network;
 mod noise;
 mod nodes;
 mod scale;

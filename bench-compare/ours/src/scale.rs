@@ -1,15 +1,14 @@
 //! Large networks in one process.
 
 use crate::configs;
-use rayon::prelude::*;
+use crate::network::Network;
 use std::time::Instant;
-use undertone::noise::OsEntropy;
-use undertone::{Learner, Release};
-use undertone_models::{AnyMemory, Features, Record};
+use undertone::LearnerId;
+use undertone_models::{Features, Record};
 
 struct Large {
-    plan: std::sync::Arc<undertone_lab::Plan>,
-    learners: Vec<Learner<AnyMemory>>,
+    network: Network,
+    dimension: u32,
     round: u64,
 }
 
@@ -18,28 +17,16 @@ impl Large {
     fn new(learners: usize, dimension: usize) -> Large {
         let memory = if dimension <= 1000 { "moments" } else { "newest" };
         let plan = configs::ring(learners, dimension, 1_000_000, "ridge", configs::memory(memory));
-        let all = plan.config.graph.ids().map(|id| plan.learner(id).expect("a learner")).collect();
-        Large { plan, learners: all, round: 0 }
+        Large { network: Network::new(plan, true), dimension: dimension as u32, round: 0 }
     }
 
     fn round(&mut self) {
-        let (t, dimension) = (self.round, self.plan.config.model.features as u32);
-        let releases: Vec<Release> = self
-            .learners
-            .par_iter_mut()
-            .map(|learner| {
-                let place = (u64::from(learner.id().0) * 31 + t * 17) % u64::from(dimension);
-                let features =
-                    Features::Sparse { dimension, indices: [place as u32].into(), values: [0.9].into() };
-                learner.observe(&[Record { features, label: 0.5 }]).expect("a record");
-                learner.release(&mut OsEntropy).expect("a release")
-            })
-            .collect();
-        let graph = &self.plan.config.graph;
-        self.learners.par_iter_mut().for_each(|learner| {
-            let neighbours = graph.neighbours(learner.id());
-            let heard: Vec<&Release> = neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
-            learner.absorb(&heard);
+        let (t, dimension) = (self.round, self.dimension);
+        self.network.round(|id: LearnerId| {
+            let place = (u64::from(id.0) * 31 + t * 17) % u64::from(dimension);
+            let features =
+                Features::Sparse { dimension, indices: [place as u32].into(), values: [0.9].into() };
+            [Record { features, label: 0.5 }]
         });
         self.round += 1;
     }
