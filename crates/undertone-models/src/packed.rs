@@ -123,14 +123,20 @@ impl Kernel for AddOuterAndMultiply<'_> {
     fn run<V: Lanes>(self) {
         let AddOuterAndMultiply { weight, row, entries: mut rest, x, out } = self;
         let mut i = 0;
-        // Two rows at a time stay in the nearest cache between the two steps.
         while i + 1 < x.len() {
             let (first, after) = rest.split_at_mut(i + 1);
             let (second, after) = after.split_at_mut(i + 2);
             rest = after;
-            add_scaled::<V>(weight * row[i], &row[..=i], first);
-            add_scaled::<V>(weight * row[i + 1], &row[..=i + 1], second);
-            multiply_two_rows::<V>(i, first, second, x, out);
+            let factors = (weight * row[i], weight * row[i + 1]);
+            first[i] += factors.0 * row[i];
+            second[i] += factors.1 * row[i];
+            second[i + 1] += factors.1 * row[i + 1];
+            let (above, below) = out.split_at_mut(i);
+            let rows = (&mut first[..i], &mut second[..i]);
+            let (left, right) =
+                add_dots_and_add::<V>(rows, (factors, &row[..i]), &x[..i], (x[i], x[i + 1]), above);
+            below[0] = left + (first[i] * x[i] + second[i] * x[i + 1]);
+            below[1] = right + (second[i] * x[i] + second[i + 1] * x[i + 1]);
             i += 2;
         }
         if i < x.len() {
@@ -240,6 +246,51 @@ fn dots_and_add<V: Lanes>(
     if !x_rest.is_empty() {
         let (a, b) = (V::load_part(first_rest), V::load_part(second_rest));
         let x = V::load_part(x_rest);
+        left_sums = left_sums.plus_product(a, x);
+        right_sums = right_sums.plus_product(b, x);
+        let pull = zero.plus_product(a, left).plus_product(b, right);
+        V::load_part(out_rest).plus(pull).store_part(out_rest);
+    }
+    (left_sums.sum(), right_sums.sum())
+}
+
+/// Adds the factors times a row to both rows, and goes on with them as `dots_and_add` does, in one pass.
+#[inline(always)]
+fn add_dots_and_add<V: Lanes>(
+    (first, second): (&mut [f64], &mut [f64]),
+    (factors, added): ((f64, f64), &[f64]),
+    x: &[f64],
+    (left, right): (f64, f64),
+    out: &mut [f64],
+) -> (f64, f64) {
+    let length = x.len();
+    let (first_blocks, first_rest) = first[..length].as_chunks_mut();
+    let (second_blocks, second_rest) = second[..length].as_chunks_mut();
+    let (added_blocks, added_rest) = added[..length].as_chunks();
+    let (x_blocks, x_rest) = x.as_chunks();
+    let (out_blocks, out_rest) = out[..length].as_chunks_mut();
+    let (left, right) = (V::splat(left), V::splat(right));
+    let (first_factor, second_factor) = (V::splat(factors.0), V::splat(factors.1));
+    let zero = V::splat(0.0);
+    let (mut left_sums, mut right_sums) = (zero, zero);
+    let rows = first_blocks.iter_mut().zip(second_blocks).zip(added_blocks);
+    for ((((first, second), added), x), slots) in rows.zip(x_blocks).zip(out_blocks) {
+        let (added, x) = (V::load(added), V::load(x));
+        let a = V::load(first).plus_product(first_factor, added);
+        let b = V::load(second).plus_product(second_factor, added);
+        a.store(first);
+        b.store(second);
+        left_sums = left_sums.plus_product(a, x);
+        right_sums = right_sums.plus_product(b, x);
+        let pull = zero.plus_product(a, left).plus_product(b, right);
+        V::load(slots).plus(pull).store(slots);
+    }
+    if !x_rest.is_empty() {
+        let (added, x) = (V::load_part(added_rest), V::load_part(x_rest));
+        let a = V::load_part(first_rest).plus_product(first_factor, added);
+        let b = V::load_part(second_rest).plus_product(second_factor, added);
+        a.store_part(first_rest);
+        b.store_part(second_rest);
         left_sums = left_sums.plus_product(a, x);
         right_sums = right_sums.plus_product(b, x);
         let pull = zero.plus_product(a, left).plus_product(b, right);
