@@ -253,10 +253,9 @@ fn learner<S: Storage>(
     let neighbours: Vec<LearnerId> =
         plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let addresses = Addresses {
-        listen: vec![address(id)],
-        connect: neighbours.iter().filter(|one| one.0 > id).map(|one| address(one.0)).collect(),
-        through_router: false,
+    let addresses = Addresses::Direct {
+        listen: address(id),
+        calls: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
     };
     let security = tls.map_or(Security::Loopback, |folder| {
         Security::MutualTls(certificates::files(folder, Holder::Learner(own)))

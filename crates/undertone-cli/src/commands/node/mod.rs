@@ -25,7 +25,7 @@ use undertone_models::Plan;
 use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
-use undertone_node::link::{Link, log_engine};
+use undertone_node::link::{Link, log_link};
 use undertone_node::protocol::{Node, Settings, check_method};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// How long a round waits for neighbours, in seconds
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
-    /// Write to stderr what the network engine does, such as whom it refuses and why
+    /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
     /// Stay after the last round, and serve the owner and the neighbours until stopped
@@ -93,7 +93,7 @@ type RealNode = Node<OsEntropy, DiskStore>;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(level) = arguments.network_log {
-        log_engine(level.name());
+        log_link(level.name());
     }
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
-                       --network-log debug shows what the network engine says";
+                       --network-log debug shows who is refused, and why";
 /// How much may be on its way to the learner.
 const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
