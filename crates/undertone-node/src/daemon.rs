@@ -2,10 +2,11 @@
 
 use crate::history::History;
 use crate::link::{Incoming, Link};
+use crate::mailbox::Receiver;
 use crate::owner::{self, Budget, Status};
 use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use crate::store::{Position, Storage};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use undertone::noise::Entropy;

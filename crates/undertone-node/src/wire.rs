@@ -306,16 +306,16 @@ fn read_values(
     // Honest noise passes it with probability e⁻⁶⁴.
     let bound = mechanism.message_bound(round);
     let (steps, _) = bytes.as_chunks();
-    let mut values = vec![0.0; steps.len()].into_boxed_slice();
     let mut fits = true;
-    for (value, steps) in values.iter_mut().zip(steps) {
+    let values = steps.iter().map(|steps| {
         let steps = i64::from_le_bytes(*steps);
         #[expect(clippy::cast_precision_loss, reason = "at most 2⁵³ in size")]
-        let found = steps as f64 * grid.step();
+        let value = steps as f64 * grid.step();
         // All are read before any is refused: a branch for each would take longer than the rest.
-        fits &= (steps.unsigned_abs() <= STEPS_MAX) & (found.abs() <= bound);
-        *value = found;
-    }
+        fits &= (steps.unsigned_abs() <= STEPS_MAX) & (value.abs() <= bound);
+        value
+    });
+    let values: Box<[f64]> = values.collect();
     if fits { Ok(values) } else { Err(Rejection::Value) }
 }
 

@@ -159,7 +159,9 @@ impl Link {
 ///
 /// Only the link: others see the owner's token.
 pub fn log_link(level: &str) {
-    if let Ok(filter) = EnvFilter::try_new(format!("off,zenoh={level},undertone_node::link={level}")) {
+    if let Ok(filter) =
+        EnvFilter::try_new(format!("off,zenoh={level},undertone_node::link={level}"))
+    {
         // Whoever has set up a log of its own keeps it.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(filter)

@@ -1,7 +1,8 @@
 //! Direct links under stress: large messages both ways, strangers, neighbours that fall silent, do not read, or come back.
 
 use crate::peer::{
-    PATIENCE, Stream, Victim, call, hello, is_heard, is_over, release, speaker, wait_until_over,
+    PATIENCE, PING, Stream, Victim, call, hello, is_heard, is_over, release, speaker,
+    wait_until_over,
 };
 use crate::sockets::{Way, certified, five_learners_by, identity, ports};
 use crate::support::{Fixed, plan, wide_plan};
@@ -18,8 +19,6 @@ use undertone_models::{Features, Plan, Record};
 use undertone_node::certificates::{self, Holder};
 use undertone_node::link::{Addresses, Certificates, Incoming, Link, Security};
 use undertone_node::wire::{Sealed, Wire};
-
-const PING: [u8; 5] = [4, 0, 0, 0, 0];
 
 /// One end of a link, and what comes in there.
 struct End {
@@ -74,7 +73,8 @@ fn releases(plan: &Arc<Plan>, id: u32, count: usize) -> Vec<Sealed> {
     let dimension = u32::try_from(plan.config.model.features).unwrap();
     (0..count)
         .map(|_| {
-            let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
+            let features =
+                Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
             learner.observe(&[Record { features, label: 1.0 }]).unwrap();
             let release = learner.release(&mut { Fixed }).unwrap();
             learner.absorb(&[]);
@@ -97,7 +97,7 @@ fn two_who_send_each_other_megabytes_at_once_do_not_wait_for_each_other() {
         meet(&ends[0], &ends[1]);
         let said = [0, 1].map(|id| releases(&plan, id, 3));
         thread::scope(|scope| {
-            for (own, end) in ends.into_iter().enumerate() {
+            let talks = ends.into_iter().enumerate().map(|(own, end)| {
                 let said = &said;
                 scope.spawn(move || {
                     for _ in 0..3 {
@@ -107,8 +107,13 @@ fn two_who_send_each_other_megabytes_at_once_do_not_wait_for_each_other() {
                             assert!(next_release(&end) == expected.bytes(), "whole and in order");
                         }
                     }
-                });
-            }
+                    // Not closed before the other has heard all.
+                    end
+                })
+            });
+            let talks: Vec<_> = talks.collect();
+            let ends: Vec<End> = talks.into_iter().map(|talk| talk.join().unwrap()).collect();
+            drop(ends);
         });
     }
 }
@@ -164,8 +169,7 @@ fn read_frame(socket: &mut TcpStream, kind: u8) -> Vec<u8> {
 fn connect(victim: &Victim, folder: Option<&Path>, id: u32) -> Box<dyn Stream> {
     match folder {
         Some(folder) => {
-            let files: Certificates =
-                certificates::files(folder, Holder::Learner(LearnerId(id)));
+            let files: Certificates = certificates::files(folder, Holder::Learner(LearnerId(id)));
             call(&victim.address, &files, true)
         }
         None => Box::new(TcpStream::connect(&victim.address).unwrap()),
@@ -241,7 +245,10 @@ fn a_neighbour_that_falls_silent_is_given_up_and_one_that_pings_is_not() {
     while !is_over(&mut silent) {
         there.write_all(&PING).unwrap();
     }
-    assert!(is_heard(&victim, &mut TcpStream::connect(&victim.address).unwrap(), 1), "it may return");
+    assert!(
+        is_heard(&victim, &mut TcpStream::connect(&victim.address).unwrap(), 1),
+        "it may return"
+    );
     there.write_all(&release(b"still here")).unwrap();
     assert_eq!(victim.hears_next(), LearnerId(4));
 }

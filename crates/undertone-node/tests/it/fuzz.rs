@@ -166,7 +166,11 @@ fn what_a_connection_brings() {
         let bytes = mutated(dice, std::slice::from_ref(&talk));
         let (frames, garbage) = taken(&bytes, bytes.len());
         for (place, frame) in frames.iter().enumerate() {
-            assert_eq!(matches!(frame, Frame::Hello(_)), place == 0, "a hello first, and then none");
+            assert_eq!(
+                matches!(frame, Frame::Hello(_)),
+                place == 0,
+                "a hello first, and then none"
+            );
             if let Frame::Release(body) = frame {
                 // No more room is made than for one message.
                 assert!(body.len() <= size && body.capacity() <= size);

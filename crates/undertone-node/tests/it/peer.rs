@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Learner 0 of a ring of five, with its neighbours 1 and 4, and what it hears.
 pub(crate) struct Victim {
-    pub(crate) link: Link,
+    _link: Link,
     pub(crate) identity: Identity,
     pub(crate) address: String,
     pub(crate) heard: Receiver<Incoming>,
@@ -52,7 +52,7 @@ impl Victim {
             let _ = sender.lock().unwrap().send(incoming);
         });
         let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
-        Victim { link, identity, address, heard }
+        Victim { _link: link, identity, address, heard }
     }
 
     /// Who is heard next.
@@ -85,6 +85,9 @@ pub(crate) fn release(body: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(body);
     bytes
 }
+
+/// A ping as it is on the wire.
+pub(crate) const PING: [u8; 5] = [4, 0, 0, 0, 0];
 
 pub(crate) trait Stream: Read + Write {
     fn socket(&self) -> &TcpStream;
@@ -175,9 +178,7 @@ pub(crate) fn is_over(stream: &mut dyn Stream) -> bool {
     match stream.read(&mut [0; 4096]) {
         Ok(0) => true,
         Ok(_) => false,
-        Err(error) => {
-            !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-        }
+        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
     }
 }
 

@@ -170,7 +170,10 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     assert_ne!(honest, other);
     let one = LearnerId(1);
     assert!(node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty());
-    assert!(node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty(), "the same again is fine");
+    assert!(
+        node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty(),
+        "the same again is fine"
+    );
     let actions = node.hear(one, &other[..], Duration::ZERO).unwrap();
     assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
     assert!(node.asked(one, undertone::Round(0)).is_none());

@@ -2,7 +2,6 @@
 
 use crate::support::{Dice, Fixed, plan, record, settings};
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use undertone_models::Plan;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Ending, Event, Until, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
+use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -66,13 +66,7 @@ fn open_link(
     Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
 }
 
-fn one(
-    plan: &Arc<Plan>,
-    id: u32,
-    ports: (&[u16], &[u16]),
-    way: Way<'_>,
-    rounds: u64,
-) -> Vec<u64> {
+fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds: u64) -> Vec<u64> {
     let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(plan));
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +74,7 @@ fn one(
     // On a machine with much else to do nobody is to be given up.
     let patient = Settings { deadline: Duration::from_secs(120), ..settings(rounds) };
     let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
-    let (sender, events) = sync_channel(1000);
+    let (sender, events) = mailbox(1000);
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use undertone::config::Config;
 use undertone::noise::OsEntropy;
@@ -26,6 +25,7 @@ use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Link, log_link};
+use undertone_node::mailbox::{Sender, mailbox};
 use undertone_node::protocol::{Node, Settings, check_method};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     // A store that is there may take long to read, and neighbours would be kept waiting.
     let there = if arguments.new { None } else { Some(open_node()?) };
-    let (sender, events) = sync_channel(EVENTS);
+    let (sender, events) = mailbox(EVENTS);
     let running = stop_on_signals(&sender)?;
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
@@ -169,7 +169,7 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
 }
 
 /// On a signal the learner stops; before it runs, the process ends at once: a router may never be reached.
-fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
+fn stop_on_signals(learner: &Sender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = learner.clone();
     let running = Arc::new(AtomicBool::new(false));
     let runs = Arc::clone(&running);

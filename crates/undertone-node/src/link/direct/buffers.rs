@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::net::TcpStream;
 
 /// So much is read at once.
-const READ: usize = 8 * RECORD;
+const READ: usize = 16 * RECORD;
 /// More than TLS ever leaves unread: a record, or the parts of a handshake message.
 const PARTIAL_MAX: usize = 6 * RECORD;
 /// With so much ready to be sent nothing is added to it.
-pub(super) const READY: usize = 4 * RECORD;
+pub(super) const READY: usize = 16 * RECORD;
 
 /// What was read last, with room before it for what was left over.
 pub(super) struct Inbox {

@@ -146,7 +146,8 @@ impl Connection {
                 tracing::warn!("a certificate on the link to learner {} has expired", self.peer);
                 return self.close();
             }
-            let idle = |sending: &mut Sending| !sending.full && !self.closed.load(Ordering::Relaxed);
+            let idle =
+                |sending: &mut Sending| !sending.full && !self.closed.load(Ordering::Relaxed);
             let waited = self.left_over.wait_timeout_while(self.sending(), PING, idle);
             let (mut sending, _) = waited.expect(UNHURT);
             if sending.full {

@@ -2,11 +2,11 @@
 //!
 //! Nobody is known yet, so everything has a deadline.
 
+use super::super::Identity;
 use super::buffers::{Inbox, Outbox};
 use super::connection::{Connection, LEASE, Parts, is_full};
 use super::frame::{Decoder, Frame, Hello, Outgoing};
 use super::keys::neighbour_in;
-use super::super::Identity;
 use super::tls::{Tls, TlsFault};
 use crate::wire::NetworkId;
 use std::io::{self, Write as _};

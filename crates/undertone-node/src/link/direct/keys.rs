@@ -27,9 +27,8 @@ impl Keys {
     pub(super) fn read(files: &Certificates, identity: &Identity) -> Result<Keys, LinkError> {
         let authority = one_certificate(&files.authority)?;
         let own = one_certificate(&files.certificate)?;
-        let key = || {
-            PrivateKeyDer::from_pem_file(&files.key).map_err(|error| setting(&files.key, error))
-        };
+        let key =
+            || PrivateKeyDer::from_pem_file(&files.key).map_err(|error| setting(&files.key, error));
         let (holder, own_end) = holder(&own)
             .ok_or_else(|| setting(&files.certificate, "not a certificate with one name"))?;
         if holder != certificate_name(identity.own) {
@@ -56,10 +55,9 @@ impl Keys {
             .with_root_certificates(Arc::clone(&roots))
             .with_client_auth_cert(vec![own.clone()], key()?)
             .map_err(refused)?;
-        let neighbours =
-            WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider))
-                .build()
-                .map_err(|error| setting(&files.authority, error))?;
+        let neighbours = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider))
+            .build()
+            .map_err(|error| setting(&files.authority, error))?;
         let mut called = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&newest)
             .map_err(refused)?
@@ -114,8 +112,7 @@ fn one_certificate(path: &Path) -> Result<CertificateDer<'static>, LinkError> {
     if !path.is_file() {
         return Err(setting(path, "there is no such file; `undertone cert` makes it"));
     }
-    let all: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all.map_err(|error| setting(path, error))?.as_slice() {
         [one] => Ok(one.clone()),
         several => Err(setting(path, format!("{} certificates instead of one", several.len()))),

@@ -219,16 +219,18 @@ impl Shared {
     fn converse(self: &Arc<Shared>, greeted: Greeted) {
         let Greeted { connection, mut inbox, mut decoder, frames } = greeted;
         let peer = connection.peer;
+        let writer = thread::Builder::new().spawn({
+            let connection = Arc::clone(&connection);
+            move || connection.write()
+        });
+        // Without one, as when the system has no more threads, it is tried again later.
+        let Ok(writer) = writer else { return connection.close() };
         let replaced = self.peers().insert(peer, Arc::clone(&connection));
         if let Some(replaced) = replaced {
             // It has begun anew, and may not have noticed yet that the old connection is dead.
             replaced.close();
         }
         tracing::info!("learner {peer} is connected");
-        let writer = thread::spawn({
-            let connection = Arc::clone(&connection);
-            move || connection.write()
-        });
         // Whoever closes all connections does not miss this one.
         if self.is_closed() {
             connection.close();

@@ -6,6 +6,12 @@ use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// Without waiting, and without a signal where there is one.
+#[cfg(not(target_vendor = "apple"))]
+const NOW: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+#[cfg(target_vendor = "apple")]
+const NOW: SendFlags = SendFlags::DONTWAIT;
+
 /// Sends as much as the system takes at once of two pieces that follow each other.
 ///
 /// # Errors
@@ -13,7 +19,7 @@ use std::time::Duration;
 pub(super) fn send_now(socket: &TcpStream, first: &[u8], second: &[u8]) -> io::Result<usize> {
     let pieces = [IoSlice::new(first), IoSlice::new(second)];
     let mut none = SendAncillaryBuffer::default();
-    Ok(sendmsg(socket, &pieces, &mut none, SendFlags::DONTWAIT)?)
+    Ok(sendmsg(socket, &pieces, &mut none, NOW)?)
 }
 
 /// Waits until the system takes something again, the connection is gone, or the time is up.

@@ -85,7 +85,11 @@ impl Routed {
             .declare_queryable(keys.asked_by_anyone(own))
             .callback(move |query| {
                 if let Some((by, round)) = question(&query) {
-                    asked(Incoming::Asked { by, round, answer: Answer(Way::Routed(WayBack(query))) });
+                    asked(Incoming::Asked {
+                        by,
+                        round,
+                        answer: Answer(Way::Routed(WayBack(query))),
+                    });
                 }
             })
             .wait()

@@ -1,7 +1,7 @@
 //! The engine's settings: whom to call, what protects the way, and who may say what.
 
-use super::access::{learner_access, router_access};
 use super::super::{Certificates, Identity, LinkError, Security};
+use super::access::{learner_access, router_access};
 use crate::wire::Wire;
 use serde_json::{Value, json};
 use std::path::Path;
