@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use undertone_models::{Features, Plan, Record};
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Event, Until, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
+use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::{Commit, DiskStore, Position, Storage, StorageError, Stored};
 use undertone_node::wire::Wire;
@@ -253,17 +253,16 @@ fn learner<S: Storage>(
     let neighbours: Vec<LearnerId> =
         plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let addresses = Addresses {
-        listen: vec![address(id)],
-        connect: neighbours.iter().filter(|one| one.0 > id).map(|one| address(one.0)).collect(),
-        through_router: false,
+    let addresses = Addresses::Direct {
+        listen: address(id),
+        calls: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
     };
     let security = tls.map_or(Security::Loopback, |folder| {
         Security::MutualTls(certificates::files(folder, Holder::Learner(own)))
     });
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
-    let (sender, events) = sync_channel(1000);
+    let (sender, events) = mailbox(1000);
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));

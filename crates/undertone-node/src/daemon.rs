@@ -2,10 +2,11 @@
 
 use crate::history::History;
 use crate::link::{Incoming, Link};
+use crate::mailbox::Receiver;
 use crate::owner::{self, Budget, Status};
 use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use crate::store::{Position, Storage};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use undertone::noise::Entropy;
@@ -161,7 +162,7 @@ fn hear<E: Entropy, S: Storage>(
     now: Duration,
 ) -> Result<Vec<Action>, Halt> {
     match incoming {
-        Incoming::Heard { from, bytes } => node.hear(from, &bytes, now),
+        Incoming::Heard { from, bytes } => node.hear(from, bytes, now),
         Incoming::Asked { by, round, answer } => {
             if let Some(release) = node.asked(by, round) {
                 answer.send(&release);
@@ -215,7 +216,7 @@ fn perform<E: Entropy, S: Storage>(
             Action::Publish(release) => link.publish(&release),
             Action::Ask { neighbour, round } => link.ask(neighbour, round),
             Action::Ended(end) => {
-                history.push(&end, node.learner().accountant().epsilon(node.plan().config.delta));
+                history.push(&end, node.learner().accountant().spent().zcdp);
                 watch(News::Round(&end), node);
             }
             Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),

@@ -2,13 +2,13 @@
 
 use crate::daemon::Event;
 use crate::intake::Intake;
+use crate::mailbox::Sender;
 use crate::protocol::TakeInError;
 use crate::store::Position;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
-use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -37,7 +37,7 @@ pub type OnRefused = Box<dyn Fn(&Refused<'_>) + Send>;
 
 /// Hands records to a learner, and waits while it has no room.
 pub struct Feeder {
-    learner: SyncSender<Event>,
+    learner: Sender<Event>,
     refused: OnRefused,
 }
 
@@ -54,7 +54,7 @@ struct Chunk {
 impl Feeder {
     /// For one learner.
     #[must_use]
-    pub fn new(learner: SyncSender<Event>, refused: OnRefused) -> Feeder {
+    pub fn new(learner: Sender<Event>, refused: OnRefused) -> Feeder {
         Feeder { learner, refused }
     }
 

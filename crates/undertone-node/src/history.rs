@@ -4,6 +4,7 @@ use crate::protocol::RoundEnd;
 use serde::Serialize;
 use std::collections::VecDeque;
 use undertone::Score;
+use undertone::privacy::epsilon_from_zcdp;
 
 /// So many points are kept; when there are more, two become one.
 const POINTS_MAX: usize = 512;
@@ -28,7 +29,7 @@ struct Point {
     accuracy: Option<f64>,
     distance_sum: f64,
     distances: u64,
-    epsilon: f64,
+    zcdp: f64,
 }
 
 /// The history as series of equal length. Private.
@@ -42,8 +43,8 @@ pub struct Series {
 }
 
 impl History {
-    /// Adds a round that has ended, and ε spent by then.
-    pub fn push(&mut self, end: &RoundEnd, epsilon: f64) {
+    /// Adds a round that has ended, and the zCDP spent by then.
+    pub fn push(&mut self, end: &RoundEnd, zcdp: f64) {
         if end.score.records > 0 {
             if self.recent.len() >= RECENT {
                 self.recent.pop_front();
@@ -57,7 +58,7 @@ impl History {
             accuracy: self.accuracy(),
             distance_sum: end.distance.unwrap_or(0.0),
             distances: u64::from(end.distance.is_some()),
-            epsilon,
+            zcdp,
         };
         match self.points.last_mut() {
             Some(last) if last.rounds < 1 << self.doublings => *last = last.joined(&round),
@@ -105,16 +106,18 @@ impl History {
         })
     }
 
-    /// The whole of it; accuracies only where there are classes.
+    /// The whole of it; accuracies only where there are classes, and ε at this δ.
+    ///
+    /// ε is found for the points that are shown: finding it takes longer than a small round does.
     #[must_use]
-    pub fn series(&self, classes: bool) -> Series {
+    pub fn series(&self, classes: bool, delta: f64) -> Series {
         let mut series = Series::default();
         for point in &self.points {
             series.round.push(point.last_round);
             series.loss.push(point.loss);
             series.accuracy.push(point.accuracy.filter(|_| classes));
             series.distance.push(point.distance());
-            series.epsilon.push(point.epsilon);
+            series.epsilon.push(epsilon_from_zcdp(point.zcdp, delta));
         }
         series
     }
@@ -129,7 +132,7 @@ impl Point {
             accuracy: later.accuracy,
             distance_sum: self.distance_sum + later.distance_sum,
             distances: self.distances + later.distances,
-            epsilon: later.epsilon,
+            zcdp: later.zcdp,
         }
     }
 
@@ -166,7 +169,7 @@ mod tests {
         for round in 0..10_000_u32 {
             history.push(&end(round.into(), f64::from(round)), f64::from(round) / 10.0);
         }
-        let series = history.series(true);
+        let series = history.series(true, 1e-6);
         assert!(series.round.len() > POINTS_MAX / 4 && series.round.len() <= POINTS_MAX);
         assert_eq!(series.round.last(), Some(&9_999));
         assert!(series.round.is_sorted());
@@ -175,8 +178,10 @@ mod tests {
         assert_eq!(series.loss[9], Some(319.0 - 24.5));
         assert_eq!(series.distance[1], Some(47.5));
         assert_eq!(series.accuracy[3], Some(0.5));
+        let last = epsilon_from_zcdp(999.9, 1e-6);
+        assert_eq!(series.epsilon.last().map(|x| x.to_bits()), Some(last.to_bits()));
         assert_eq!(history.loss(), Some(9_974.5));
         assert_eq!(history.accuracy(), Some(0.5));
-        assert!(history.series(false).accuracy.iter().all(Option::is_none));
+        assert!(history.series(false, 1e-6).accuracy.iter().all(Option::is_none));
     }
 }

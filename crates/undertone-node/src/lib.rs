@@ -13,6 +13,7 @@ pub mod history;
 pub mod http;
 pub mod intake;
 pub mod link;
+pub mod mailbox;
 pub mod owner;
 mod private_file;
 pub mod protocol;

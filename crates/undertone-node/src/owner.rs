@@ -145,7 +145,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         neighbours: neighbours.collect(),
         sources: node.positions().clone(),
         dropped,
-        history: history.series(classes),
+        history: history.series(classes, node.plan().config.delta),
     }
 }
 

@@ -23,6 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::noise::Grid;
+use undertone::persist::Fields;
 use undertone::privacy::{Mechanism, genesis};
 use undertone::{Heard, LearnerId, Release, Round};
 use undertone_models::Plan;
@@ -69,6 +70,10 @@ impl NetworkId {
         NetworkId(id)
     }
 
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> NetworkId {
+        NetworkId(bytes)
+    }
+
     /// The sixteen bytes.
     #[must_use]
     pub fn bytes(&self) -> [u8; 16] {
@@ -101,7 +106,7 @@ pub struct Wire {
 ///
 /// It is made from a [`Release`], or read back from the store where one made so was put.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Sealed(Arc<[u8]>);
+pub struct Sealed(Arc<Vec<u8>>);
 
 impl Sealed {
     /// The bytes to send.
@@ -110,8 +115,17 @@ impl Sealed {
         &self.0
     }
 
-    pub(crate) fn from_store(bytes: &[u8]) -> Sealed {
-        Sealed(bytes.into())
+    /// As they were sealed, here or elsewhere. They are not copied: releases may be large.
+    pub(crate) fn again(bytes: Vec<u8>) -> Sealed {
+        Sealed(Arc::new(bytes))
+    }
+
+    /// The bytes as a field of what is saved. They are copied only if somebody else holds them too.
+    pub(crate) fn visit(&mut self, fields: &mut dyn Fields) {
+        let length = fields.length(self.0.len(), 1);
+        let bytes = Arc::make_mut(&mut self.0);
+        bytes.resize(length, 0);
+        fields.bytes(bytes);
     }
 }
 
@@ -219,15 +233,18 @@ impl Wire {
             let mask = used.get(place).copied().unwrap_or(0);
             bytes.extend_from_slice(&mask.to_le_bytes());
         }
-        let step = release.grid().step();
-        for value in release.values() {
+        // A step is a power of two, so that its inverse is exact, and so is the product.
+        let steps_in = 1.0 / release.grid().step();
+        let start = bytes.len();
+        bytes.resize(start + 8 * self.dimension, 0);
+        for (slot, value) in bytes[start..].as_chunks_mut().0.iter_mut().zip(release.values()) {
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2⁵³ in size")]
-            let steps = (value / step) as i64;
-            bytes.extend_from_slice(&steps.to_le_bytes());
+            let steps = (value * steps_in) as i64;
+            *slot = steps.to_le_bytes();
         }
         let checksum = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
-        Sealed(bytes.into())
+        Sealed::again(bytes)
     }
 
     /// Reads what came from a learner.
@@ -262,7 +279,8 @@ impl Wire {
         let mechanism = self.plan.mechanisms.get(from.0 as usize).ok_or(Rejection::Sender)?;
         let grid = mechanism.release_grid(round).map_err(|_| Rejection::Round)?;
         let used = (0..self.degree_max).map(|_| reader.u64()).collect();
-        let values = read_values(&mut reader, self.dimension, mechanism, &grid, round)?;
+        let values = &before[before.len() - 8 * self.dimension..];
+        let values = read_values(values, mechanism, &grid, round)?;
         Ok(Message { learner: from, round, used, values })
     }
 
@@ -280,23 +298,25 @@ impl Wire {
 }
 
 fn read_values(
-    reader: &mut Reader<'_>,
-    dimension: usize,
+    bytes: &[u8],
     mechanism: &Mechanism,
     grid: &Grid,
     round: Round,
 ) -> Result<Box<[f64]>, Rejection> {
     // Honest noise passes it with probability e⁻⁶⁴.
     let bound = mechanism.message_bound(round);
-    (0..dimension)
-        .map(|_| {
-            let steps = reader.u64().cast_signed();
-            #[expect(clippy::cast_precision_loss, reason = "at most 2⁵³ in size")]
-            let value = steps as f64 * grid.step();
-            let fits = steps.unsigned_abs() <= STEPS_MAX && value.abs() <= bound;
-            if fits { Ok(value) } else { Err(Rejection::Value) }
-        })
-        .collect()
+    let (steps, _) = bytes.as_chunks();
+    let mut fits = true;
+    let values = steps.iter().map(|steps| {
+        let steps = i64::from_le_bytes(*steps);
+        #[expect(clippy::cast_precision_loss, reason = "at most 2⁵³ in size")]
+        let value = steps as f64 * grid.step();
+        // All are read before any is refused: a branch for each would take longer than the rest.
+        fits &= (steps.unsigned_abs() <= STEPS_MAX) & (value.abs() <= bound);
+        value
+    });
+    let values: Box<[f64]> = values.collect();
+    if fits { Ok(values) } else { Err(Rejection::Value) }
 }
 
 /// Reads from the front. The size was checked, so nothing is ever missing.

@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
@@ -13,6 +12,7 @@ use undertone_lab::{Measuring, RunEntropy, SeededEntropy, simulate};
 use undertone_models::Plan;
 use undertone_node::daemon::{Ending, Event, Until, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
+use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -38,14 +38,14 @@ fn learner(plan: &Arc<Plan>, id: u32, ports: &[u16], mut stream: Stream) -> Box<
     let neighbours: Vec<LearnerId> =
         plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let addresses = Addresses {
-        listen: vec![address(id)],
-        connect: neighbours.iter().filter(|one| one.0 > id).map(|one| address(one.0)).collect(),
-        through_router: false,
+    let later = neighbours.iter().filter(|one| one.0 > id);
+    let addresses = Addresses::Direct {
+        listen: address(id),
+        calls: later.map(|&one| (one, address(one.0))).collect(),
     };
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
-    let (sender, events) = sync_channel(1000);
+    let (sender, events) = mailbox(1000);
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));

@@ -11,6 +11,7 @@ pub use guard::{Token, TokenError};
 
 use crate::daemon::Event;
 use crate::intake::Intake;
+use crate::mailbox::Sender;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
@@ -20,7 +21,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use std::{io, thread};
 use thiserror::Error;
@@ -41,7 +41,7 @@ pub const BODY_MAX: usize = 16 << 20;
 /// What every answer needs.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    learner: SyncSender<Event>,
+    learner: Sender<Event>,
     intake: Intake,
     guard: Arc<guard::Guard>,
 }
@@ -86,7 +86,7 @@ impl Server {
         address: SocketAddr,
         token: Option<Token>,
         intake: Intake,
-        learner: SyncSender<Event>,
+        learner: Sender<Event>,
     ) -> Result<Server, HttpError> {
         if token.is_none() && !address.ip().is_loopback() {
             return Err(HttpError::Open { address });

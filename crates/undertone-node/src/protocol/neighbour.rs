@@ -65,14 +65,14 @@ impl Neighbour {
     }
 
     /// Takes a message of its own in, while the learner is in round `now`.
-    pub(super) fn take(&mut self, message: Message, bytes: &[u8], now: Round) -> Arrival {
+    pub(super) fn take(&mut self, message: Message, sealed: Sealed, now: Round) -> Arrival {
         let round = message.round;
         let kept = self.keeps(round, now);
         if kept {
             match self.seen.get(&round) {
-                Some(seen) if seen.bytes() == bytes => return Arrival::Again,
+                Some(seen) if *seen == sealed => return Arrival::Again,
                 Some(_) => return Arrival::Different,
-                None => self.seen.insert(round, Sealed::from_store(bytes)),
+                None => self.seen.insert(round, sealed),
             };
         }
         if self.newest.is_none_or(|newest| round > newest) {

@@ -244,7 +244,8 @@ impl Storage for DiskStore {
             }
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for (number, record) in (self.next_waiting..).zip(records) {
-                let bytes = sealed(&save(&mut record.clone()));
+                let record = save(&mut record.clone());
+                let bytes = sealed([&*record].into_iter());
                 waiting.insert(number, bytes.as_slice()).map_err(storage)?;
             }
         }
@@ -264,11 +265,11 @@ impl Storage for DiskStore {
             match commit.snapshot {
                 Some(state) => {
                     let mut snapshot = write.open_table(SNAPSHOT).map_err(table)?;
-                    snapshot.insert(0, sealed(state).as_slice()).map_err(storage)?;
+                    snapshot.insert(0, sealed([state].into_iter()).as_slice()).map_err(storage)?;
                     rounds.retain(|_, _| false).map_err(storage)?;
                 }
                 None => {
-                    let entry = sealed(commit.entry);
+                    let entry = sealed(commit.entry.iter());
                     rounds.insert(self.next_round, entry.as_slice()).map_err(storage)?;
                 }
             }
@@ -318,10 +319,13 @@ fn damaged_pages() -> StorageError {
     StorageError::Damaged("its pages do not fit together".into())
 }
 
-fn sealed(bytes: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(32 + bytes.len());
-    sealed.extend_from_slice(&Sha256::digest(bytes));
-    sealed.extend_from_slice(bytes);
+/// Bytes with their hash before them.
+fn sealed<'a>(pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(32 + pieces.clone().map(<[u8]>::len).sum::<usize>());
+    sealed.extend_from_slice(&[0; 32]);
+    pieces.for_each(|piece| sealed.extend_from_slice(piece));
+    let digest = Sha256::digest(&sealed[32..]);
+    sealed[..32].copy_from_slice(&digest);
     sealed
 }
 

@@ -8,6 +8,7 @@ mod disk;
 
 pub use disk::DiskStore;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 use undertone::LearnerId;
@@ -61,11 +62,44 @@ pub struct Position {
     pub reached: u64,
 }
 
+/// Bytes in pieces that follow each other: releases may be large, and are copied only by who keeps them.
+#[derive(Default)]
+pub struct Pieces<'a>(Vec<Cow<'a, [u8]>>);
+
+impl<'a> Pieces<'a> {
+    /// Adds bytes that stay where they are.
+    pub(crate) fn add(&mut self, piece: &'a [u8]) {
+        self.0.push(Cow::Borrowed(piece));
+    }
+
+    /// Adds bytes.
+    pub(crate) fn add_owned(&mut self, piece: Vec<u8>) {
+        self.0.push(Cow::Owned(piece));
+    }
+
+    /// Piece by piece.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.0.iter().map(|piece| &**piece)
+    }
+
+    /// How many bytes there are in all.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.iter().map(<[u8]>::len).sum()
+    }
+
+    /// All of them in one piece.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.iter().collect::<Vec<_>>().concat()
+    }
+}
+
 /// One round to keep.
 #[derive(Clone, Copy)]
 pub struct Commit<'a> {
     /// The round as bytes. Private.
-    pub entry: &'a [u8],
+    pub entry: &'a Pieces<'a>,
     /// How many of the records that were waiting it has used.
     pub records_used: usize,
     /// What was charged for its release.

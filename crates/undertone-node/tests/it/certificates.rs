@@ -1,43 +1,32 @@
 //! Who is refused: a peer with no certificate, an expired one, one of another network, or another's name.
 
+use crate::peer::{PING, Victim, answer, call, is_heard, is_over, speaker};
 use crate::sockets::{certified, identity, ports};
 use crate::support::plan;
 use serde_json::{Value, json};
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 use undertone::LearnerId;
 use undertone_node::certificates::{self, CertificateError, Holder, Validity};
-use undertone_node::link::{
-    Addresses, Certificates, Identity, Incoming, Link, Security, router_settings,
-};
+use undertone_node::link::{Addresses, Certificates, Identity, Link, Security, router_settings};
 use undertone_node::wire::Wire;
 use zenoh::Wait as _;
 
-/// Learner 0 of a ring of five, with its neighbours 1 and 4, and what it hears.
-struct Victim {
+/// Learner 0 of a ring of five behind a router, and what it hears.
+struct BehindRouter {
     _link: Link,
-    /// What is between it and the others.
-    router: Option<zenoh::Session>,
+    _router: zenoh::Session,
     identity: Identity,
     address: String,
     heard: Receiver<LearnerId>,
 }
 
-impl Victim {
-    fn new(folder: &Path) -> Victim {
-        let address = format!("127.0.0.1:{}", ports(1)[0]);
-        let listen = vec![address.clone()];
-        Victim::at(
-            folder,
-            address,
-            Addresses { listen, connect: Vec::new(), through_router: false },
-            None,
-        )
-    }
-
-    fn behind_router(folder: &Path) -> Victim {
+impl BehindRouter {
+    fn new(folder: &Path) -> BehindRouter {
         let address = format!("127.0.0.1:{}", ports(1)[0]);
         let plan = plan(5, "algorithm1", "");
         let files = certificates::files(folder, Holder::Router);
@@ -45,34 +34,16 @@ impl Victim {
         let settings = router_settings(&wire, &plan.config.graph, &address, &files).unwrap();
         let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
         let router = zenoh::open(config).wait().unwrap();
-        let connect = vec![address.clone()];
-        let addresses = Addresses { listen: Vec::new(), connect, through_router: true };
-        Victim::at(folder, address, addresses, Some(router))
-    }
-
-    fn at(
-        folder: &Path,
-        address: String,
-        addresses: Addresses,
-        router: Option<zenoh::Session>,
-    ) -> Victim {
-        let identity = identity(&plan(5, "algorithm1", ""), 0);
-        let files = certificates::files(folder, Holder::Learner(LearnerId(0)));
+        let identity = identity(&plan, 0);
         let (sender, heard) = channel();
         let sender = std::sync::Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {
-            let from = match incoming {
-                Incoming::Heard { from, .. } | Incoming::Left(from) => from,
-                Incoming::Asked { by, .. } => by,
-            };
-            let _ = sender.lock().unwrap().send(from);
+            let _ = sender.lock().unwrap().send(speaker(&incoming));
         });
-        let link = Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap();
-        Victim { _link: link, router, identity, address, heard }
-    }
-
-    fn mode(&self) -> &'static str {
-        if self.router.is_some() { "client" } else { "peer" }
+        let security = Security::MutualTls(learner(folder, 0));
+        let addresses = Addresses::Router(address.clone());
+        let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
+        BehindRouter { _link: link, _router: router, identity, address, heard }
     }
 
     /// Whether anything said on a learner's keys is heard, by one who shows these certificates.
@@ -86,7 +57,7 @@ impl Victim {
             tls["connect_private_key"] = json!(files.key);
             tls["connect_certificate"] = json!(files.certificate);
         }
-        let session = zenoh::open(settings(self.mode(), &self.address, &tls)).wait();
+        let session = zenoh::open(settings(&self.address, &tls)).wait();
         // Some are refused at the door, and some when they speak.
         let Ok(session) = session else { return false };
         let network = self.identity.network;
@@ -113,10 +84,10 @@ impl Victim {
     }
 }
 
-fn settings(mode: &str, address: &str, tls: &Value) -> zenoh::Config {
+fn settings(address: &str, tls: &Value) -> zenoh::Config {
     let mut config = zenoh::Config::default();
     let settings = [
-        ("mode", json!(mode)),
+        ("mode", json!("client")),
         ("scouting/multicast/enabled", json!(false)),
         ("listen/endpoints", json!([])),
         ("connect/endpoints", json!([format!("quic/{address}")])),
@@ -134,42 +105,138 @@ fn learner(folder: &Path, id: u32) -> Certificates {
     certificates::files(folder, Holder::Learner(LearnerId(id)))
 }
 
+/// The same authority, and a certificate that ended a day ago.
+fn expired(folder: &Path, id: u32) -> (tempfile::TempDir, Certificates) {
+    let ten_days_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
+    short_lived(folder, id, Validity { from: ten_days_ago, days: 9 })
+}
+
+fn short_lived(folder: &Path, id: u32, validity: Validity) -> (tempfile::TempDir, Certificates) {
+    let other = tempfile::tempdir().unwrap();
+    for file in ["authority.pem", "authority.key"] {
+        std::fs::copy(folder.join(file), other.path().join(file)).unwrap();
+    }
+    let holder = Holder::Learner(LearnerId(id));
+    let hosts = ["127.0.0.1".to_string()];
+    let files = certificates::add(other.path(), holder, &hosts, validity).unwrap();
+    (other, files)
+}
+
+/// The same name, from another authority; whom the peer itself trusts is its own affair.
+fn foreign(folder: &Path, other: &Path, id: u32) -> Certificates {
+    Certificates { authority: folder.join("authority.pem"), ..learner(other, id) }
+}
+
 #[test]
 fn only_neighbours_with_a_valid_certificate_are_heard_and_only_as_themselves() {
     let folder = certified();
-    let victim = Victim::new(folder.path());
+    let victim = Victim::listening(Some(folder.path()));
+    let hears = |files: &Certificates, with_own: bool, claimed: u32| {
+        is_heard(&victim, &mut *call(&victim.address, files, with_own), claimed)
+    };
     let own = learner(folder.path(), 1);
     // The control: without it the others might be silent for another reason.
-    assert!(victim.hears(&own, true, 1), "a neighbour is heard");
-    assert!(!victim.hears(&own, true, 4), "a neighbour is not heard as another");
-    assert!(!victim.hears(&own, false, 1), "nobody is heard without a certificate");
+    assert!(hears(&own, true, 1), "a neighbour is heard");
+    assert!(!hears(&own, true, 4), "a neighbour is not heard as another");
+    assert!(!hears(&own, false, 1), "nobody is heard without a certificate");
     let stranger = learner(folder.path(), 2);
-    assert!(!victim.hears(&stranger, true, 1), "who is no neighbour is not heard as one");
-    assert!(!victim.hears(&stranger, true, 2), "nor as itself");
+    assert!(!hears(&stranger, true, 1), "who is no neighbour is not heard as one");
+    assert!(!hears(&stranger, true, 2), "nor as itself");
+    let router = certificates::files(folder.path(), Holder::Router);
+    assert!(!hears(&router, true, 1), "a router is no neighbour");
 
-    // The same name, from another authority; whom the peer trusts is its own affair.
     let other = certified();
-    let mut foreign = learner(other.path(), 1);
-    foreign.authority = folder.path().join("authority.pem");
-    assert!(!victim.hears(&foreign, true, 1), "nobody of another network is heard");
+    let foreign = foreign(folder.path(), other.path(), 1);
+    assert!(!hears(&foreign, true, 1), "nobody of another network is heard");
+    let (_folder, expired) = expired(folder.path(), 1);
+    assert!(!hears(&expired, true, 1), "an expired certificate is none");
+    assert!(hears(&own, true, 1), "and the neighbour is heard still");
+}
 
-    let expired = tempfile::tempdir().unwrap();
-    for file in ["authority.pem", "authority.key"] {
-        std::fs::copy(folder.path().join(file), expired.path().join(file)).unwrap();
+#[test]
+fn who_answers_has_to_be_the_one_that_was_called() {
+    let folder = certified();
+    let other = certified();
+    let (_folder, expired) = expired(folder.path(), 1);
+    let elsewhere = {
+        // Of the right name and network, but for another host.
+        let other = tempfile::tempdir().unwrap();
+        for file in ["authority.pem", "authority.key"] {
+            std::fs::copy(folder.path().join(file), other.path().join(file)).unwrap();
+        }
+        let hosts = ["elsewhere.example".to_string()];
+        let holder = Holder::Learner(LearnerId(1));
+        certificates::add(other.path(), holder, &hosts, Validity::days(1)).unwrap();
+        other
+    };
+    let answers = [
+        (learner(folder.path(), 1), 1, true, "the one that was called"),
+        (learner(folder.path(), 4), 4, false, "another neighbour"),
+        (learner(folder.path(), 4), 1, false, "another neighbour, who lies"),
+        (learner(folder.path(), 2), 1, false, "no neighbour"),
+        (learner(other.path(), 1), 1, false, "one of another network"),
+        (learner(elsewhere.path(), 1), 1, false, "one that should be elsewhere"),
+        (expired, 1, false, "one whose certificate has expired"),
+    ];
+    for (files, claimed, heard, who) in answers {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let victim = Victim::calling(Some(folder.path()), &address);
+        let mut stream = answer(&listener, &files);
+        assert_eq!(is_heard(&victim, &mut *stream, claimed), heard, "{who}");
     }
-    let ten_days_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
-    let past = Validity { from: ten_days_ago, days: 9 };
-    let hosts = ["127.0.0.1".to_string()];
-    let holder = Holder::Learner(LearnerId(1));
-    let files = certificates::add(expired.path(), holder, &hosts, past).unwrap();
-    assert!(!victim.hears(&files, true, 1), "an expired certificate is none");
-    assert!(victim.hears(&own, true, 1), "and the neighbour is heard still");
+}
+
+#[test]
+fn a_link_ends_when_a_certificate_on_it_does() {
+    let folder = certified();
+    let victim = Victim::listening(Some(folder.path()));
+    // It ends a few seconds from now.
+    let a_day = Duration::from_secs(24 * 3600);
+    let end = SystemTime::now() + Duration::from_secs(6);
+    let (_folder, files) = short_lived(folder.path(), 1, Validity { from: end - a_day, days: 1 });
+    let mut stream = call(&victim.address, &files, true);
+    assert!(is_heard(&victim, &mut *stream, 1), "it is valid now");
+    // It shows that it is there, so that there is no other reason to end the link.
+    while !is_over(&mut *stream) {
+        let _ = stream.write_all(&PING).and_then(|()| stream.flush());
+    }
+    // Certificates have whole seconds.
+    assert!(SystemTime::now() >= end - Duration::from_secs(1), "not before it has to");
+    let mut stream = call(&victim.address, &files, true);
+    assert!(!is_heard(&victim, &mut *stream, 1), "nor is there a new one");
+}
+
+#[test]
+fn a_learner_does_not_start_with_the_wrong_certificate() {
+    let folder = certified();
+    let other = certified();
+    let (_folder, expired) = expired(folder.path(), 0);
+    let own = learner(folder.path(), 0);
+    let foreign_key = Certificates { key: learner(other.path(), 0).key, ..own.clone() };
+    let missing = Certificates { key: folder.path().join("none.key"), ..own.clone() };
+    let identity = identity(&plan(5, "algorithm1", ""), 0);
+    let open = |files: Certificates| {
+        let listen = "127.0.0.1:0".to_string();
+        let addresses = Addresses::Direct { listen, calls: Vec::new() };
+        Link::open(&identity, &addresses, &Security::MutualTls(files), Arc::new(|_| ())).map(drop)
+    };
+    open(own).unwrap();
+    for (files, says) in [
+        (learner(folder.path(), 1), "learner-1"),
+        (expired, "expired"),
+        (foreign_key, "learner-0.pem"),
+        (missing, "none.key"),
+    ] {
+        let error = open(files).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
 }
 
 #[test]
 fn a_router_lets_learners_speak_for_themselves_alone() {
     let folder = certified();
-    let victim = Victim::behind_router(folder.path());
+    let victim = BehindRouter::new(folder.path());
     let (neighbour, stranger) = (learner(folder.path(), 1), learner(folder.path(), 2));
     assert!(victim.hears(&neighbour, true, 1), "a neighbour is heard");
     assert!(!victim.hears(&neighbour, true, 4), "and not as another");

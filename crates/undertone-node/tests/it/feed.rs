@@ -4,7 +4,7 @@ use crate::support::{CountedEntropy, Dice, MemoryStore, plan, record, settings};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use undertone_models::Record;
 use undertone_node::daemon::{Event, Taken};
 use undertone_node::feed::Feeder;
 use undertone_node::intake::Intake;
+use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, TakeInError};
 use undertone_node::store::Position;
 
@@ -23,11 +24,11 @@ type RefusedLines = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// A learner that takes all but every third chunk at first, as if it were full, and what it took.
 fn taker() -> (Feeder, Receiver<Taking>, RefusedLines) {
-    let (learner, events) = sync_channel(10);
+    let (learner, events) = mailbox(10);
     let (took, taken): (Sender<Taking>, _) = channel();
     thread::spawn(move || {
         let mut count = 0;
-        for event in events {
+        while let Ok(event) = events.recv() {
             let Event::Records { records, position, answer } = event else { continue };
             count += 1;
             if count % 3 == 0 {

@@ -3,6 +3,8 @@
 //! Valid inputs are changed at random, in ways that keep them nearly valid. `UNDERTONE_FUZZ=1000000` sets how
 //! many times; a failure prints its seed.
 
+use crate::peer;
+use crate::sockets::identity;
 use crate::support::{CountedEntropy, Dice, Disk, MemoryStore, plan, record, settings};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +14,7 @@ use std::time::Duration;
 use undertone::config::{Config, RawConfig};
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_node::intake::{Intake, objects};
+use undertone_node::link::direct::frame::{Decoder, Frame};
 use undertone_node::protocol::Node;
 use undertone_node::store::Stored;
 use undertone_node::wire::Wire;
@@ -142,6 +145,41 @@ fn what_a_peer_sends() {
             }
         });
     }
+}
+
+#[test]
+fn what_a_connection_brings() {
+    let identity = identity(&plan(5, "algorithm1", ""), 0);
+    let size = identity.message_bytes;
+    let mut talk = peer::hello(&identity, 1);
+    talk.extend_from_slice(&peer::release(&vec![7; size]));
+    talk.extend_from_slice(&[2, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    talk.extend_from_slice(&[4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    let taken = |bytes: &[u8], piece: usize| {
+        let (mut decoder, mut frames) = (Decoder::new(size), Vec::new());
+        let garbage =
+            bytes.chunks(piece.max(1)).find_map(|part| decoder.take(part, &mut frames).err());
+        (frames, garbage)
+    };
+    assert_eq!(taken(&talk, 1000).0.len(), 5, "all of it is understood");
+    fuzz(1, |dice| {
+        let bytes = mutated(dice, std::slice::from_ref(&talk));
+        let (frames, garbage) = taken(&bytes, bytes.len());
+        for (place, frame) in frames.iter().enumerate() {
+            assert_eq!(
+                matches!(frame, Frame::Hello(_)),
+                place == 0,
+                "a hello first, and then none"
+            );
+            if let Frame::Release(body) = frame {
+                // No more room is made than for one message.
+                assert!(body.len() <= size && body.capacity() <= size);
+            }
+        }
+        // However it is cut, it means the same.
+        let piece = usize::try_from(1 + dice.below(40)).unwrap();
+        assert_eq!(taken(&bytes, piece), (frames, garbage));
+    });
 }
 
 #[test]

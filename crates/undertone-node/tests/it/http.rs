@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use undertone::noise::OsEntropy;
@@ -15,6 +14,7 @@ use undertone_node::daemon::{Event, Until, run};
 use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Addresses, Link, Security};
+use undertone_node::mailbox::{Sender, mailbox};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 
@@ -23,7 +23,7 @@ const TOKEN: &str = "a-token-of-many-letters";
 /// One learner, whose neighbours never come, and its server.
 struct Owned {
     server: Option<Server>,
-    learner: SyncSender<Event>,
+    learner: Sender<Event>,
     thread: Option<JoinHandle<()>>,
     token: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ struct Owned {
 impl Owned {
     fn start(token: Option<&'static str>, inbox_max: usize) -> Owned {
         let plan = plan(5, "algorithm1", "");
-        let (learner, events) = sync_channel(100);
+        let (learner, events) = mailbox(100);
         let intake = Intake::new(Arc::clone(&plan));
         let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let shown = token.map(|token| Token::new(token).unwrap());
@@ -43,8 +43,8 @@ impl Owned {
             let store = DiskStore::create(&path, identity.network, own).unwrap();
             let settings = Settings { inbox_max, ..settings(10) };
             let mut node = Node::open(plan, own, settings, OsEntropy, store).unwrap();
-            let listen = vec![format!("127.0.0.1:{}", ports(1)[0])];
-            let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
+            let listen = format!("127.0.0.1:{}", ports(1)[0]);
+            let addresses = Addresses::Direct { listen, calls: Vec::new() };
             let link =
                 Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ())).unwrap();
             let until = Until { end: Round(10), linger: Duration::ZERO };
@@ -242,7 +242,7 @@ fn a_token_is_asked_for_by_all_that_shows_anything() {
     }
     let address: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let intake = Intake::new(plan(5, "algorithm1", ""));
-    let (learner, _events) = sync_channel(1);
+    let (learner, _events) = mailbox(1);
     let open = Server::start(address, None, intake, learner);
     assert!(matches!(open, Err(HttpError::Open { .. })));
     assert!(Token::new("short").is_err() && Token::new("with spaces in the middle").is_err());

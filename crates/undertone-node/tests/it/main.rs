@@ -4,10 +4,12 @@
 #![allow(clippy::print_stderr, reason = "a failing run names its seed")]
 
 mod certificates;
+mod direct;
 mod feed;
 mod fuzz;
 mod http;
 mod network;
+mod peer;
 mod protocol;
 mod sockets;
 mod store;

@@ -196,7 +196,7 @@ impl Sim {
         match event {
             Event::Deliver { to, from, bytes } => {
                 let now = self.now;
-                self.with_node(to, |node| node.hear(from, &bytes, now));
+                self.with_node(to, |node| node.hear(from, &bytes[..], now));
             }
             Event::Asked { of, by, round } => {
                 let answer = self.nodes[of].as_ref().and_then(|node| node.asked(by, round));

@@ -169,9 +169,12 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     let (honest, other) = (first_release(&mut lone(1, 1)), first_release(&mut lone(1, 2)));
     assert_ne!(honest, other);
     let one = LearnerId(1);
-    assert!(node.hear(one, &honest, Duration::ZERO).unwrap().is_empty());
-    assert!(node.hear(one, &honest, Duration::ZERO).unwrap().is_empty(), "the same again is fine");
-    let actions = node.hear(one, &other, Duration::ZERO).unwrap();
+    assert!(node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty());
+    assert!(
+        node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty(),
+        "the same again is fine"
+    );
+    let actions = node.hear(one, &other[..], Duration::ZERO).unwrap();
     assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
     assert!(node.asked(one, undertone::Round(0)).is_none());
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
@@ -187,10 +190,10 @@ fn what_is_of_no_use_is_counted_and_changes_nothing() {
     first_release(&mut node);
     let release = first_release(&mut lone(1, 1));
     let before = undertone::persist::save(&mut node);
-    node.hear(LearnerId(2), &release, Duration::ZERO).unwrap();
+    node.hear(LearnerId(2), &release[..], Duration::ZERO).unwrap();
     node.hear(LearnerId(1), &release[1..], Duration::ZERO).unwrap();
-    node.hear(LearnerId(0), &release, Duration::ZERO).unwrap();
-    node.hear(LearnerId(77), &release, Duration::ZERO).unwrap();
+    node.hear(LearnerId(0), &release[..], Duration::ZERO).unwrap();
+    node.hear(LearnerId(77), &release[..], Duration::ZERO).unwrap();
     assert_eq!(node.counters().rejected.values().sum::<u64>(), 2);
     assert_eq!(node.counters().strangers, 2);
     assert_eq!(undertone::persist::save(&mut node), before);

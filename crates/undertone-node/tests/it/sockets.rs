@@ -1,34 +1,20 @@
 //! Real nodes on real sockets, in threads of one process.
 
-use crate::support::{Dice, plan, record, settings};
+use crate::support::{Dice, Fixed, plan, record, settings};
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Ending, Event, Until, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
+use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 use zenoh::Wait as _;
-
-/// The same noise for the same learner and round.
-#[derive(Clone, Copy)]
-struct Fixed;
-
-impl Entropy for Fixed {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
-        let mut bytes = [7; 32];
-        bytes[..4].copy_from_slice(&learner.0.to_le_bytes());
-        bytes[8..16].copy_from_slice(&round.0.to_le_bytes());
-        Ok(StreamKey::new(Cipher::ChaCha20, bytes))
-    }
-}
 
 /// Free ports, as far as anybody can tell.
 pub(crate) fn ports(count: usize) -> Vec<u16> {
@@ -39,7 +25,7 @@ pub(crate) fn ports(count: usize) -> Vec<u16> {
 
 /// How learners reach each other.
 #[derive(Clone, Copy)]
-enum Way<'a> {
+pub(crate) enum Way<'a> {
     Plain,
     /// With the certificates in a folder.
     Tls(&'a Path),
@@ -57,31 +43,30 @@ pub(crate) fn identity(plan: &Arc<Plan>, id: u32) -> Identity {
 fn open_link(
     plan: &Arc<Plan>,
     id: u32,
-    ports: &[u16],
+    (ports, calls): (&[u16], &[u16]),
     way: Way<'_>,
     deliver: undertone_node::link::Deliver,
 ) -> Link {
     let identity = identity(plan, id);
-    let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
+    let address = |id: u32| format!("127.0.0.1:{}", calls[id as usize]);
     let later = identity.neighbours.iter().filter(|one| one.0 > id);
-    let direct = Addresses {
-        listen: vec![address(id)],
-        connect: later.map(|one| address(one.0)).collect(),
-        through_router: false,
+    let direct = Addresses::Direct {
+        listen: format!("127.0.0.1:{}", ports[id as usize]),
+        calls: later.map(|&one| (one, address(one.0))).collect(),
     };
     let (addresses, folder) = match way {
         Way::Plain => return Link::open(&identity, &direct, &Security::Loopback, deliver).unwrap(),
         Way::Tls(folder) => (direct, folder),
         Way::Router(folder) => {
-            let connect = vec![address(u32::try_from(ports.len()).unwrap() - 1)];
-            (Addresses { listen: Vec::new(), connect, through_router: true }, folder)
+            let router = address(u32::try_from(ports.len()).unwrap() - 1);
+            (Addresses::Router(router), folder)
         }
     };
     let files = certificates::files(folder, Holder::Learner(LearnerId(id)));
     Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
 }
 
-fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], way: Way<'_>, rounds: u64) -> Vec<u64> {
+fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds: u64) -> Vec<u64> {
     let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(plan));
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +74,7 @@ fn one(plan: &Arc<Plan>, id: u32, ports: &[u16], way: Way<'_>, rounds: u64) -> V
     // On a machine with much else to do nobody is to be given up.
     let patient = Settings { deadline: Duration::from_secs(120), ..settings(rounds) };
     let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
-    let (sender, events) = sync_channel(1000);
+    let (sender, events) = mailbox(1000);
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
         let _ = network.send(Event::Network(incoming));
@@ -131,13 +116,18 @@ fn in_a_loop(plan: &Plan, rounds: u64) -> Vec<Vec<u64>> {
 
 /// Runs five learners in threads, and compares with the loop.
 fn five_learners(rounds: u64, ports: &[u16], way: Way<'_>) {
+    five_learners_by(rounds, ports, ports, way);
+}
+
+/// The same where they listen on some ports and are called at others.
+pub(crate) fn five_learners_by(rounds: u64, ports: &[u16], calls: &[u16], way: Way<'_>) {
     let plan = plan(5, "algorithm1", "");
     let found = Mutex::new(vec![Vec::new(); 5]);
     thread::scope(|scope| {
         for id in 0..5 {
             let (plan, found) = (&plan, &found);
             scope.spawn(move || {
-                let bits = one(plan, id, ports, way, rounds);
+                let bits = one(plan, id, (ports, calls), way, rounds);
                 found.lock().unwrap()[id as usize] = bits;
             });
         }
@@ -186,10 +176,15 @@ fn learners_who_cannot_call_each_other_meet_at_a_router() {
 fn without_certificates_only_this_machine_can_be_reached() {
     let identity = identity(&plan(5, "algorithm1", ""), 0);
     for address in ["0.0.0.0:7000", "192.168.1.1:7000", "example.org:7000", "[::]:7000"] {
-        let listen = vec![address.to_string()];
-        let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
-        let link = Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ()));
-        let error = link.err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.contains("certificates"), "{address}: {error}");
+        let (local, there) = ("127.0.0.1:0".to_string(), address.to_string());
+        for addresses in [
+            Addresses::Direct { listen: there.clone(), calls: Vec::new() },
+            Addresses::Direct { listen: local, calls: vec![(LearnerId(1), there.clone())] },
+            Addresses::Router(there),
+        ] {
+            let link = Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ()));
+            let error = link.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("certificates"), "{addresses:?}: {error}");
+        }
     }
 }

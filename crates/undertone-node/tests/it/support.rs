@@ -37,7 +37,27 @@ impl Dice {
 
 /// A ring of logistic learners, with five features each.
 pub(crate) fn plan(learners: usize, method: &str, more: &str) -> Arc<Plan> {
-    let text = format!(
+    parsed(&text(learners, method, more))
+}
+
+/// The same with so many features, and a memory that is no larger.
+pub(crate) fn wide_plan(learners: usize, features: usize) -> Arc<Plan> {
+    let memory = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
+    let text = text(learners, "algorithm1", "unproven = true")
+        .replace(&format!("features = {FEATURES}"), &format!("features = {features}"))
+        .replace(memory, "kind = \"window\"\nwindow = 1");
+    let plan = parsed(&text);
+    assert_eq!(plan.config.model.features, features);
+    plan
+}
+
+fn parsed(text: &str) -> Arc<Plan> {
+    let raw: RawConfig = toml::from_str(text).unwrap();
+    Arc::new(Plan::new(Config::try_from(&raw).unwrap()).unwrap())
+}
+
+fn text(learners: usize, method: &str, more: &str) -> String {
+    format!(
         r#"
 name = "node test"
 rounds = 1000
@@ -78,9 +98,7 @@ exponent = 0.1
 [privacy]
 delta = 1e-6
 "#
-    );
-    let raw: RawConfig = toml::from_str(&text).unwrap();
-    Arc::new(Plan::new(Config::try_from(&raw).unwrap()).unwrap())
+    )
 }
 
 pub(crate) const FEATURES: usize = 5;
@@ -102,6 +120,19 @@ pub(crate) fn record(dice: &mut Dice) -> Record {
     features.clip_norm(0.9);
     let label = if dice.below(2) == 0 { 0.0 } else { 1.0 };
     Record { features, label }
+}
+
+/// The same noise for the same learner and round.
+#[derive(Clone, Copy)]
+pub(crate) struct Fixed;
+
+impl Entropy for Fixed {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        let mut bytes = [7; 32];
+        bytes[..4].copy_from_slice(&learner.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&round.0.to_le_bytes());
+        Ok(StreamKey::new(Cipher::ChaCha20, bytes))
+    }
 }
 
 /// Noise that follows from a seed and from how often it was drawn: drawing twice gives another release.

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use undertone::config::Config;
 use undertone::noise::OsEntropy;
@@ -25,7 +24,8 @@ use undertone_models::Plan;
 use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
-use undertone_node::link::{Link, log_engine};
+use undertone_node::link::{Link, log_link};
+use undertone_node::mailbox::{Sender, mailbox};
 use undertone_node::protocol::{Node, Settings, check_method};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// How long a round waits for neighbours, in seconds
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
-    /// Write to stderr what the network engine does, such as whom it refuses and why
+    /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
     /// Stay after the last round, and serve the owner and the neighbours until stopped
@@ -93,7 +93,7 @@ type RealNode = Node<OsEntropy, DiskStore>;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(level) = arguments.network_log {
-        log_engine(level.name());
+        log_link(level.name());
     }
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     // A store that is there may take long to read, and neighbours would be kept waiting.
     let there = if arguments.new { None } else { Some(open_node()?) };
-    let (sender, events) = sync_channel(EVENTS);
+    let (sender, events) = mailbox(EVENTS);
     let running = stop_on_signals(&sender)?;
     let network = sender.clone();
     let deliver = Arc::new(move |incoming| {
@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
-                       --network-log debug shows what the network engine says";
+                       --network-log debug shows who is refused, and why";
 /// How much may be on its way to the learner.
 const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
@@ -169,7 +169,7 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
 }
 
 /// On a signal the learner stops; before it runs, the process ends at once: a router may never be reached.
-fn stop_on_signals(learner: &SyncSender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
+fn stop_on_signals(learner: &Sender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = learner.clone();
     let running = Arc::new(AtomicBool::new(false));
     let runs = Arc::clone(&running);

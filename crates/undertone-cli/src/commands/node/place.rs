@@ -45,16 +45,12 @@ impl Arguments {
         let neighbours: Vec<LearnerId> =
             plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
         let addresses = match &self.router {
-            Some(router) => Addresses {
-                listen: Vec::new(),
-                connect: vec![router.clone()],
-                through_router: true,
-            },
+            Some(router) => Addresses::Router(router.clone()),
             None => self.direct(own, &neighbours)?,
         };
         let security = match &self.certificates {
             Some(folder) => {
-                // The engine's own files are named in its settings, which may be read from elsewhere.
+                // A router's engine is told where they are, and may look from elsewhere.
                 let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
                 Security::MutualTls(files(&folder, Holder::Learner(own)))
             }
@@ -77,17 +73,14 @@ impl Arguments {
                 neighbours.iter().map(|id| id.0).collect::<Vec<_>>()
             );
         }
-        let mut connect = Vec::new();
+        let mut calls = Vec::new();
         for neighbour in neighbours.iter().filter(|neighbour| **neighbour > own) {
             match self.peers.iter().find(|(number, _)| *number == neighbour.0) {
-                Some((_, address)) => connect.push(address.clone()),
+                Some((_, address)) => calls.push((*neighbour, address.clone())),
                 None => bail!("--peer {neighbour}=HOST:PORT is missing: learner {own} calls it"),
             }
         }
-        Ok(Addresses {
-            listen: self.listen.iter().cloned().collect(),
-            connect,
-            through_router: false,
-        })
+        let listen = self.listen.clone().context("--listen HOST:PORT is missing")?;
+        Ok(Addresses::Direct { listen, calls })
     }
 }

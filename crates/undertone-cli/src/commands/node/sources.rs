@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::SyncSender;
 use std::thread;
 use undertone::LearnerId;
 use undertone_lab::config_file::LoadedConfig;
@@ -15,6 +14,7 @@ use undertone_lab::stream::{self, Stream};
 use undertone_node::daemon::Event;
 use undertone_node::feed::{Feeder, source_of};
 use undertone_node::intake::Intake;
+use undertone_node::mailbox::Sender;
 
 #[derive(Args)]
 #[group(skip)]
@@ -117,7 +117,7 @@ pub(crate) fn feed(
     source: Source,
     intake: Intake,
     positions: BTreeMap<String, u64>,
-    learner: SyncSender<Event>,
+    learner: Sender<Event>,
 ) {
     let refused = |refused: &undertone_node::feed::Refused<'_>| {
         log(&Line::Refused {

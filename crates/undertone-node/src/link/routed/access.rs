@@ -1,7 +1,6 @@
 //! Who may say what, by the name in a certificate. What is not allowed here is denied.
 
-use super::Identity;
-use super::settings::certificate_name;
+use super::super::{Identity, certificate_name};
 use crate::wire::NetworkId;
 use serde_json::{Value, json};
 use undertone::LearnerId;
@@ -54,9 +53,8 @@ fn rule(id: &str, flow: &str, messages: &[&str], keys: &[String]) -> Value {
 
 /// The rules of a learner: each neighbour speaks for itself, and asks for itself.
 ///
-/// Through a router all neighbours come on one link, whose certificate is the router's: then it is the router
-/// that tells them apart.
-pub(super) fn learner_access(identity: &Identity, through_router: bool) -> Value {
+/// All neighbours come on one link, whose certificate is the router's: it is the router that tells them apart.
+pub(super) fn learner_access(identity: &Identity) -> Value {
     let (keys, own) = (Keys::of(identity.network), identity.own);
     let mut access = Access::default();
     access.rules.push(rule("own", "egress", &SPEAKING, &keys.spoken(own)));
@@ -70,16 +68,9 @@ pub(super) fn learner_access(identity: &Identity, through_router: bool) -> Value
         access.rules.push(rule(&ids[0], "ingress", &SPEAKING, &keys.spoken(neighbour)));
         access.rules.push(rule(&ids[1], "egress", &LISTENING, &keys.wanted(neighbour, own)));
         access.rules.push(rule(&ids[2], "ingress", &LISTENING, &keys.wanted(own, neighbour)));
-        all.extend(ids.iter().cloned());
-        if !through_router {
-            let mut rules = vec!["own".to_string()];
-            rules.extend(ids);
-            access.allow(&certificate_name(neighbour), &rules);
-        }
+        all.extend(ids);
     }
-    if through_router {
-        access.allow(ROUTER, &all);
-    }
+    access.allow(ROUTER, &all);
     access.into_json()
 }
 

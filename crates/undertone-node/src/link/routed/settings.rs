@@ -1,67 +1,23 @@
 //! The engine's settings: whom to call, what protects the way, and who may say what.
 
+use super::super::{Certificates, Identity, LinkError, Security};
 use super::access::{learner_access, router_access};
-use super::{Identity, LinkError};
 use crate::wire::Wire;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use undertone::LearnerId;
+use std::path::Path;
 use undertone::graph::Graph;
-
-/// Where a learner listens, and whom it calls.
-#[derive(Clone, Debug)]
-pub struct Addresses {
-    /// `host:port` to listen on.
-    pub listen: Vec<String>,
-    /// `host:port` of neighbours or routers to call. Of two neighbours one has to call the other.
-    pub connect: Vec<String>,
-    /// Whether those called are routers, which pass on what the neighbours say.
-    pub through_router: bool,
-}
-
-/// What protects the way.
-#[derive(Clone, Debug)]
-pub enum Security {
-    /// Nothing: only between processes on one machine.
-    Loopback,
-    /// TLS with certificates on both sides, and access by the names in them.
-    MutualTls(Certificates),
-}
-
-/// The files of a certificate.
-#[derive(Clone, Debug)]
-pub struct Certificates {
-    /// The certificate of the network's authority.
-    pub authority: PathBuf,
-    /// The holder's own certificate.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-}
-
-/// The name in a learner's certificate.
-#[must_use]
-pub fn certificate_name(learner: LearnerId) -> String {
-    format!("learner-{learner}")
-}
 
 /// The settings of a learner's session: no scouting, and calls that are repeated for ever.
 pub(super) fn learner_settings(
     identity: &Identity,
-    addresses: &Addresses,
+    router: &str,
     security: &Security,
 ) -> Result<zenoh::Config, LinkError> {
-    if let Security::Loopback = security {
-        for address in addresses.listen.iter().chain(&addresses.connect) {
-            check_loopback(address)?;
-        }
-    }
     // A router passes on between clients; peers it takes to be in touch already.
-    let mode = if addresses.through_router { "client" } else { "peer" };
-    let mut settings = common_settings(mode, addresses, security)?;
+    let mut settings = common_settings("client", None, Some(router), security)?;
     settings.extend(sizes(identity.message_bytes));
     if let Security::MutualTls(_) = security {
-        settings.push(("access_control", learner_access(identity, addresses.through_router)));
+        settings.push(("access_control", learner_access(identity)));
     }
     configuration(&settings)
 }
@@ -76,10 +32,8 @@ pub fn router_settings(
     listen: &str,
     files: &Certificates,
 ) -> Result<Value, LinkError> {
-    let listen = vec![listen.to_string()];
-    let addresses = Addresses { listen, connect: Vec::new(), through_router: false };
     let security = Security::MutualTls(files.clone());
-    let mut settings = common_settings("router", &addresses, &security)?;
+    let mut settings = common_settings("router", Some(listen), None, &security)?;
     settings.push(("access_control", router_access(wire.network(), graph)));
     settings.extend(sizes(wire.message_bytes()));
     let mut whole = json!({});
@@ -95,23 +49,24 @@ pub fn router_settings(
 
 fn common_settings(
     mode: &str,
-    addresses: &Addresses,
+    listen: Option<&str>,
+    connect: Option<&str>,
     security: &Security,
 ) -> Result<Vec<(&'static str, Value)>, LinkError> {
     let protocol = match security {
         Security::Loopback => "tcp",
         Security::MutualTls(_) => "quic",
     };
-    let endpoints = |list: &[String]| -> Vec<String> {
-        list.iter().map(|address| format!("{protocol}/{address}")).collect()
+    let endpoints = |address: Option<&str>| -> Vec<String> {
+        address.iter().map(|address| format!("{protocol}/{address}")).collect()
     };
     let mut settings = vec![
         ("mode", json!(mode)),
         ("scouting/multicast/enabled", json!(false)),
         ("scouting/gossip/enabled", json!(false)),
-        ("listen/endpoints", json!(endpoints(&addresses.listen))),
-        ("connect/endpoints", json!(endpoints(&addresses.connect))),
-        // Neighbours may start in any order, and come back at any time.
+        ("listen/endpoints", json!(endpoints(listen))),
+        ("connect/endpoints", json!(endpoints(connect))),
+        // Learners and router may start in any order, and come back at any time.
         ("connect/timeout_ms", json!(-1)),
         ("connect/exit_on_failure", json!(false)),
         (
@@ -169,20 +124,4 @@ fn tls(files: &Certificates) -> Result<Value, LinkError> {
         "verify_name_on_connect": true,
         "close_link_on_expiration": true,
     }))
-}
-
-fn check_loopback(address: &str) -> Result<(), LinkError> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let local = host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    if local {
-        return Ok(());
-    }
-    Err(LinkError::Setting {
-        what: address.to_string(),
-        reason: "without certificates learners talk within one machine only (127.0.0.1); \
-                 `undertone cert` makes them"
-            .into(),
-    })
 }
