@@ -20,7 +20,7 @@ pub(crate) fn gigabytes_a_second(threads: usize) -> f64 {
             }
             sums.iter().sum()
         };
-        let mut read = || black_box(values.par_chunks(1 << 16).map(sum).sum::<f64>());
+        let read = || black_box(values.par_chunks(1 << 16).map(sum).sum::<f64>());
         read();
         let begin = Instant::now();
         let mut done = 0;

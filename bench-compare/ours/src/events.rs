@@ -123,6 +123,7 @@ pub(crate) fn command(words: &[&str]) -> String {
         "disagreement_predicted": predicted,
         "decay": decay(simulation.measures(), &predicted, spectrum.0),
         "cost": {
+            "wire_seconds": simulation.wire_seconds,
             "open_seconds": opened.as_secs_f64(),
             "run_seconds": ran.as_secs_f64(),
             "microseconds_per_learner_round": 1e6 * ran.as_secs_f64() / learner_rounds,

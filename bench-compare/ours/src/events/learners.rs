@@ -12,7 +12,8 @@ use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageEr
 
 /// The network of a scenario: shielded ridge regression from starting points all over the place, coupling 1.
 ///
-/// Weights are half of one over the degree: every eigenvalue of W is then above −1, as Assumption 2 asks.
+/// Weights are half of one over the degree: no eigenvalue of W is then below −1, and a graph that is not bipartite has
+/// none at −1, as Assumption 2 asks.
 pub(super) fn plan(scenario: &Scenario) -> Arc<Plan> {
     let Scenario { learners, degree, dimension, step, noise, .. } = scenario;
     let (shape, degree) = match scenario.topology.as_str() {

@@ -11,8 +11,11 @@ pub(super) struct Measures {
     last_end: Vec<Option<u64>>,
     finished: Vec<Option<u64>>,
     unfinished: usize,
-    /// Of each round: over how many learners, the sums of their parameters, and the sum of squares.
-    sums: Vec<(u64, Vec<f64>, f64)>,
+    /// Which learners were never away so far.
+    steady: Vec<bool>,
+    /// Where learners are at the start and after each round: all of them, and those that were never away.
+    all: Vec<Sums>,
+    all_steady: Vec<Sums>,
     durations: Vec<f32>,
     heard: u64,
     could_be_heard: u64,
@@ -22,6 +25,14 @@ pub(super) struct Measures {
     pub(super) answers: u64,
     pub(super) bytes: u64,
     pub(super) went_away: u64,
+}
+
+/// Over so many learners: the sums of their parameters, and the sum of all squares.
+#[derive(Clone)]
+struct Sums {
+    count: u64,
+    sums: Vec<f64>,
+    squares: f64,
 }
 
 /// A round that a learner has ended.
@@ -41,12 +52,15 @@ pub(super) struct Ended<'a> {
 impl Measures {
     pub(super) fn new(scenario: &Scenario) -> Measures {
         let (learners, rounds) = (scenario.learners, scenario.rounds as usize);
+        let none = Sums { count: 0, sums: vec![0.0; scenario.dimension], squares: 0.0 };
         Measures {
             next: vec![0; learners],
             last_end: vec![None; learners],
             finished: vec![None; learners],
             unfinished: learners,
-            sums: vec![(0, vec![0.0; scenario.dimension], 0.0); rounds + 1],
+            steady: vec![true; learners],
+            all: vec![none.clone(); rounds + 1],
+            all_steady: vec![none; rounds + 1],
             durations: Vec::new(),
             heard: 0,
             could_be_heard: 0,
@@ -59,17 +73,16 @@ impl Measures {
         }
     }
 
-    /// Where a learner begins.
-    pub(super) fn start(&mut self, parameters: &[f64]) {
-        self.add(0, parameters);
+    /// Where a learner begins, and whether it is there from the start.
+    pub(super) fn start(&mut self, learner: usize, parameters: &[f64], is_there: bool) {
+        self.steady[learner] = is_there;
+        self.add(learner, 0, parameters);
     }
 
-    fn add(&mut self, place: usize, parameters: &[f64]) {
-        let (count, sums, squares) = &mut self.sums[place];
-        *count += 1;
-        for (sum, value) in sums.iter_mut().zip(parameters) {
-            *sum += value;
-            *squares += value * value;
+    fn add(&mut self, learner: usize, place: usize, parameters: &[f64]) {
+        self.all[place].add(parameters);
+        if self.steady[learner] {
+            self.all_steady[place].add(parameters);
         }
     }
 
@@ -87,13 +100,14 @@ impl Measures {
         }
         if let Some(parameters) = end.parameters {
             self.sat_out += end.now_in - end.round - 1;
-            self.add(end.round as usize + 1, parameters);
+            self.add(end.learner, end.round as usize + 1, parameters);
         }
     }
 
     /// A learner has gone away: how long the round lasts is not the network's doing.
     pub(super) fn away(&mut self, learner: usize) {
         self.went_away += 1;
+        self.steady[learner] = false;
         self.last_end[learner] = None;
     }
 
@@ -109,15 +123,9 @@ impl Measures {
         self.unfinished
     }
 
-    /// The root mean square distance of a coordinate from its mean over the learners: at the start, and after each
-    /// round.
+    /// Disagreement of all learners: at the start, and after each round.
     pub(super) fn disagreement(&self) -> Vec<f64> {
-        let spread = |(count, sums, squares): &(u64, Vec<f64>, f64)| {
-            let count = *count as f64;
-            let of_mean: f64 = sums.iter().map(|sum| (sum / count).powi(2)).sum();
-            ((squares / count - of_mean).max(0.0) / sums.len() as f64).sqrt()
-        };
-        self.sums.iter().take_while(|(count, ..)| *count > 1).map(spread).collect()
+        curve(&self.all)
     }
 
     pub(super) fn report(&self, scenario: &Scenario) -> Value {
@@ -146,8 +154,31 @@ impl Measures {
             "bytes_per_learner_round": per(self.bytes),
             "went_away": self.went_away,
             "disagreement": self.disagreement(),
+            "disagreement_never_away": curve(&self.all_steady),
+            "never_away_share": self.steady.iter().filter(|&&steady| steady).count() as f64 / scenario.learners as f64,
         })
     }
+}
+
+impl Sums {
+    fn add(&mut self, parameters: &[f64]) {
+        self.count += 1;
+        for (sum, value) in self.sums.iter_mut().zip(parameters) {
+            *sum += value;
+            self.squares += value * value;
+        }
+    }
+
+    /// The root mean square distance of a coordinate from its mean over the learners.
+    fn spread(&self) -> f64 {
+        let count = self.count as f64;
+        let of_mean: f64 = self.sums.iter().map(|sum| (sum / count).powi(2)).sum();
+        ((self.squares / count - of_mean).max(0.0) / self.sums.len() as f64).sqrt()
+    }
+}
+
+fn curve(rounds: &[Sums]) -> Vec<f64> {
+    rounds.iter().take_while(|sums| sums.count > 1).map(Sums::spread).collect()
 }
 
 fn at_share(sorted: &[f32], share: f64) -> Option<f32> {

@@ -7,7 +7,7 @@ use super::wide_area::{ASK_BYTES, WideArea};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
 use undertone_node::protocol::{Action, Halt, Node, Settings, State};
@@ -46,6 +46,8 @@ pub(super) struct Simulation {
     scenario: Scenario,
     plan: Arc<Plan>,
     wire: Wire,
+    /// How long it took to make the wire format, which hashes all learners.
+    pub(super) wire_seconds: f64,
     settings: Settings,
     machines: Vec<Machine>,
     starts: Vec<Vec<f64>>,
@@ -66,9 +68,12 @@ impl Simulation {
     pub(super) fn new(scenario: &Scenario) -> Simulation {
         let plan = learners::plan(scenario);
         let learners = scenario.learners;
+        let begin = Instant::now();
+        let wire = Wire::new(Arc::clone(&plan));
         let mut simulation = Simulation {
             scenario: scenario.clone(),
-            wire: Wire::new(Arc::clone(&plan)),
+            wire_seconds: begin.elapsed().as_secs_f64(),
+            wire,
             plan,
             settings: learners::settings(scenario),
             machines: (0..learners).map(|_| Machine::Down(Disk::default())).collect(),
@@ -92,16 +97,15 @@ impl Simulation {
     fn plan_start(&mut self, place: usize) {
         let node = self.open(place, Disk::default());
         let start = node.learner().private_parameters().for_owner().to_vec();
-        self.measures.start(&start);
-        self.starts.push(start);
         let faults = self.scenario.faults;
         let mut wait = STARTS_WITHIN_SECONDS * self.churn.unit();
-        if faults.up_seconds > 0.0 {
-            let share_away = faults.down_seconds / (faults.up_seconds + faults.down_seconds);
-            if self.churn.unit() < share_away {
-                wait += self.churn.exponential(faults.down_seconds);
-            }
+        let share_away = faults.down_seconds / (faults.up_seconds + faults.down_seconds);
+        let is_away = faults.up_seconds > 0.0 && self.churn.unit() < share_away;
+        if is_away {
+            wait += self.churn.exponential(faults.down_seconds);
         }
+        self.measures.start(place, &start, !is_away);
+        self.starts.push(start);
         self.schedule(nanoseconds(wait), What::ComeBack(place as u32));
     }
 
@@ -135,10 +139,10 @@ impl Simulation {
             }
             What::Asked { of, by, round } => self.answer(of as usize, by as usize, round),
             What::Wake(place) => {
-                let (place, now) = (place as usize, self.clock());
+                let place = place as usize;
                 if self.wakes[place] == self.now {
                     self.wakes[place] = NEVER;
-                    self.with_node(place, |node| node.tick(now));
+                    self.tick(place);
                 }
             }
             What::GoAway(place) => self.go_away(place as usize),
@@ -194,6 +198,12 @@ impl Simulation {
         node.state() == State::Gathering
     }
 
+    fn tick(&mut self, place: usize) {
+        let now = self.clock();
+        self.with_node(place, |node| node.tick(now));
+    }
+
+    /// Calls a learner that is up, and does what it asks for.
     fn with_node(
         &mut self,
         place: usize,
@@ -205,8 +215,7 @@ impl Simulation {
         self.act(place, actions);
         if self.hand_records(place) {
             // It had ended two rounds at once.
-            let now = self.clock();
-            return self.with_node(place, |node| node.tick(now));
+            return self.tick(place);
         }
         if wake < self.wakes[place] {
             self.wakes[place] = wake;

@@ -98,7 +98,8 @@ fn a_narrow_uplink_makes_long_messages_slow() {
         let report = run(&scenario).measures().report(&scenario);
         report["round_seconds"]["p50"].as_f64().unwrap()
     };
-    // Four messages of 800 bytes on 100 kbit/s take a third of a second more than on a fast line.
+    // On 100 kbit/s one message of 800 bytes takes 64 ms and all four 255 ms; a round is that much longer for a
+    // neighbour that comes first or last.
     let (fast, slow) = (median(80, 1e9), median(80, 1e5));
-    assert!(slow - fast > 0.2 && slow - fast < 0.5, "{fast} {slow}");
+    assert!(slow - fast > 0.064 && slow - fast < 0.255, "{fast} {slow}");
 }

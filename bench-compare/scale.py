@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Measures what large networks need, and writes it down: scale.json, docs/scale.md and the picture in it.
+
+    cargo build --release --manifest-path bench-compare/ours/Cargo.toml
+    bench-compare/environment/bin/python bench-compare/scale.py             # everything
+    bench-compare/environment/bin/python bench-compare/scale.py events      # some parts: events, process, store, gaps, budget
+    bench-compare/environment/bin/python bench-compare/scale.py page        # the page and the picture again, from scale.json
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import scale_page
+
+HERE = pathlib.Path(__file__).resolve().parent
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "ours" / "target"))
+KEPT = HERE / "scale.json"
+
+#: Loss, churn and patience of the runs that are compared by size: one release in a thousand is lost, learners stay for
+#: ten minutes and are away for half a minute, on average.
+ROUGH = ["--loss", 0.001, "--up", 600, "--down", 30]
+
+#: Learners, rounds, options.
+RUNS = {
+    "calm-1000": (1_000, 50, []),
+    "calm-10000": (10_000, 50, []),
+    "rough-1000": (1_000, 50, ROUGH),
+    "rough-10000": (10_000, 50, ROUGH),
+    "rough-100000": (100_000, 50, ROUGH),
+    "loss-10000": (10_000, 50, ["--loss", 0.001]),
+    "churn-10000": (10_000, 50, ["--up", 600, "--down", 30]),
+    "deadline-1-10000": (10_000, 50, [*ROUGH, "--deadline", 1]),
+    "deadline-20-10000": (10_000, 50, [*ROUGH, "--deadline", 20]),
+    "calm-ring-1024": (1_024, 200, ["--topology", "ring"]),
+    "calm-torus-1024": (1_024, 200, ["--topology", "torus"]),
+    "calm-regular-1024": (1_024, 200, []),
+    "noise-1000": (1_000, 200, ["--step", 0.5, "--noise", 0.2]),
+    "long-1000": (1_000, 50, ["--dimension", 1000, "--uplink", 1e6]),
+}
+
+
+def ours(*words):
+    command = [str(TARGET / "release" / "ours"), *map(str, words)]
+    begin = time.monotonic()
+    said = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=HERE)
+    if said.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}:\n{said.stderr[-2000:]}")
+    print(f"{' '.join(map(str, words))}: {time.monotonic() - begin:.0f} s", flush=True)
+    return json.loads(said.stdout)
+
+
+def events(kept):
+    found = kept.setdefault("events", {})
+    for name, (learners, rounds, options) in RUNS.items():
+        found[name] = ours("events", learners, rounds, 1, *options)
+        save(kept)
+
+
+def process(kept):
+    """Large networks in one process, on one thread and on two in turns."""
+    found = {}
+    for learners, dimension in ((10_000, 112), (1_000, 112), (100, 112), (100, 1_000_000)):
+        rates = {"1": [], "2": []}
+        for _ in range(3):
+            for threads, values in rates.items():
+                values.append(ours("scale", learners, dimension, threads))
+        medians = {threads: statistics.median(values) for threads, values in rates.items()}
+        found[f"{learners}x{dimension}"] = {"learners": learners, "dimension": dimension, "rounds_per_second": medians}
+    for key in ("10000x112", "100x1000000"):
+        found[key]["memory_over_state"] = ours("memory-per-learner", found[key]["learners"], found[key]["dimension"])
+    kept["process"] = found
+    kept["bandwidth"] = {threads: statistics.median(ours("bandwidth", threads) for _ in range(3)) for threads in ("1", "2")}
+
+
+def store(kept):
+    kept["store"] = [ours("store-growth", 112, 4000), ours("store-growth", 100_000, 64)]
+
+
+def gaps(kept):
+    asked = [("ring", 200, 2), ("torus", 900, 4), ("hypercube", 65_536, 16)]
+    asked += [("regular", learners, degree) for learners in (1_000, 10_000, 100_000) for degree in (4, 6, 8)]
+    kept["gaps"] = [ours("gap", *words) for words in asked]
+
+
+def budget(kept):
+    kept["budget"] = [ours("budget", learners, 525_600) for learners in (1_000, 100_000)]
+
+
+PARTS = {"events": events, "process": process, "store": store, "gaps": gaps, "budget": budget}
+
+
+def save(kept):
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def machine():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    return f"{model}, {os.cpu_count()} cores"
+
+
+def main():
+    wanted = sys.argv[1:] or list(PARTS)
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for name in wanted:
+        if name != "page":
+            PARTS[name](kept)
+            kept["machine"] = machine()
+            kept.setdefault("load", {})[name] = os.getloadavg()[1]
+            save(kept)
+    scale_page.write(kept)
+
+
+main()
