@@ -36,6 +36,8 @@ pub(crate) struct Scenario {
     /// How long a round waits for neighbours, and after what time a release that is missing is asked for.
     pub(crate) deadline_seconds: f64,
     pub(crate) ask_after_seconds: f64,
+    /// Without so many neighbours heard a round does not end.
+    pub(crate) heard_least: usize,
     pub(crate) faults: Faults,
     /// The spread of a message's time on the way, as the deviation of its logarithm.
     pub(crate) jitter: f64,
@@ -69,6 +71,8 @@ impl Scenario {
             noise: 0.01,
             deadline_seconds: 5.0,
             ask_after_seconds: 0.5,
+            // As the daemon has it.
+            heard_least: 1,
             faults: Faults { loss: 0.0, loss_of_asks: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
             jitter: 0.25,
             uplink_bits: 10e6,
@@ -86,6 +90,7 @@ impl Scenario {
             "--noise" => self.noise = number(),
             // As the daemon has it.
             "--deadline" => (self.deadline_seconds, self.ask_after_seconds) = (number(), number() / 10.0),
+            "--heard-least" => self.heard_least = number() as usize,
             "--loss" => (self.faults.loss, self.faults.loss_of_asks) = (number(), number()),
             "--up" => self.faults.up_seconds = number(),
             "--down" => self.faults.down_seconds = number(),
@@ -141,7 +146,7 @@ fn told(scenario: &Scenario) -> Value {
         "learners": scenario.learners, "rounds": scenario.rounds, "seed": scenario.seed,
         "topology": scenario.topology, "degree": scenario.degree, "dimension": scenario.dimension,
         "step": scenario.step, "noise": scenario.noise, "deadline_seconds": scenario.deadline_seconds,
-        "ask_after_seconds": scenario.ask_after_seconds,
+        "ask_after_seconds": scenario.ask_after_seconds, "heard_least": scenario.heard_least,
         "loss": faults.loss, "loss_of_asks": faults.loss_of_asks,
         "up_seconds": faults.up_seconds, "down_seconds": faults.down_seconds,
         "jitter": scenario.jitter, "uplink_bits": scenario.uplink_bits,

@@ -77,7 +77,7 @@ pub(super) fn settings(scenario: &Scenario) -> Settings {
         deadline,
         ask_after: Duration::from_secs_f64(scenario.ask_after_seconds),
         records_wait: deadline / 2,
-        heard_least: 1,
+        heard_least: scenario.heard_least,
         end: Round(scenario.rounds),
         inbox_max: 16,
     }

@@ -11,6 +11,8 @@ pub(super) struct Measures {
     last_end: Vec<Option<u64>>,
     finished: Vec<Option<u64>>,
     unfinished: usize,
+    /// Of each learner: rounds that it sat out, rounds that it ended, and releases that it heard in them.
+    parts: Vec<[u32; 3]>,
     /// Which learners were never away so far.
     steady: Vec<bool>,
     /// Where learners are at the start and after each round: all of them, and those that were never away.
@@ -58,6 +60,7 @@ impl Measures {
             last_end: vec![None; learners],
             finished: vec![None; learners],
             unfinished: learners,
+            parts: vec![[0; 3]; learners],
             steady: vec![true; learners],
             all: vec![none.clone(); rounds + 1],
             all_steady: vec![none; rounds + 1],
@@ -95,11 +98,15 @@ impl Measures {
         self.heard += end.heard as u64;
         self.could_be_heard += end.neighbours as u64;
         self.made_up += end.made_up as u64;
+        self.parts[end.learner][1] += 1;
+        self.parts[end.learner][2] += end.heard as u32;
         if let Some(last) = self.last_end[end.learner].replace(end.at) {
             self.durations.push(((end.at - last) as f64 * 1e-9) as f32);
         }
         if let Some(parameters) = end.parameters {
-            self.sat_out += end.now_in - end.round - 1;
+            let sat_out = end.now_in - end.round - 1;
+            self.sat_out += sat_out;
+            self.parts[end.learner][0] += sat_out as u32;
             self.add(end.learner, end.round as usize + 1, parameters);
         }
     }
@@ -128,6 +135,13 @@ impl Measures {
         curve(&self.all)
     }
 
+    /// Those who set the pace: how many learners were there in every round, and how many releases they heard in one.
+    fn never_sat_out(&self) -> Value {
+        let parts: Vec<_> = self.parts.iter().filter(|part| part[0] == 0 && part[1] > 0).collect();
+        let sum = |place: usize| parts.iter().map(|part| f64::from(part[place])).sum::<f64>();
+        json!({"learners": parts.len(), "heard_per_round": sum(2) / sum(1).max(1.0)})
+    }
+
     pub(super) fn report(&self, scenario: &Scenario) -> Value {
         let mut durations = self.durations.clone();
         durations.sort_unstable_by(f32::total_cmp);
@@ -149,6 +163,7 @@ impl Measures {
             "heard_share": self.heard as f64 / self.could_be_heard.max(1) as f64,
             "made_up_share": self.made_up as f64 / self.could_be_heard.max(1) as f64,
             "sat_out_share": per(self.sat_out),
+            "never_sat_out": self.never_sat_out(),
             "asks_per_learner_round": per(self.asks),
             "answers_per_learner_round": per(self.answers),
             "bytes_per_learner_round": per(self.bytes),
