@@ -3,13 +3,14 @@
 
     cargo build --release --manifest-path bench-compare/ours/Cargo.toml
     bench-compare/environment/bin/python bench-compare/scale.py             # everything
-    bench-compare/environment/bin/python bench-compare/scale.py events      # some parts: events, process, store, gaps, budget
+    bench-compare/environment/bin/python bench-compare/scale.py events      # some parts: events, process, store, gaps, budget, or one run
     bench-compare/environment/bin/python bench-compare/scale.py page        # the page and the picture again, from scale.json
 """
 
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -21,44 +22,66 @@ HERE = pathlib.Path(__file__).resolve().parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "ours" / "target"))
 KEPT = HERE / "scale.json"
 
-#: Loss, churn and patience of the runs that are compared by size: one release in a thousand is lost, learners stay for
-#: ten minutes and are away for half a minute, on average.
+#: Loss and churn of the runs that are compared by size: one release in a thousand is lost, learners stay for ten minutes
+#: and are away for half a minute, on average.
 ROUGH = ["--loss", 0.001, "--up", 600, "--down", 30]
+#: A round does not end before half of the neighbours were heard. The daemon is content with one.
+HALF = [*ROUGH, "--heard-least", 3]
 
-#: Learners, rounds, options.
+#: Learners, rounds, seed, options.
 RUNS = {
-    "calm-1000": (1_000, 50, []),
-    "calm-10000": (10_000, 50, []),
-    "rough-1000": (1_000, 50, ROUGH),
-    "rough-10000": (10_000, 50, ROUGH),
-    "rough-100000": (100_000, 50, ROUGH),
-    "loss-10000": (10_000, 50, ["--loss", 0.001]),
-    "churn-10000": (10_000, 50, ["--up", 600, "--down", 30]),
-    "deadline-1-10000": (10_000, 50, [*ROUGH, "--deadline", 1]),
-    "deadline-20-10000": (10_000, 50, [*ROUGH, "--deadline", 20]),
-    "calm-ring-1024": (1_024, 200, ["--topology", "ring"]),
-    "calm-torus-1024": (1_024, 200, ["--topology", "torus"]),
-    "calm-regular-1024": (1_024, 200, []),
-    "noise-1000": (1_000, 200, ["--step", 0.5, "--noise", 0.2]),
-    "long-1000": (1_000, 50, ["--dimension", 1000, "--uplink", 1e6]),
+    "calm-1000": (1_000, 50, 1, []),
+    "calm-10000": (10_000, 50, 1, []),
+    "loss-10000": (10_000, 50, 1, ["--loss", 0.001]),
+    "rough-1000": (1_000, 50, 1, ROUGH),
+    "rough-10000": (10_000, 50, 1, ROUGH),
+    "rough-10000-2": (10_000, 50, 2, ROUGH),
+    "rough-10000-4": (10_000, 50, 4, ROUGH),
+    "half-1000": (1_000, 50, 1, HALF),
+    "half-10000": (10_000, 50, 1, HALF),
+    "half-10000-2": (10_000, 50, 2, HALF),
+    "half-10000-4": (10_000, 50, 4, HALF),
+    "half-1s-10000": (10_000, 50, 1, [*HALF, "--deadline", 1]),
+    "half-20s-10000": (10_000, 50, 1, [*HALF, "--deadline", 20]),
+    "calm-ring-1024": (1_024, 150, 1, ["--topology", "ring"]),
+    "calm-torus-1024": (1_024, 150, 1, ["--topology", "torus"]),
+    "calm-regular-1024": (1_024, 50, 1, []),
+    "noise-1000": (1_000, 150, 1, ["--step", 0.5, "--noise", 0.2]),
+    "long-1000": (1_000, 20, 1, ["--dimension", 1000, "--uplink", 1e6]),
+    "rough-100000": (100_000, 50, 1, ROUGH),
+    "half-100000": (100_000, 50, 1, HALF),
 }
 
 
 def ours(*words):
     command = [str(TARGET / "release" / "ours"), *map(str, words)]
-    begin = time.monotonic()
+    begin, before = time.monotonic(), processor_seconds()
     said = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=HERE)
     if said.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}:\n{said.stderr[-2000:]}")
-    print(f"{' '.join(map(str, words))}: {time.monotonic() - begin:.0f} s", flush=True)
-    return json.loads(said.stdout)
+    used = processor_seconds() - before
+    print(f"{' '.join(map(str, words))}: {time.monotonic() - begin:.0f} s, {used:.0f} s of a core", flush=True)
+    found = json.loads(said.stdout)
+    if isinstance(found, dict):
+        found["processor_seconds"] = used
+    return found
+
+
+def processor_seconds():
+    """Of all children so far: on a busy machine it says more than the clock."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def event(kept, name):
+    learners, rounds, seed, options = RUNS[name]
+    kept.setdefault("events", {})[name] = ours("events", learners, rounds, seed, *options)
+    save(kept)
 
 
 def events(kept):
-    found = kept.setdefault("events", {})
-    for name, (learners, rounds, options) in RUNS.items():
-        found[name] = ours("events", learners, rounds, 1, *options)
-        save(kept)
+    for name in RUNS:
+        event(kept, name)
 
 
 def process(kept):
@@ -108,7 +131,9 @@ def main():
     wanted = sys.argv[1:] or list(PARTS)
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in wanted:
-        if name != "page":
+        if name in RUNS:
+            event(kept, name)
+        elif name != "page":
             PARTS[name](kept)
             kept["machine"] = machine()
             kept.setdefault("load", {})[name] = os.getloadavg()[1]
