@@ -290,13 +290,8 @@ fn a_learner_opened_on_a_wire_format_that_is_there_is_the_one_that_makes_its_own
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     for id in (0..5).map(LearnerId) {
         let (settings, entropy) = (settings(9), entropy.clone());
-        let own = Node::open(
-            Arc::clone(&plan),
-            id,
-            settings,
-            entropy.clone(),
-            MemoryStore::default(),
-        );
+        let own =
+            Node::open(Arc::clone(&plan), id, settings, entropy.clone(), MemoryStore::default());
         let shared = Node::open_on(wire.clone(), id, settings, entropy, MemoryStore::default());
         let (mut own, mut shared) = (own.unwrap(), shared.unwrap());
         assert_eq!(own.wire().network(), shared.wire().network());
