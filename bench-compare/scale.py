@@ -47,7 +47,7 @@ RUNS = {
     "calm-torus-1024": (1_024, 150, 1, ["--topology", "torus"]),
     "calm-regular-1024": (1_024, 50, 1, []),
     "noise-1000": (1_000, 150, 1, ["--step", 0.5, "--noise", 0.2]),
-    "long-1000": (1_000, 20, 1, ["--dimension", 1000, "--uplink", 1e6]),
+    "long-500": (500, 20, 1, ["--dimension", 300, "--uplink", 1e6]),
     "rough-100000": (100_000, 50, 1, ROUGH),
     "half-100000": (100_000, 50, 1, HALF),
 }
