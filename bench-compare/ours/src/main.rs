@@ -1,15 +1,20 @@
-//! Our side of the comparison: one measurement a call, one number on standard output.
+//! Our side of the comparison: one measurement a call, one number on standard output, or JSON where there are many.
 //!
-//! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers.
+//! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers, and `scale.py` for what
+//! large networks need.
 
+mod bandwidth;
 mod cnn;
 mod configs;
 mod counted;
+mod events;
 mod learning;
 mod network;
 mod noise;
 mod nodes;
 mod scale;
+mod spectrum;
+mod store_growth;
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +38,17 @@ fn main() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let found = match words.as_slice() {
+        ["events", rest @ ..] => return println!("{}", events::command(rest)),
+        ["gap", topology, learners, degree] => {
+            return println!("{}", spectrum::command(topology, number(learners) as usize, number(degree) as usize));
+        }
+        ["store-growth", dimension, rounds] => {
+            return println!("{}", store_growth::command(number(dimension) as usize, number(rounds)));
+        }
+        ["budget", learners, rounds] => {
+            return println!("{}", scale::budget(number(learners) as usize, number(rounds)));
+        }
+        ["bandwidth", threads] => bandwidth::gigabytes_a_second(number(threads) as usize),
         ["noise", kind, count] => noise::samples(kind, number(count) as usize),
         ["accountant", start] => noise::accountant(number(start)),
         ["logistic", features] => learning::logistic(number(features) as usize),
@@ -53,7 +69,7 @@ fn main() {
             scale::memory(number(learners) as usize, number(dimension) as usize)
         }
         _ => {
-            eprintln!("see compare.py for what can be measured");
+            eprintln!("see compare.py and scale.py for what can be measured");
             std::process::exit(2);
         }
     };

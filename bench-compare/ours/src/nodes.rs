@@ -189,7 +189,7 @@ pub(crate) fn nodes(tls: bool, disk: bool, bytes: usize) -> f64 {
 }
 
 /// Forgets everything: what is measured is the rest.
-struct NoStore;
+pub(crate) struct NoStore;
 
 impl Storage for NoStore {
     fn load(&mut self) -> Result<Stored, StorageError> {

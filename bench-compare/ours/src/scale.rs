@@ -4,6 +4,7 @@ use crate::configs;
 use crate::network::Network;
 use std::time::Instant;
 use undertone::LearnerId;
+use undertone::privacy::Accountant;
 use undertone_models::{Features, Record};
 
 struct Large {
@@ -61,4 +62,66 @@ pub(crate) fn memory(learners: usize, dimension: usize) -> f64 {
 fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     text.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).expect("pages") * 4096.0
+}
+
+/// What one learner spends in so many rounds and for ever, in a network of so many: the config of docs/node.md with
+/// more learners.
+pub(crate) fn budget(learners: usize, rounds: u64) -> String {
+    let begin = Instant::now();
+    let plan = configs::plan(&format!(
+        r#"
+name = "readmission"
+method = "shielded"
+rounds = 500
+[network]
+learners = {learners}
+topology = "random-regular"
+degree = 6
+seed = 1
+weight = 0.08
+[data]
+source = "own-records"
+partition = "iid"
+classes = ["home", "readmitted"]
+intercept = true
+warmup = 100
+batch = 1
+[bounds]
+feature_norm = 2.0
+out_of_bounds = "scale"
+[model]
+loss = "logistic"
+features = 5
+clip = 0.5
+[parameters]
+set = "ball"
+radius = 10.0
+[schedule]
+step = 5.0
+step_exponent = 0.3
+coupling = 0.6
+coupling_exponent = 0.0
+[noise]
+kind = "gaussian"
+exponent = 0.1
+scale = 0.22
+[privacy]
+epsilon = 4.0
+delta = 1e-6
+"#
+    ));
+    let planned = begin.elapsed().as_secs_f64();
+    let mut account = Accountant::new(plan.mechanisms[0], None);
+    for _ in 0..rounds {
+        account.pay().expect("no cap");
+        let terms = account.mechanism().planned_terms(account.round());
+        account.advance(&terms);
+    }
+    serde_json::json!({
+        "learners": learners, "rounds": rounds, "delta": plan.config.delta,
+        "epsilon_after_rounds": account.epsilon(plan.config.delta),
+        "epsilon_for_ever": plan.lifetime_epsilon_max(),
+        "plan_seconds": planned,
+    })
+    .to_string()
 }

@@ -202,6 +202,11 @@ impl Wire {
         Wire { network: NetworkId::of(&plan), dimension: plan.model.parameters(), degree_max, plan }
     }
 
+    /// The plan that it follows from.
+    pub(crate) fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
     /// The network's id.
     #[must_use]
     pub fn network(&self) -> NetworkId {

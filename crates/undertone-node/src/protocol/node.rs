@@ -213,7 +213,7 @@ pub struct Node<E, S> {
 
 /// Parts of a node that are made when it is opened.
 pub(super) struct Parts<E, S> {
-    pub(super) plan: Arc<Plan>,
+    pub(super) wire: Wire,
     pub(super) settings: Settings,
     pub(super) learner: Learner<AnyMemory>,
     pub(super) entropy: E,
@@ -222,7 +222,8 @@ pub(super) struct Parts<E, S> {
 
 impl<E: Entropy, S: Storage> Node<E, S> {
     pub(super) fn new(parts: Parts<E, S>) -> Node<E, S> {
-        let Parts { plan, settings, learner, entropy, store } = parts;
+        let Parts { wire, settings, learner, entropy, store } = parts;
+        let plan = Arc::clone(wire.plan());
         let graph = &plan.config.graph;
         let own = learner.id();
         let place_of_own = |id: LearnerId| {
@@ -235,7 +236,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         neighbours.sort_by_key(|neighbour| neighbour.id);
         Node {
             public: PublicModel::new(plan.model.parameters()),
-            wire: Wire::new(Arc::clone(&plan)),
+            wire,
             plan,
             settings,
             learner,

@@ -5,7 +5,7 @@ use super::entry::{Closing, Entry};
 use super::neighbour::Standing;
 use super::node::{Node, Parts, Settings};
 use crate::store::{Storage, StorageError, Stored};
-use crate::wire::{Message, NetworkId, Rejection, Sealed};
+use crate::wire::{Message, NetworkId, Rejection, Sealed, Wire};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -70,12 +70,32 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         id: LearnerId,
         settings: Settings,
         entropy: E,
+        store: S,
+    ) -> Result<Node<E, S>, OpenError> {
+        Node::open_on(Wire::new(plan), id, settings, entropy, store)
+    }
+
+    /// The same with a wire format that is there already.
+    ///
+    /// The id of a network is a hash over all its learners. Whoever opens many learners of one network makes
+    /// the wire format once and clones it, or the cost of opening grows with the square of their number.
+    ///
+    /// # Errors
+    /// As [`Node::open`].
+    ///
+    /// # Panics
+    /// As [`Node::open`].
+    pub fn open_on(
+        wire: Wire,
+        id: LearnerId,
+        settings: Settings,
+        entropy: E,
         mut store: S,
     ) -> Result<Node<E, S>, OpenError> {
-        check_method(&plan)?;
+        check_method(wire.plan())?;
         let stored = store.load()?;
-        let learner = first_state(&plan, id)?;
-        let mut node = Node::new(Parts { plan, settings, learner, entropy, store });
+        let learner = first_state(&wire, id)?;
+        let mut node = Node::new(Parts { wire, settings, learner, entropy, store });
         // What is in a store has its hash, so that damage was found by now. Of values that somebody made up and
         // hashed rightly, some are found only where an assertion stops them.
         let read = catch_unwind(AssertUnwindSafe(|| node.compute_again(&stored)));
@@ -204,9 +224,9 @@ pub fn check_method(plan: &Plan) -> Result<(), OpenError> {
 ///
 /// Everyone finds it for itself, from the network's id: a neural network learns nothing from zeros, and its
 /// learners must start at one point.
-fn first_state(plan: &Plan, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+fn first_state(wire: &Wire, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+    let (plan, network) = (wire.plan(), wire.network());
     let learner = plan.learner(id)?;
-    let network = NetworkId::of(plan);
     Ok(match &plan.model {
         AnyModel::Network(model) => {
             let mut chance = PublicChance::new(network, None);

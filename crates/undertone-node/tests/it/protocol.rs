@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::LearnerId;
+use undertone::persist::save;
 use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, Standing};
+use undertone_node::wire::Wire;
 
 const LONG: Duration = Duration::from_secs(100_000);
 
@@ -281,4 +283,21 @@ fn a_method_for_comparisons_does_not_run_on_a_network() {
     let plan = plan(3, "local", "");
     let opened = Node::open(plan, LearnerId(0), settings(30), entropy, MemoryStore::default());
     assert!(opened.is_err_and(|error| error.to_string().contains("simulate")));
+}
+
+/// Many learners of one network share the hash over all of them; a learner must not come out different for it.
+#[test]
+fn a_learner_opened_on_a_wire_format_that_is_there_is_the_one_that_makes_its_own() {
+    let plan = plan(5, "shielded", "");
+    let wire = Wire::new(Arc::clone(&plan));
+    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    for id in (0..5).map(LearnerId) {
+        let (settings, entropy) = (settings(9), entropy.clone());
+        let own =
+            Node::open(Arc::clone(&plan), id, settings, entropy.clone(), MemoryStore::default());
+        let shared = Node::open_on(wire.clone(), id, settings, entropy, MemoryStore::default());
+        let (mut own, mut shared) = (own.unwrap(), shared.unwrap());
+        assert_eq!(own.wire().network(), shared.wire().network());
+        assert!(save(&mut own) == save(&mut shared), "learner {id}");
+    }
 }

@@ -1,0 +1,343 @@
+//! Events in the order of simulated time.
+
+use super::Scenario;
+use super::learners::{self, Dice, Disk, SeededEntropy};
+use super::measures::{Ended, Measures};
+use super::wide_area::{ASK_BYTES, WideArea};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use undertone::{LearnerId, Round};
+use undertone_models::Plan;
+use undertone_node::protocol::{Action, Halt, Node, Settings, State};
+use undertone_node::wire::{Sealed, Wire};
+
+pub(super) type SimulatedNode = Node<SeededEntropy, Disk>;
+
+/// A run that takes longer than this has stalled.
+const SIMULATED_SECONDS_MOST: f64 = 20_000.0;
+/// Learners are started within this time.
+const STARTS_WITHIN_SECONDS: f64 = 1.0;
+
+enum What {
+    Deliver { to: u32, from: u32, release: Sealed },
+    Asked { of: u32, by: u32, round: u64 },
+    Wake(u32),
+    GoAway(u32),
+    ComeBack(u32),
+}
+
+struct Event {
+    at: u64,
+    /// Of two events at one time the one that was planned first comes first.
+    sequence: u64,
+    what: What,
+}
+
+/// A machine that is up, or the disk of one that is not.
+enum Machine {
+    Up(Box<SimulatedNode>),
+    Down(Disk),
+}
+
+/// All learners, what is between them, and what is to come.
+pub(super) struct Simulation {
+    scenario: Scenario,
+    plan: Arc<Plan>,
+    wire: Wire,
+    /// How long it took to make the wire format, which hashes all learners.
+    pub(super) wire_seconds: f64,
+    settings: Settings,
+    machines: Vec<Machine>,
+    starts: Vec<Vec<f64>>,
+    records_given: Vec<u64>,
+    /// When each learner is to be woken.
+    wakes: Vec<u64>,
+    network: WideArea,
+    churn: Dice,
+    queue: BinaryHeap<Reverse<Event>>,
+    sequence: u64,
+    now: u64,
+    measures: Measures,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Simulation {
+    pub(super) fn new(scenario: &Scenario) -> Simulation {
+        let plan = learners::plan(scenario);
+        let learners = scenario.learners;
+        let begin = Instant::now();
+        let wire = Wire::new(Arc::clone(&plan));
+        let mut simulation = Simulation {
+            scenario: scenario.clone(),
+            wire_seconds: begin.elapsed().as_secs_f64(),
+            wire,
+            plan,
+            settings: learners::settings(scenario),
+            machines: (0..learners).map(|_| Machine::Down(Disk::default())).collect(),
+            starts: Vec::with_capacity(learners),
+            records_given: vec![0; learners],
+            wakes: vec![NEVER; learners],
+            network: WideArea::new(scenario),
+            churn: Dice(scenario.seed ^ 0xc4),
+            queue: BinaryHeap::new(),
+            sequence: 0,
+            now: 0,
+            measures: Measures::new(scenario),
+        };
+        for place in 0..learners {
+            simulation.plan_start(place);
+        }
+        simulation
+    }
+
+    /// Where it begins, and when. With churn some are away at the start: as many as at any other time.
+    fn plan_start(&mut self, place: usize) {
+        let node = self.open(place, Disk::default());
+        let start = node.learner().private_parameters().for_owner().to_vec();
+        let faults = self.scenario.faults;
+        let mut wait = STARTS_WITHIN_SECONDS * self.churn.unit();
+        let share_away = faults.down_seconds / (faults.up_seconds + faults.down_seconds);
+        let is_away = faults.up_seconds > 0.0 && self.churn.unit() < share_away;
+        if is_away {
+            wait += self.churn.exponential(faults.down_seconds);
+        }
+        self.measures.start(place, &start, !is_away);
+        self.starts.push(start);
+        self.schedule(nanoseconds(wait), What::ComeBack(place as u32));
+    }
+
+    fn open(&self, place: usize, disk: Disk) -> SimulatedNode {
+        let entropy = SeededEntropy(self.scenario.seed);
+        let id = LearnerId(place as u32);
+        let node = Node::open_on(self.wire.clone(), id, self.settings, entropy, disk);
+        node.unwrap_or_else(|error| panic!("learner {place}: {error}"))
+    }
+
+    /// Runs until every learner has run its rounds, or the run has stalled.
+    pub(super) fn run(&mut self) {
+        while let Some(Reverse(event)) = self.queue.pop() {
+            self.now = event.at;
+            if self.now_seconds() > SIMULATED_SECONDS_MOST {
+                return;
+            }
+            self.step(event.what);
+            if self.measures.unfinished() == 0 {
+                break;
+            }
+        }
+        self.measures.bytes = self.network.bytes_sent;
+    }
+
+    fn step(&mut self, what: What) {
+        match what {
+            What::Deliver { to, from, release } => {
+                let now = self.clock();
+                self.with_node(to as usize, |node| node.hear(LearnerId(from), release.bytes(), now));
+            }
+            What::Asked { of, by, round } => self.answer(of as usize, by as usize, round),
+            What::Wake(place) => {
+                let place = place as usize;
+                if self.wakes[place] == self.now {
+                    self.wakes[place] = NEVER;
+                    self.tick(place);
+                }
+            }
+            What::GoAway(place) => self.go_away(place as usize),
+            What::ComeBack(place) => self.come_back(place as usize),
+        }
+    }
+
+    fn answer(&mut self, of: usize, by: usize, round: u64) {
+        let Machine::Up(node) = &self.machines[of] else { return };
+        if let Some(release) = node.asked(LearnerId(by as u32), Round(round)) {
+            self.measures.answers += 1;
+            self.deliver(of, by, release);
+        }
+    }
+
+    fn go_away(&mut self, place: usize) {
+        let machine = std::mem::replace(&mut self.machines[place], Machine::Down(Disk::default()));
+        let disk = match machine {
+            Machine::Up(node) => node.into_store(),
+            Machine::Down(disk) => disk,
+        };
+        self.machines[place] = Machine::Down(disk);
+        self.wakes[place] = NEVER;
+        self.network.forget(place);
+        self.measures.away(place);
+        let wait = self.churn.exponential(self.scenario.faults.down_seconds);
+        self.schedule(nanoseconds(wait), What::ComeBack(place as u32));
+    }
+
+    fn come_back(&mut self, place: usize) {
+        let machine = std::mem::replace(&mut self.machines[place], Machine::Down(Disk::default()));
+        let Machine::Down(disk) = machine else { unreachable!("only who is away comes back") };
+        self.machines[place] = Machine::Up(Box::new(self.open(place, disk)));
+        let now = self.clock();
+        self.hand_records(place);
+        self.with_node(place, |node| node.start(now));
+        if self.scenario.faults.up_seconds > 0.0 {
+            let wait = self.churn.exponential(self.scenario.faults.up_seconds);
+            self.schedule(nanoseconds(wait), What::GoAway(place as u32));
+        }
+    }
+
+    /// A learner always has a record for its next round: it is the network that is measured. Says whether it waits
+    /// for nothing else.
+    fn hand_records(&mut self, place: usize) -> bool {
+        let Machine::Up(node) = &mut self.machines[place] else { return false };
+        if node.waiting_records() > 0 || node.learner().round() >= self.settings.end {
+            return false;
+        }
+        let record = learners::record(&self.scenario, place, self.records_given[place]);
+        self.records_given[place] += 1;
+        node.take_in(vec![record], None).expect("a record within the bounds");
+        node.state() == State::Gathering
+    }
+
+    fn tick(&mut self, place: usize) {
+        let now = self.clock();
+        self.with_node(place, |node| node.tick(now));
+    }
+
+    /// Calls a learner that is up, and does what it asks for.
+    fn with_node(
+        &mut self,
+        place: usize,
+        call: impl FnOnce(&mut SimulatedNode) -> Result<Vec<Action>, Halt>,
+    ) {
+        let Machine::Up(node) = &mut self.machines[place] else { return };
+        let actions = call(node).unwrap_or_else(|halt| panic!("learner {place}: {halt}"));
+        let wake = node.wake_at().map_or(NEVER, |at| at.as_nanos() as u64);
+        self.act(place, actions);
+        if self.hand_records(place) {
+            // It had ended two rounds at once.
+            return self.tick(place);
+        }
+        if wake < self.wakes[place] {
+            self.wakes[place] = wake;
+            self.schedule(wake.saturating_sub(self.now), What::Wake(place as u32));
+        }
+    }
+
+    fn act(&mut self, place: usize, actions: Vec<Action>) {
+        let last_end = actions.iter().rposition(|action| matches!(action, Action::Ended(_)));
+        for (number, action) in actions.into_iter().enumerate() {
+            match action {
+                Action::Publish(release) => self.publish(place, &release),
+                Action::Ask { neighbour, round } => self.ask(place, neighbour.0 as usize, round),
+                Action::Ended(end) => {
+                    let (round, heard, made_up) = (end.report.round.0, end.heard.len(), end.made_up.len());
+                    self.note_end(place, round, [heard, made_up], Some(number) == last_end);
+                }
+                Action::CutOff(neighbour) => panic!("learner {place} cut off {neighbour}, who was honest"),
+                Action::Retired(refusal) => panic!("learner {place}: {refusal}"),
+            }
+        }
+    }
+
+    fn note_end(&mut self, place: usize, round: u64, [heard, made_up]: [usize; 2], newest: bool) {
+        let Machine::Up(node) = &self.machines[place] else { return };
+        let learner = node.learner();
+        let neighbours = self.plan.config.graph.neighbours(learner.id()).len();
+        let (at, now_in) = (self.now, learner.round().0);
+        let parameters = newest.then(|| learner.private_parameters().for_owner());
+        self.measures.ended(&Ended { learner: place, round, now_in, heard, neighbours, made_up, at, parameters });
+        if now_in >= self.scenario.rounds {
+            self.measures.finish(place, at);
+        }
+    }
+
+    fn publish(&mut self, place: usize, release: &Sealed) {
+        let plan = Arc::clone(&self.plan);
+        for &(neighbour, _) in plan.config.graph.neighbours(LearnerId(place as u32)) {
+            self.deliver(place, neighbour.0 as usize, release.clone());
+        }
+    }
+
+    fn deliver(&mut self, from: usize, to: usize, release: Sealed) {
+        let loss = self.scenario.faults.loss;
+        let arrives = self.network.send(from, to, release.bytes().len(), loss, self.now);
+        if let Some(at) = arrives {
+            self.schedule(at - self.now, What::Deliver { to: to as u32, from: from as u32, release });
+        }
+    }
+
+    fn ask(&mut self, by: usize, of: usize, round: Round) {
+        self.measures.asks += 1;
+        let loss = self.scenario.faults.loss_of_asks;
+        if let Some(at) = self.network.send(by, of, ASK_BYTES, loss, self.now) {
+            self.schedule(at - self.now, What::Asked { of: of as u32, by: by as u32, round: round.0 });
+        }
+    }
+
+    fn schedule(&mut self, after: u64, what: What) {
+        self.sequence += 1;
+        self.queue.push(Reverse(Event { at: self.now + after, sequence: self.sequence, what }));
+    }
+
+    fn clock(&self) -> Duration {
+        Duration::from_nanos(self.now)
+    }
+
+    pub(super) fn now_seconds(&self) -> f64 {
+        self.now as f64 * 1e-9
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(super) fn starts(&self) -> &[Vec<f64>] {
+        &self.starts
+    }
+
+    pub(super) fn measures(&self) -> &Measures {
+        &self.measures
+    }
+
+    pub(super) fn message_bytes(&self) -> usize {
+        self.wire.message_bytes()
+    }
+
+    /// How many events were planned.
+    pub(super) fn events(&self) -> u64 {
+        self.sequence
+    }
+
+    /// A learner, if it is up.
+    #[cfg(test)]
+    pub(super) fn node(&self, place: usize) -> Option<&SimulatedNode> {
+        match &self.machines[place] {
+            Machine::Up(node) => Some(node),
+            Machine::Down(_) => None,
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Event) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}

@@ -1,0 +1,74 @@
+//! The network between learners: how long a message takes, and whether it comes.
+
+use super::Scenario;
+use super::learners::Dice;
+
+/// Round trips between six regions in milliseconds, averages: Virginia, Oregon, Ireland, Tokyo, Singapore, São Paulo.
+///
+/// Source: "Latency Between AWS Global Regions", as tabulated at
+/// acomputerscientistlearnsaws.blogspot.com/2017/04/aws-regions.html. Within a region: an assumption.
+const ROUND_TRIP_MS: [[f64; 6]; 6] = [
+    [10.0, 87.0, 80.6, 145.3, 216.7, 119.5],
+    [87.0, 10.0, 137.0, 89.1, 161.4, 182.7],
+    [80.6, 137.0, 10.0, 212.4, 239.0, 191.3],
+    [145.3, 89.1, 212.4, 10.0, 73.8, 256.8],
+    [216.7, 161.4, 239.0, 73.8, 10.0, 328.1],
+    [119.5, 182.7, 191.3, 256.8, 328.1, 10.0],
+];
+
+/// From a learner's machine to its region and from there to the other: an assumption.
+const ACCESS_MS: f64 = 10.0;
+
+/// What goes with every packet of a message, headers of IP, UDP, QUIC and the link: an assumption.
+const PACKET_OVERHEAD_BYTES: usize = 80;
+const PACKET_BYTES: usize = 1200;
+
+/// A question for a release, without the overhead: an assumption.
+pub(super) const ASK_BYTES: usize = 32;
+
+/// All links and uplinks.
+pub(super) struct WideArea {
+    dice: Dice,
+    jitter: f64,
+    nanoseconds_per_byte: f64,
+    region: Vec<u8>,
+    /// When the uplink of each learner is free again.
+    free_at: Vec<u64>,
+    /// Bytes that each learner has sent, in all.
+    pub(super) bytes_sent: u64,
+}
+
+impl WideArea {
+    pub(super) fn new(scenario: &Scenario) -> WideArea {
+        let mut dice = Dice(scenario.seed ^ 0x1a7e);
+        let regions = ROUND_TRIP_MS.len() as u64;
+        let region = (0..scenario.learners).map(|_| (dice.bits() % regions) as u8).collect();
+        WideArea {
+            jitter: scenario.jitter,
+            nanoseconds_per_byte: 8e9 / scenario.uplink_bits,
+            region,
+            free_at: vec![0; scenario.learners],
+            dice,
+            bytes_sent: 0,
+        }
+    }
+
+    /// Sends a message of so many bytes, and says when it arrives, if it does. Lost messages take their time on
+    /// the uplink too: they are lost behind it.
+    pub(super) fn send(&mut self, from: usize, to: usize, bytes: usize, loss: f64, now: u64) -> Option<u64> {
+        let bytes = bytes + bytes.div_ceil(PACKET_BYTES) * PACKET_OVERHEAD_BYTES;
+        self.bytes_sent += bytes as u64;
+        let busy = self.free_at[from].max(now);
+        let sent = busy + (bytes as f64 * self.nanoseconds_per_byte) as u64;
+        self.free_at[from] = sent;
+        let round_trip = ROUND_TRIP_MS[self.region[from] as usize][self.region[to] as usize];
+        let base = 1e6 * (round_trip / 2.0 + ACCESS_MS);
+        let on_the_way = base * (self.jitter * self.dice.normal()).exp();
+        (loss <= 0.0 || self.dice.unit() > loss).then_some(sent + on_the_way as u64)
+    }
+
+    /// What was to be sent is forgotten with the machine.
+    pub(super) fn forget(&mut self, learner: usize) {
+        self.free_at[learner] = 0;
+    }
+}
