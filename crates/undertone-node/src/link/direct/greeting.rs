@@ -32,6 +32,8 @@ pub(super) enum Refused {
     Ended,
     #[error("the name in the certificate is no neighbour's")]
     NoNeighbour,
+    #[error("a certificate has expired")]
+    Expired,
     #[error("learner {found} answers where learner {expected} was called")]
     Another { expected: LearnerId, found: LearnerId },
     #[error("it says that it is learner {said}, and is not")]
@@ -83,6 +85,10 @@ pub(super) fn greet(
         return Err(Refused::Another { expected, found: peer });
     }
     let end = certified.map(|(_, end)| own_end.map_or(end, |own| own.min(end)));
+    // In its last second TLS still takes a certificate, and the link would end at once.
+    if end.is_some_and(|end| SystemTime::now() >= end) {
+        return Err(Refused::Expired);
+    }
     let Greeting { socket, tls, inbox, decoder, frames, .. } = greeting;
     socket.set_read_timeout(Some(LEASE))?;
     let connection = Arc::new(Connection::new(Parts { peer, socket, tls, end }));
