@@ -108,6 +108,9 @@ trait Records {
         &'c mut self,
         incoming: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
+
+    /// Whether records of its own are ready to be sent.
+    fn has_something_to_say(&self) -> bool;
 }
 
 impl Records for UnbufferedClientConnection {
@@ -119,6 +122,10 @@ impl Records for UnbufferedClientConnection {
     ) -> UnbufferedStatus<'c, 'i, ClientConnectionData> {
         self.process_tls_records(incoming)
     }
+
+    fn has_something_to_say(&self) -> bool {
+        self.wants_write()
+    }
 }
 
 impl Records for UnbufferedServerConnection {
@@ -129,6 +136,10 @@ impl Records for UnbufferedServerConnection {
         incoming: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
         self.process_tls_records(incoming)
+    }
+
+    fn has_something_to_say(&self) -> bool {
+        self.wants_write()
     }
 }
 
@@ -164,10 +175,15 @@ fn work_through<E: Records>(
             Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => true,
             Ok(_) => return Err(TlsFault::Closed),
             Err(error) => {
-                // The other side is told why, if that can be said.
+                // The other side is told why, if that can be said. Only what is ready is taken: what came after the
+                // fault must not be worked through, for TLS complains once.
                 *done += discard;
-                let rest = incoming.get_mut(*done..).unwrap_or_default();
-                while let Ok(ConnectionState::EncodeTlsData(mut data)) = end.process(rest).state {
+                while end.has_something_to_say() {
+                    let rest = incoming.get_mut(*done..).unwrap_or_default();
+                    let Ok(ConnectionState::EncodeTlsData(mut data)) = end.process(rest).state
+                    else {
+                        break;
+                    };
                     out.add(|room| data.encode(room).map_err(missing_to_encode))?;
                 }
                 return Err(error.into());
