@@ -107,6 +107,7 @@ def store(kept):
 def gaps(kept):
     asked = [("ring", 200, 2), ("torus", 900, 4), ("hypercube", 65_536, 16)]
     asked += [("regular", learners, degree) for learners in (1_000, 10_000, 100_000) for degree in (4, 6, 8)]
+    asked += [("regular", 1_000_000, 6)]
     kept["gaps"] = [ours("gap", *words) for words in asked]
 
 
