@@ -252,7 +252,7 @@ fn bad_certificates_tokens_and_sources_are_named() {
     };
     assert!(refused(&["--stdin", "--new"]).contains("net"), "there are no certificates");
     shell.expect(0, &["cert", "new-network", "net"]);
-    assert!(refused(&["--stdin", "--new"]).contains("learner-0.pem"));
+    assert!(refused(&["--stdin", "--new"]).contains("learner-0.key"));
     let store = shell.path().join("0.redb");
     assert!(!store.exists(), "no store is made for a learner that cannot run");
     shell.expect(0, &["cert", "add", "net", "--learner", "0", "--host", "localhost"]);

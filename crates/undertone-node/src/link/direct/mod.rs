@@ -2,7 +2,7 @@
 //! mutual TLS 1.3 (ADR 0022).
 //!
 //! Of two neighbours the one that was told the other's address calls, for ever; the other listens. Read next:
-//! [`greeting`], how a connection begins; [`connection`], how frames are sent and received.
+//! `greeting`, how a connection begins; `connection`, how frames are sent and received.
 
 mod buffers;
 mod connection;
