@@ -25,6 +25,11 @@ pub(super) struct Keys {
 impl Keys {
     /// Reads the files, and makes sure that they are this learner's.
     pub(super) fn read(files: &Certificates, identity: &Identity) -> Result<Keys, LinkError> {
+        for path in [&files.key, &files.certificate, &files.authority] {
+            if !path.is_file() {
+                return Err(setting(path, "there is no such file; `undertone cert` makes it"));
+            }
+        }
         let authority = one_certificate(&files.authority)?;
         let own = one_certificate(&files.certificate)?;
         let key =
@@ -109,9 +114,6 @@ fn end_of(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
 }
 
 fn one_certificate(path: &Path) -> Result<CertificateDer<'static>, LinkError> {
-    if !path.is_file() {
-        return Err(setting(path, "there is no such file; `undertone cert` makes it"));
-    }
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all.map_err(|error| setting(path, error))?.as_slice() {
         [one] => Ok(one.clone()),
