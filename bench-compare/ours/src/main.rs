@@ -19,7 +19,7 @@ mod store_growth;
 use std::time::{Duration, Instant};
 
 /// How long one measurement takes, about.
-const MEASURED: Duration = Duration::from_millis(700);
+pub(crate) const MEASURED: Duration = Duration::from_millis(700);
 
 /// Calls `work`, which does so many items each time, for a while; gives items a second.
 pub(crate) fn rate(items: u64, mut work: impl FnMut()) -> f64 {
