@@ -105,13 +105,17 @@ impl Slope {
     /// Turns scores into slopes.
     #[inline(always)]
     pub(crate) fn of_all(&self, scores: &mut [f64], labels: &[f64]) {
-        let pairs = scores.iter_mut().zip(labels);
         if self.loss == ScalarLoss::Logistic {
             // A loop of its own, that wide vectors run through.
             let logistic = Slope { loss: ScalarLoss::Logistic, ..*self };
-            return pairs.for_each(|(score, &label)| *score = logistic.of(*score, label));
+            for (score, &label) in scores.iter_mut().zip(labels) {
+                *score = logistic.of(*score, label);
+            }
+            return;
         }
-        pairs.for_each(|(score, &label)| *score = self.of(*score, label));
+        for (score, &label) in scores.iter_mut().zip(labels) {
+            *score = self.of(*score, label);
+        }
     }
 }
 

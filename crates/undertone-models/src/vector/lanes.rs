@@ -50,8 +50,8 @@ pub(crate) trait Lanes: Copy {
 /// Adds up eight lanes, always in the same order.
 #[inline(always)]
 pub(crate) fn sum_lanes(sums: [f64; LANES]) -> f64 {
-    let four: [f64; 4] = std::array::from_fn(|lane| sums[lane] + sums[lane + 4]);
-    (four[0] + four[2]) + (four[1] + four[3])
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// Any processor.

@@ -75,11 +75,24 @@ pub(crate) fn dot<V: Lanes>(left: &[f64], right: &[f64]) -> f64 {
     sums.sum()
 }
 
+/// Whole blocks of a row, and the rest of it.
+type Chunks<'a> = (&'a [[f64; LANES]], &'a [f64]);
+
+/// Four rows in blocks. Spelt out: a closure of `map` would be compiled for the narrowest vectors, and called.
+#[inline(always)]
+fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4] {
+    [
+        rows[0][..length].as_chunks(),
+        rows[1][..length].as_chunks(),
+        rows[2][..length].as_chunks(),
+        rows[3][..length].as_chunks(),
+    ]
+}
+
 /// The inner products of four rows with one vector, each with the bits of [`dot`].
 #[inline(always)]
 fn dot_four<V: Lanes>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
-    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
-        rows.map(|row| row[..right.len()].as_chunks());
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, right.len());
     let (blocks, rest) = right.as_chunks();
     let mut sums = [V::splat(0.0); 4];
     for ((((block, a), b), c), d) in blocks.iter().zip(a).zip(b).zip(c).zip(d) {
@@ -96,7 +109,7 @@ fn dot_four<V: Lanes>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
         sums[2] = sums[2].plus_product(V::load_part(c_rest), rest);
         sums[3] = sums[3].plus_product(V::load_part(d_rest), rest);
     }
-    sums.map(V::sum)
+    [sums[0].sum(), sums[1].sum(), sums[2].sum(), sums[3].sum()]
 }
 
 /// Adds factor · row to `out`.
@@ -117,10 +130,10 @@ pub(crate) fn add_scaled<V: Lanes>(factor: f64, row: &[f64], out: &mut [f64]) {
 /// Adds four rows times their factors to `out`, with the bits of four calls of [`add_scaled`].
 #[inline(always)]
 fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f64]) {
-    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
-        rows.map(|row| row[..out.len()].as_chunks());
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, out.len());
     let (out_blocks, out_rest) = out.as_chunks_mut();
-    let factors = factors.map(V::splat);
+    let factors =
+        [V::splat(factors[0]), V::splat(factors[1]), V::splat(factors[2]), V::splat(factors[3])];
     for ((((slots, a), b), c), d) in out_blocks.iter_mut().zip(a).zip(b).zip(c).zip(d) {
         let sums = V::load(slots).plus_product(factors[0], V::load(a));
         let sums = sums.plus_product(factors[1], V::load(b));
@@ -235,7 +248,8 @@ impl Kernel for BlockSlopes<'_> {
 /// Four rows of length n, from the given one on.
 #[inline(always)]
 fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
-    std::array::from_fn(|k| &rows[(first + k) * n..(first + k + 1) * n])
+    let rows = &rows[first * n..(first + 4) * n];
+    [&rows[..n], &rows[n..2 * n], &rows[2 * n..3 * n], &rows[3 * n..]]
 }
 
 #[cfg(test)]
