@@ -70,7 +70,7 @@ impl Direct {
             LinkError::Network(format!("cannot listen on {listen}: {error}"))
         };
         let places = resolve(listen, keys.is_some()).map_err(|error| unusable(&error))?;
-        let listener = TcpListener::bind(places.as_slice()).map_err(|error| unusable(&error))?;
+        let listener = bind(&places).map_err(|error| unusable(&error))?;
         let address = listener.local_addr().map_err(|error| unusable(&error))?;
         let shared = Arc::new(Shared {
             identity: identity.clone(),
@@ -204,6 +204,8 @@ impl Shared {
         let mut last = Refused::Address;
         for place in resolve(address, self.keys.is_some())? {
             match TcpStream::connect_timeout(&place, CONNECT) {
+                // Where nobody listens a call may meet itself.
+                Ok(socket) if socket.local_addr()? == place => last = Refused::Ended,
                 Ok(socket) => {
                     let socket = Arc::new(socket);
                     let own_end = self.own_end();
@@ -296,6 +298,22 @@ impl WayBack {
 impl Answer {
     fn direct(connection: Arc<Connection>) -> Answer {
         Answer(super::Way::Direct(WayBack(connection)))
+    }
+}
+
+/// Listens. While a learner is away the system may give its port to a connection that somebody makes, a neighbour's call
+/// even, for a moment: that is waited for.
+fn bind(places: &[SocketAddr]) -> std::io::Result<TcpListener> {
+    let begin = Instant::now();
+    loop {
+        match TcpListener::bind(places) {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AddrInUse && begin.elapsed() < CONNECT =>
+            {
+                thread::sleep(ACCEPT_PAUSE);
+            }
+            bound => return bound,
+        }
     }
 }
 
