@@ -37,9 +37,10 @@ impl PackedSymmetric {
     /// Adds `weight`·aaᵀ for a row a. A sparse row touches only its own pairs.
     #[inline]
     pub(crate) fn add_outer(&mut self, weight: f64, row: Row<'_>) {
+        // Rows are added in the order in which they came, whatever their form and whenever a copy is saved.
+        self.settle();
         match row {
             Row::Dense(values) => {
-                self.settle();
                 self.waiting.weight = weight;
                 self.waiting.row.extend_from_slice(values);
             }
@@ -358,6 +359,20 @@ mod tests {
                 assert!(left.iter().zip(&right).all(same), "n = {n}, round {round}");
             }
         }
+    }
+
+    #[test]
+    fn rows_of_both_forms_are_added_in_the_order_in_which_they_came() {
+        let (dense, sparse) = ([0.1, 0.7, 0.3], Row::Sparse { indices: &[1], values: &[1e8] });
+        let (mut waiting, mut settled) = (PackedSymmetric::zero(3), PackedSymmetric::zero(3));
+        for row in [Row::Dense(&dense), sparse, Row::Dense(&dense)] {
+            waiting.add_outer(1.0, row);
+            settled.add_outer(1.0, row);
+            settled.settle();
+        }
+        waiting.settle();
+        let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
+        assert!(waiting.entries.iter().zip(&settled.entries).all(same));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Anchored {
     anchor: Box<[f64]>,
     gradient_sum: CompensatedSum,
     hessian_sum: PackedSymmetric,
-    /// Σaaᵀ over the first records, for the error bound; others are added when it is asked for, which is rare.
+    /// Σaaᵀ over the first records, for the error bound; others are added when it is asked for.
     second_moment: PackedSymmetric,
     /// How many.
     in_second_moment: usize,
