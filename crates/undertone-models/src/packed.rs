@@ -363,9 +363,11 @@ mod tests {
 
     #[test]
     fn rows_of_both_forms_are_added_in_the_order_in_which_they_came() {
-        let (dense, sparse) = ([0.1, 0.7, 0.3], Row::Sparse { indices: &[1], values: &[1e8] });
+        let dense = [0.1, 0.7, 0.3];
+        let sparse = [[0.3], [0.2]];
+        let [second, third] = [0, 1].map(|k| Row::Sparse { indices: &[1], values: &sparse[k] });
         let (mut waiting, mut settled) = (PackedSymmetric::zero(3), PackedSymmetric::zero(3));
-        for row in [Row::Dense(&dense), sparse, Row::Dense(&dense)] {
+        for row in [Row::Dense(&dense), second, third] {
             waiting.add_outer(1.0, row);
             settled.add_outer(1.0, row);
             settled.settle();
