@@ -1,8 +1,7 @@
 //! Learners that are killed at any moment: `kill -9`, a restart, and nothing is spent or sent twice.
 
-use crate::Shell;
+use crate::{Shell, free_ports};
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -41,9 +40,7 @@ fn learners_that_are_killed_reach_the_last_round_and_no_budget_is_spent_twice() 
     shell.expect(0, &["new", "mushrooms"]);
     fs::rename(folder.join("mushrooms.toml"), folder.join("config.toml")).unwrap();
     let (kills, rounds) = (kills(), 100 + 4 * kills());
-    let held: Vec<_> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<u16> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
-    drop(held);
+    let ports = free_ports(5);
     let mut children: Vec<Child> = (0..5).map(|id| start(folder, id, &ports, rounds)).collect();
     let mut done = [false; 5];
     let (mut killed, mut dice) = (0, 0x9e37_79b9_u64);
@@ -52,10 +49,11 @@ fn learners_that_are_killed_reach_the_last_round_and_no_budget_is_spent_twice() 
         assert!(begin.elapsed() < Duration::from_secs(500), "done: {done:?}, {killed} killed");
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         thread::sleep(Duration::from_millis(dice >> 32 & 127));
-        for (done, child) in done.iter_mut().zip(&mut children).filter(|(done, _)| !**done) {
+        for (id, child) in children.iter_mut().enumerate() {
             if let Some(status) = child.try_wait().unwrap() {
-                assert_eq!(status.code(), Some(0));
-                *done = true;
+                let said = || fs::read_to_string(folder.join(format!("{id}.err"))).unwrap();
+                assert_eq!(status.code(), Some(0), "learner {id}: {}", said());
+                done[id] = true;
             }
         }
         let victim = usize::try_from((dice >> 40) % 5).unwrap();

@@ -15,9 +15,24 @@ mod same_as_simulate;
 mod up;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
+
+/// Free ports to listen on, also again after a restart. Systems give connections ports from 32768 on (Linux) or higher, and
+/// a port of those might go to somebody else meanwhile. Others who test at the same time begin elsewhere.
+fn free_ports(count: usize) -> Vec<u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let begin = std::process::id() % 8192;
+    let candidates = std::iter::repeat_with(|| {
+        let position = begin + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        20_000 + u16::try_from(position % 12_000).unwrap()
+    });
+    let free = candidates.filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    free.take(count).collect()
+}
 
 struct Shell {
     folder: TempDir,

@@ -1,9 +1,8 @@
 //! `undertone node`, `cert`, `status`, `export`: learners with certificates, as their owners run them.
 
-use crate::Shell;
+use crate::{Shell, free_ports};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -71,11 +70,6 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_ports(count: usize) -> Vec<u16> {
-    let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    held.iter().map(|held| held.local_addr().unwrap().port()).collect()
 }
 
 /// A config of three learners in a triangle, with two features and classes that have names.

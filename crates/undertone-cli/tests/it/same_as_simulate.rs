@@ -1,6 +1,5 @@
 //! Learners on sockets and the simulation of the same config, with the same noise: the same parameters.
 
-use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
@@ -66,10 +65,7 @@ fn five_learners_on_sockets_end_where_simulate_ends_bit_for_bit() {
     let loaded = load_preset("mushrooms", &Overrides::default()).unwrap();
     let plan = Arc::new(Plan::new(loaded.config.clone()).unwrap());
     let streams = stream::load(&loaded.config, &loaded.folder, SEED).unwrap();
-    let held: Vec<TcpListener> =
-        streams.learners.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<u16> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
-    drop(held);
+    let ports = crate::free_ports(streams.learners.len());
     let found: Vec<Box<[f64]>> = thread::scope(|scope| {
         let learners: Vec<_> = (0_u32..)
             .zip(streams.learners.clone())

@@ -38,7 +38,7 @@ const CUT_OFF: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("cut_off")
 
 const SOURCES: TableDefinition<'_, &str, u64> = TableDefinition::new("sources");
 
-const FORMAT: &[u8] = b"undertone store 2";
+const FORMAT: &[u8] = b"undertone store 3";
 
 /// A store in a file that nobody else may read.
 ///
@@ -53,6 +53,8 @@ pub struct DiskStore {
 impl DiskStore {
     /// Makes an empty store, where there is none.
     ///
+    /// It gets its name when it is whole: a learner that is killed before leaves no store that none can open.
+    ///
     /// # Errors
     /// When there is a file already, or none can be made.
     pub fn create(
@@ -60,8 +62,12 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let file = private_file::create(path).map_err(|error| unavailable(&error))?;
-        DiskStore::with_file(file, network, learner)
+        let unnamed =
+            private_file::unnamed(path, ".new-store-").map_err(|error| unavailable(&error))?;
+        let file = unnamed.as_file().try_clone().map_err(|error| unavailable(&error))?;
+        let store = DiskStore::with_file(file, network, learner)?;
+        private_file::give_name(unnamed, path).map_err(|error| unavailable(&error))?;
+        Ok(store)
     }
 
     /// Opens the store of a learner that ran before.

@@ -83,6 +83,25 @@ fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
 }
 
 #[test]
+fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = NetworkId::of(&plan(3, "algorithm1", ""));
+    for attempt in 0..20 {
+        let path = folder.path().join(format!("{attempt}.redb"));
+        let copy = path.with_extension("copy");
+        std::thread::scope(|scope| {
+            // What a kill would leave behind from the moment on at which there is something.
+            let looking = scope.spawn(|| while fs::copy(&path, &copy).is_err() {});
+            DiskStore::create(&path, ours, ONE).unwrap();
+            looking.join().unwrap();
+        });
+        DiskStore::open(&copy, ours, ONE).unwrap().load().unwrap();
+    }
+    let files = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files, 40, "no others are left");
+}
+
+#[test]
 fn a_store_belongs_to_one_learner_and_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
