@@ -1,11 +1,12 @@
 //! A learner on a real network: one thread that owns it, and does one thing after another.
 
 use crate::history::History;
-use crate::link::{Incoming, Link};
-use crate::mailbox::Receiver;
+use crate::link::{Deliver, Incoming, Link};
+use crate::mailbox::{Receiver, Sender};
 use crate::owner::{self, Budget, Status};
 use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use crate::store::{Position, Storage};
+use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -87,6 +88,19 @@ pub struct Until {
     pub linger: Duration,
 }
 
+/// So many messages of one neighbour wait for a learner: one that floods it shuts out neither the owner nor others.
+const NEIGHBOUR_MAX: usize = 16;
+
+/// Takes what comes from the network to a learner's thread, and waits while too much of the same neighbour is there.
+#[must_use]
+pub fn deliver_to(learner: Sender<Event>) -> Deliver {
+    Arc::new(move |incoming: Incoming| {
+        let lane = incoming.neighbour().0;
+        // When nobody takes it the learner has ended.
+        let _ = learner.send_by(lane, NEIGHBOUR_MAX, Event::Network(incoming));
+    })
+}
+
 /// Runs a learner until it is told to stop, has run all rounds, or has spent its budget.
 ///
 /// # Errors
@@ -162,6 +176,12 @@ fn hear<E: Entropy, S: Storage>(
     now: Duration,
 ) -> Result<Vec<Action>, Halt> {
     match incoming {
+        Incoming::Came { who, answer } => {
+            if let Some(release) = node.newest_for(who) {
+                answer.send(&release);
+            }
+            Ok(node.came(who))
+        }
         Incoming::Heard { from, bytes } => node.hear(from, bytes, now),
         Incoming::Asked { by, round, answer } => {
             if let Some(release) = node.asked(by, round) {

@@ -4,7 +4,7 @@
 //! a learner does little else than being woken, so here the lock is given back before, and nobody is woken who does
 //! not wait. Errors are the standard library's.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TrySendError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "room for one at least");
     let state = State {
         queue: VecDeque::new(),
+        lanes: BTreeMap::new(),
         capacity,
         senders: 1,
         senders_waiting: 0,
@@ -45,7 +46,10 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    queue: VecDeque<T>,
+    /// Each with the lane that it came by, if any.
+    queue: VecDeque<(Option<u32>, T)>,
+    /// How many are in the queue by each lane.
+    lanes: BTreeMap<u32, usize>,
     capacity: usize,
     senders: usize,
     senders_waiting: usize,
@@ -78,8 +82,11 @@ impl<T> Shared<T> {
         state
     }
 
-    fn put(&self, mut state: MutexGuard<'_, State<T>>, item: T) {
-        state.queue.push_back(item);
+    fn put(&self, mut state: MutexGuard<'_, State<T>>, lane: Option<u32>, item: T) {
+        if let Some(lane) = lane {
+            *state.lanes.entry(lane).or_default() += 1;
+        }
+        state.queue.push_back((lane, item));
         let wakes = std::mem::take(&mut state.receiver_waits);
         drop(state);
         if wakes {
@@ -94,14 +101,36 @@ impl<T> Sender<T> {
     /// # Errors
     /// When nobody will take it out.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
+        self.send_when(|state| state.queue.len() < state.capacity, None, item)
+    }
+
+    /// Puts something in by a lane, and waits until there is room and fewer than `most` are in by the same lane: who
+    /// sends without end keeps nobody else out.
+    ///
+    /// # Errors
+    /// When nobody will take it out.
+    pub fn send_by(&self, lane: u32, most: usize, item: T) -> Result<(), SendError<T>> {
+        let fits = |state: &State<T>| {
+            let waiting = state.lanes.get(&lane).copied().unwrap_or(0);
+            state.queue.len() < state.capacity && waiting < most
+        };
+        self.send_when(fits, Some(lane), item)
+    }
+
+    fn send_when(
+        &self,
+        fits: impl Fn(&State<T>) -> bool,
+        lane: Option<u32>,
+        item: T,
+    ) -> Result<(), SendError<T>> {
         let mut state = self.0.state();
-        while state.queue.len() >= state.capacity && !state.receiver_is_gone {
+        while !fits(&state) && !state.receiver_is_gone {
             state = self.0.wait_for_room(state);
         }
         if state.receiver_is_gone {
             return Err(SendError(item));
         }
-        self.0.put(state, item);
+        self.0.put(state, lane, item);
         Ok(())
     }
 
@@ -117,7 +146,7 @@ impl<T> Sender<T> {
         if state.queue.len() >= state.capacity {
             return Err(TrySendError::Full(item));
         }
-        self.0.put(state, item);
+        self.0.put(state, None, item);
         Ok(())
     }
 }
@@ -159,11 +188,15 @@ impl<T> Receiver<T> {
         let mut end = None;
         let mut state = self.0.state();
         loop {
-            if let Some(item) = state.queue.pop_front() {
+            if let Some((lane, item)) = state.queue.pop_front() {
+                if let Some(waiting) = lane.and_then(|lane| state.lanes.get_mut(&lane)) {
+                    *waiting -= 1;
+                }
                 let room_is_wanted = state.senders_waiting > 0;
                 drop(state);
                 if room_is_wanted {
-                    self.0.emptied.notify_one();
+                    // It may be room for one of them only, of the lane that this was of.
+                    self.0.emptied.notify_all();
                 }
                 return Ok(item);
             }
@@ -217,6 +250,25 @@ mod tests {
                 next[who] += 1;
             }
             assert_eq!(next, [2000; 4]);
+        });
+    }
+
+    #[test]
+    fn who_sends_without_end_keeps_nobody_else_out() {
+        let (sender, receiver) = mailbox(100);
+        thread::scope(|scope| {
+            let flood = sender.clone();
+            scope.spawn(move || while flood.send_by(7, 4, "flood").is_ok() {});
+            while sender.0.state().senders_waiting == 0 {
+                thread::yield_now();
+            }
+            sender.send_by(8, 4, "neighbour").unwrap();
+            sender.try_send("owner").unwrap();
+            let first: Vec<_> = (0..6).map(|_| receiver.recv().unwrap()).collect();
+            assert_eq!(first[..4], ["flood"; 4]);
+            assert_eq!(first[4..], ["neighbour", "owner"], "they wait behind four");
+            assert_eq!(receiver.recv(), Ok("flood"), "which goes on when there is room");
+            drop(receiver);
         });
     }
 

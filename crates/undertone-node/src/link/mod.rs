@@ -22,9 +22,16 @@ use undertone::{LearnerId, Round};
 
 /// What comes in.
 pub enum Incoming {
-    /// Bytes on a neighbour's key.
+    /// There is a connection to a neighbour, the first or another one.
+    Came {
+        /// Who.
+        who: LearnerId,
+        /// Where to send what it may have missed.
+        answer: Answer,
+    },
+    /// Bytes of a neighbour.
     Heard {
-        /// Whose key.
+        /// Whose.
         from: LearnerId,
         /// The bytes.
         bytes: Vec<u8>,
@@ -40,6 +47,19 @@ pub enum Incoming {
     },
     /// A neighbour says that it will not come back.
     Left(LearnerId),
+}
+
+impl Incoming {
+    /// Whose doing it is.
+    #[must_use]
+    pub fn neighbour(&self) -> LearnerId {
+        match self {
+            Incoming::Came { who: one, .. }
+            | Incoming::Heard { from: one, .. }
+            | Incoming::Asked { by: one, .. }
+            | Incoming::Left(one) => *one,
+        }
+    }
 }
 
 /// Where what comes in is taken. It may wait: then the network waits too.
@@ -74,7 +94,7 @@ pub enum LinkError {
         /// Why.
         reason: String,
     },
-    /// The network engine refuses.
+    /// A port cannot be listened on, or a router not be used.
     #[error("the network cannot be used: {0}")]
     Network(String),
 }

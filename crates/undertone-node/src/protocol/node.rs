@@ -331,15 +331,29 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// What to answer a neighbour who asks for a release: that of the round, or the newest if that is gone.
     #[must_use]
     pub fn asked(&self, by: LearnerId, round: Round) -> Option<Sealed> {
-        let known =
-            self.neighbours.iter().any(|one| one.id == by && one.standing != Standing::CutOff);
-        if self.halted || !known {
-            return None;
+        let newest = self.newest_for(by)?;
+        let gone_on = self.wire.round_of(&newest)? > round;
+        self.sent_in(round).or_else(|| gone_on.then_some(newest))
+    }
+
+    /// What to send a neighbour to whom there is a connection now: the newest release, which it may have missed. It is
+    /// kept already, and the same bytes as before.
+    #[must_use]
+    pub fn newest_for(&self, neighbour: LearnerId) -> Option<Sealed> {
+        let heard = |one: &Neighbour| one.id == neighbour && one.standing != Standing::CutOff;
+        let known = self.neighbours.iter().any(heard);
+        self.sent.last().filter(|_| known && !self.halted).cloned()
+    }
+
+    /// There is a connection to a neighbour now: it is asked at once for what has not come.
+    #[must_use]
+    pub fn came(&self, neighbour: LearnerId) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if matches!(self.phase, Phase::Waiting { .. }) && !self.halted {
+            let came = self.neighbours.iter().filter(|one| one.id == neighbour);
+            came.for_each(|one| self.ask_one(one, &mut actions));
         }
-        self.sent_in(round).or_else(|| {
-            let newest = self.sent.last()?;
-            (self.wire.round_of(newest)? > round).then(|| newest.clone())
-        })
+        actions
     }
 
     /// A neighbour has said that it will not come back.
@@ -638,16 +652,17 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Asks for what is missing: this round's releases, and those of rounds to be made up for.
     fn ask(&self, actions: &mut Vec<Action>) {
+        self.neighbours.iter().for_each(|one| self.ask_one(one, actions));
+    }
+
+    fn ask_one(&self, one: &Neighbour, actions: &mut Vec<Action>) {
+        if !one.could_come() {
+            return;
+        }
         let round = self.learner.round();
-        for one in &self.neighbours {
-            if !one.could_come() {
-                continue;
-            }
-            let owed = one.owed(round);
-            for wanted in [Some(round), owed].into_iter().flatten() {
-                if !one.unused.contains_key(&wanted) {
-                    actions.push(Action::Ask { neighbour: one.id, round: wanted });
-                }
+        for wanted in [Some(round), one.owed(round)].into_iter().flatten() {
+            if !one.unused.contains_key(&wanted) {
+                actions.push(Action::Ask { neighbour: one.id, round: wanted });
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Who is refused: a peer with no certificate, an expired one, one of another network, or another's name.
 
-use crate::peer::{PING, Victim, answer, call, is_heard, is_over, speaker};
+use crate::peer::{
+    PATIENCE, PING, Victim, answer, call, hello, is_heard, is_over, speaker, wait_until_over,
+};
 use crate::sockets::{certified, identity, ports};
 use crate::support::plan;
 use serde_json::{Value, json};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -188,6 +190,41 @@ fn who_answers_has_to_be_the_one_that_was_called() {
 }
 
 #[test]
+fn who_is_refused_is_told_who_refuses() {
+    let folder = certified();
+    let victim = Victim::listening(Some(folder.path()));
+    let mut stranger = call(&victim.address, &learner(folder.path(), 2), true);
+    stranger.socket().set_read_timeout(Some(PATIENCE)).unwrap();
+    stranger.write_all(&hello(&victim.identity, 2)).unwrap();
+    let expected = hello(&victim.identity, 0);
+    let mut said = vec![0; expected.len()];
+    stranger.read_exact(&mut said).expect("a hello, of which it can see who is there");
+    assert_eq!(said, expected);
+    wait_until_over(&mut *stranger);
+}
+
+#[test]
+fn who_breaks_tls_is_told_why_the_link_ends() {
+    let folder = certified();
+    let victim = Victim::listening(Some(folder.path()));
+    let mut neighbour = call(&victim.address, &learner(folder.path(), 1), true);
+    assert!(is_heard(&victim, &mut *neighbour, 1));
+    // A record that was never encrypted.
+    let mut record = vec![23, 3, 3, 0, 32];
+    record.extend_from_slice(&[7; 32]);
+    neighbour.socket().write_all(&record).unwrap();
+    neighbour.socket().set_read_timeout(Some(PATIENCE)).unwrap();
+    let error = loop {
+        match neighbour.read(&mut [0; 4096]) {
+            Ok(0) => panic!("ended without a word"),
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.to_string().contains("alert"), "{error}");
+}
+
+#[test]
 fn a_link_ends_when_a_certificate_on_it_does() {
     let folder = certified();
     let victim = Victim::listening(Some(folder.path()));
@@ -214,6 +251,9 @@ fn a_learner_does_not_start_with_the_wrong_certificate() {
     let (_folder, expired) = expired(folder.path(), 0);
     let own = learner(folder.path(), 0);
     let foreign_key = Certificates { key: learner(other.path(), 0).key, ..own.clone() };
+    let renewed = Certificates { authority: learner(other.path(), 0).authority, ..own.clone() };
+    let tomorrow = SystemTime::now() + Duration::from_secs(24 * 3600);
+    let (_early, too_early) = short_lived(folder.path(), 0, Validity { from: tomorrow, days: 3 });
     let missing = Certificates { key: folder.path().join("none.key"), ..own.clone() };
     let identity = identity(&plan(5, "algorithm1", ""), 0);
     let open = |files: Certificates| {
@@ -225,6 +265,8 @@ fn a_learner_does_not_start_with_the_wrong_certificate() {
     for (files, says) in [
         (learner(folder.path(), 1), "learner-1"),
         (expired, "expired"),
+        (renewed, "not a certificate of"),
+        (too_early, "not valid yet"),
         (foreign_key, "learner-0.pem"),
         (missing, "none.key"),
     ] {

@@ -47,8 +47,8 @@ fn open(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: Option<&Path>) -> End 
 fn meet(asking: &End, asked: &End) {
     loop {
         asking.link.ask(LearnerId(1), Round(7));
-        if let Ok(incoming) = asked.heard.recv_timeout(Duration::from_millis(50)) {
-            let Incoming::Asked { by, round, .. } = incoming else { panic!("a question") };
+        let next = asked.heard.recv_timeout(Duration::from_millis(50));
+        if let Ok(Incoming::Asked { by, round, .. }) = next {
             assert_eq!((by, round), (LearnerId(0), Round(7)));
             break;
         }
@@ -60,7 +60,7 @@ fn next_release(end: &End) -> Vec<u8> {
     loop {
         match end.heard.recv_timeout(PATIENCE).expect("something is heard") {
             Incoming::Heard { bytes, .. } => return bytes,
-            Incoming::Asked { .. } => {}
+            Incoming::Came { .. } | Incoming::Asked { .. } => {}
             Incoming::Left(_) => panic!("nobody has left"),
         }
     }
@@ -95,15 +95,15 @@ fn two_who_send_each_other_megabytes_at_once_do_not_wait_for_each_other() {
         let ports = ports(2);
         let ends = [0, 1].map(|id| open(&plan, id, &ports, folder));
         meet(&ends[0], &ends[1]);
-        let said = [0, 1].map(|id| releases(&plan, id, 3));
+        let said = [0, 1].map(|id| releases(&plan, id, 9));
         thread::scope(|scope| {
             let talks = ends.into_iter().enumerate().map(|(own, end)| {
                 let said = &said;
                 scope.spawn(move || {
-                    for _ in 0..3 {
+                    for (says, hears) in said[own].chunks(3).zip(said[1 - own].chunks(3)) {
                         // More than the system holds in either direction, before anything is read.
-                        said[own].iter().for_each(|release| end.link.publish(release));
-                        for expected in &said[1 - own] {
+                        says.iter().for_each(|release| end.link.publish(release));
+                        for expected in hears {
                             assert!(next_release(&end) == expected.bytes(), "whole and in order");
                         }
                     }
@@ -270,6 +270,78 @@ fn a_learner_that_is_started_again_is_found_again() {
             [caller, open(&plan, 1, &ports, folder)]
         };
         meet(&ends[0], &ends[1]);
+    }
+}
+
+#[test]
+fn a_neighbour_that_connects_again_and_again_has_one_reader() {
+    let (plan, port) = (plan(5, "algorithm1", ""), ports(2));
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gate = Arc::new(Mutex::new(()));
+    let (sender, heard) = channel();
+    let sender = Mutex::new(sender);
+    let deliver = {
+        let (inside, most, gate) = (Arc::clone(&inside), Arc::clone(&most), Arc::clone(&gate));
+        Arc::new(move |incoming| {
+            most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            drop(gate.lock().unwrap());
+            inside.fetch_sub(1, Ordering::SeqCst);
+            let _ = sender.lock().unwrap().send(incoming);
+        })
+    };
+    let listen = format!("127.0.0.1:{}", port[1]);
+    let addresses = Addresses::Direct { listen: listen.clone(), calls: Vec::new() };
+    let own = identity(&plan, 1);
+    let _link = Link::open(&own, &addresses, &Security::Loopback, deliver).unwrap();
+    // The learner computes, and takes nothing.
+    let computing = gate.lock().unwrap();
+    let mut said = hello(&identity(&plan, 0), 0);
+    for round in 0..1000_u64 {
+        said.extend_from_slice(&[2, 8, 0, 0, 0]);
+        said.extend_from_slice(&round.to_le_bytes());
+    }
+    let mut before: Option<TcpStream> = None;
+    for _ in 0..200 {
+        let mut socket = TcpStream::connect(&listen).unwrap();
+        socket.write_all(&said).unwrap();
+        read_frame(&mut socket, 0);
+        if let Some(mut before) = before.replace(socket) {
+            wait_until_over(&mut before);
+        }
+    }
+    let mut last = before.unwrap();
+    last.write_all(&release(b"last")).unwrap();
+    drop(computing);
+    // Of those that were sent away at most what was on its way is delivered.
+    let (mut asked, mut came) = (0, 0);
+    loop {
+        match heard.recv_timeout(PATIENCE).unwrap() {
+            Incoming::Asked { .. } => asked += 1,
+            Incoming::Came { .. } => came += 1,
+            Incoming::Heard { bytes, .. } => break assert_eq!(bytes, b"last"),
+            Incoming::Left(_) => panic!("nobody has left"),
+        }
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 1, "one reader at a time");
+    assert!(came <= 2 && asked <= 1001, "{came} connections and {asked} questions");
+}
+
+#[test]
+fn both_are_told_when_a_connection_comes_up_and_can_answer_it() {
+    let (plan, folder, ports) = (plan(5, "algorithm1", ""), certified(), ports(2));
+    let ends = [0, 1].map(|id| open(&plan, id, &ports, Some(folder.path())));
+    let said = [0, 1].map(|id| releases(&plan, id, 1).remove(0));
+    for (own, end) in ends.iter().enumerate() {
+        match end.heard.recv_timeout(PATIENCE).unwrap() {
+            Incoming::Came { who, answer } => {
+                assert_eq!(who.0 as usize, 1 - own);
+                answer.send(&said[own]);
+            }
+            _ => panic!("nothing is said before"),
+        }
+    }
+    for (own, end) in ends.iter().enumerate() {
+        assert!(next_release(end) == said[1 - own].bytes());
     }
 }
 

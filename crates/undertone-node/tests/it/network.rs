@@ -224,7 +224,25 @@ impl Sim {
             Event::Cut(left, right) => self.cut_by_chance(left, right),
             Event::Mend(left, right) => {
                 self.cut.remove(&(left, right));
+                self.meet(left, right);
             }
+        }
+    }
+
+    /// A connection of two comes up: each sends its newest release, and asks for what it misses.
+    fn meet(&mut self, left: usize, right: usize) {
+        if self.nodes[left].is_none() || self.nodes[right].is_none() {
+            return;
+        }
+        for (own, other) in [(left, right), (right, left)] {
+            let [from, who] = [own, other].map(|place| LearnerId(u32::try_from(place).unwrap()));
+            let newest = self.nodes[own].as_ref().and_then(|node| node.newest_for(who));
+            if let Some(newest) = newest {
+                self.check_sent(own, &newest);
+                let bytes = newest.bytes().to_vec();
+                self.transmit(own, other, |to| Event::Deliver { to, from, bytes });
+            }
+            self.with_node(own, |node| Ok(node.came(who)));
         }
     }
 
@@ -294,6 +312,9 @@ impl Sim {
         self.nodes[place] = node;
         let now = self.now;
         self.with_node(place, |node| node.start(now));
+        let own = LearnerId(u32::try_from(place).unwrap());
+        let neighbours = self.plan.config.graph.neighbours(own).to_vec();
+        neighbours.iter().for_each(|(other, _)| self.meet(place, other.0 as usize));
     }
 
     /// Calls a node, does what it asks for, and checks it.

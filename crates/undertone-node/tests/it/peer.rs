@@ -49,6 +49,9 @@ impl Victim {
         let (sender, heard) = channel();
         let sender = Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {
+            if matches!(incoming, Incoming::Came { .. }) {
+                return;
+            }
             let _ = sender.lock().unwrap().send(incoming);
         });
         let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
@@ -62,10 +65,7 @@ impl Victim {
 }
 
 pub(crate) fn speaker(incoming: &Incoming) -> LearnerId {
-    match incoming {
-        Incoming::Heard { from, .. } | Incoming::Left(from) => *from,
-        Incoming::Asked { by, .. } => *by,
-    }
+    incoming.neighbour()
 }
 
 /// A hello as it is on the wire.

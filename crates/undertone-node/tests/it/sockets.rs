@@ -8,7 +8,7 @@ use std::time::Duration;
 use undertone::{LearnerId, Round};
 use undertone_models::Plan;
 use undertone_node::certificates::{self, Holder, Validity};
-use undertone_node::daemon::{Ending, Event, Until, run};
+use undertone_node::daemon::{Ending, Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
 use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
@@ -72,14 +72,16 @@ fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds:
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
     // On a machine with much else to do nobody is to be given up.
-    let patient = Settings { deadline: Duration::from_secs(120), ..settings(rounds) };
+    let deadline = Duration::from_secs(120);
+    // Who is connected is told and asked at once, so nobody has to ask again; a router does not say who comes.
+    let ask_after = match way {
+        Way::Plain | Way::Tls(_) => deadline,
+        Way::Router(_) => settings(rounds).ask_after,
+    };
+    let patient = Settings { deadline, ask_after, ..settings(rounds) };
     let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
     let (sender, events) = mailbox(1000);
-    let network = sender.clone();
-    let deliver = Arc::new(move |incoming| {
-        let _ = network.send(Event::Network(incoming));
-    });
-    let link = open_link(plan, id, ports, way, deliver);
+    let link = open_link(plan, id, ports, way, deliver_to(sender.clone()));
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
     let (answer, _taken) = tokio::sync::oneshot::channel();

@@ -21,7 +21,7 @@ use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_lab::config_file::Overrides;
 use undertone_models::Plan;
-use undertone_node::daemon::{Ending, Event, News, Until, run as run_daemon};
+use undertone_node::daemon::{Ending, Event, News, Until, deliver_to, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Link, log_link};
@@ -121,10 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let there = if arguments.new { None } else { Some(open_node()?) };
     let (sender, events) = mailbox(EVENTS);
     let running = stop_on_signals(&sender)?;
-    let network = sender.clone();
-    let deliver = Arc::new(move |incoming| {
-        let _ = network.send(Event::Network(incoming));
-    });
+    let deliver = deliver_to(sender.clone());
     let link = Link::open(&place.identity, &place.addresses, &place.security, deliver)?;
     let intake = Intake::new(Arc::clone(&plan));
     let server = match arguments.http {

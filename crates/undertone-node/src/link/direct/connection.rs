@@ -104,7 +104,13 @@ impl Connection {
         deliver: impl Fn(Frame),
     ) -> Ended {
         loop {
-            frames.drain(..).for_each(&deliver);
+            for frame in frames.drain(..) {
+                // Delivering may wait for long, and meanwhile a newer connection may want this one's place.
+                if self.closed.load(Ordering::Relaxed) {
+                    return Ended::Closed;
+                }
+                deliver(frame);
+            }
             match inbox.read(&self.socket) {
                 Ok(0) => return Ended::Closed,
                 Ok(_) => {}
@@ -130,12 +136,12 @@ impl Connection {
             drop(sending);
             return Ok(decoder.take(inbox.bytes(), frames)?);
         };
-        tls.receive(inbox, out, &mut |plain| decoder.take(plain, frames))?;
-        // TLS itself may have had to answer.
+        let worked = tls.receive(inbox, out, &mut |plain| decoder.take(plain, frames));
+        // TLS itself may have had to answer. If it failed it says why.
         if !*full && !out.rest().is_empty() {
             self.go_on(&mut sending);
         }
-        Ok(())
+        worked
     }
 
     /// What the writer does: goes on where senders could not, shows now and then that this side is there, and ends
@@ -193,13 +199,24 @@ pub(super) enum Ended {
 }
 
 impl Sending {
-    /// A farewell is not dropped: nobody would ask for it.
+    /// What waits already is not said twice: on a slow way every question would else be answered once more, and the
+    /// answers would never end. A farewell is not dropped: nobody would ask for it.
     fn enqueue(&mut self, frame: Outgoing) {
-        if self.queue.len() >= QUEUE_MAX
-            && let Some(oldest) =
-                self.queue.iter().position(|frame| !matches!(frame, Outgoing::Farewell))
+        let begun = self.begun.iter().map(|(frame, _)| frame);
+        // A question that is begun may be too old to be answered: the same may be asked again.
+        let mut begun = begun.filter(|begun| matches!(begun, Outgoing::Release(_)));
+        if begun.any(|one| one.says_the_same(&frame))
+            || self.queue.iter().any(|one| one.says_the_same(&frame))
         {
-            self.queue.remove(oldest);
+            return;
+        }
+        if self.queue.len() >= QUEUE_MAX {
+            // Questions are asked again before anybody asks for a release again.
+            let small = |one: &Outgoing| matches!(one, Outgoing::Question(_) | Outgoing::Ping);
+            let lasts = |one: &Outgoing| matches!(one, Outgoing::Farewell);
+            let oldest = self.queue.iter().position(small);
+            let oldest = oldest.or_else(|| self.queue.iter().position(|one| !lasts(one)));
+            oldest.map(|oldest| self.queue.remove(oldest));
         }
         self.queue.push_back(frame);
     }
@@ -272,4 +289,54 @@ impl Sending {
 /// How the system says that it would have to wait, or that it has waited long enough.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Sealed;
+    use undertone::Round;
+
+    fn nothing_sent() -> Sending {
+        Sending {
+            tls: None,
+            queue: VecDeque::new(),
+            begun: None,
+            out: Outbox::default(),
+            start: Vec::new(),
+            full: true,
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_slow_neighbour_is_not_queued_twice() {
+        let mut sending = nothing_sent();
+        let (begun, waits) = (Sealed::again(vec![1; 9]), Sealed::again(vec![2; 9]));
+        sending.begun = Some((Outgoing::Release(begun.clone()), 4));
+        for _ in 0..5 {
+            sending.enqueue(Outgoing::Release(begun.clone()));
+            sending.enqueue(Outgoing::Release(waits.clone()));
+            sending.enqueue(Outgoing::Question(Round(3)));
+            sending.enqueue(Outgoing::Question(Round(4)));
+            sending.enqueue(Outgoing::Ping);
+        }
+        assert_eq!(sending.queue.len(), 4, "one release, two questions, one ping");
+    }
+
+    #[test]
+    fn questions_make_room_before_releases_and_a_farewell_never_does() {
+        let mut sending = nothing_sent();
+        let releases: Vec<Sealed> = (0..20).map(|one| Sealed::again(vec![one])).collect();
+        sending.enqueue(Outgoing::Farewell);
+        sending.enqueue(Outgoing::Release(releases[0].clone()));
+        for round in 0..20 {
+            sending.enqueue(Outgoing::Question(Round(round)));
+        }
+        let first = |sending: &Sending| sending.queue.get(1).map(|frame| frame.body().to_vec());
+        assert_eq!(first(&sending), Some(vec![0]), "the release waits still");
+        releases.iter().skip(1).for_each(|one| sending.enqueue(Outgoing::Release(one.clone())));
+        assert_eq!(sending.queue.len(), QUEUE_MAX);
+        assert!(matches!(sending.queue[0], Outgoing::Farewell));
+        assert_eq!(first(&sending), Some(vec![13]), "then the oldest releases go");
+    }
 }

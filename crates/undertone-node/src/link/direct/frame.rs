@@ -69,6 +69,16 @@ impl Outgoing {
         }
     }
 
+    /// Whether the neighbour would learn nothing from one of the two that it does not from the other.
+    pub(super) fn says_the_same(&self, other: &Outgoing) -> bool {
+        match (self, other) {
+            (Outgoing::Release(one), Outgoing::Release(other)) => one.is_shared_with(other),
+            (Outgoing::Question(one), Outgoing::Question(other)) => one == other,
+            (Outgoing::Farewell, Outgoing::Farewell) | (Outgoing::Ping, Outgoing::Ping) => true,
+            _ => false,
+        }
+    }
+
     /// The rest of it.
     pub(super) fn body(&self) -> &[u8] {
         match self {

@@ -70,13 +70,15 @@ pub(super) fn greet(
         decoder: Decoder::new(identity.message_bytes),
         frames: Vec::new(),
     };
-    let certified = greeting.certificates(identity)?;
+    greeting.certificates()?;
+    // Said to strangers too: who is refused finds out by it that the networks differ.
     greeting.say(&Outgoing::Hello(Hello { network: identity.network, sender: identity.own }))?;
     let hello = greeting.hear_hello()?;
     if hello.network != identity.network {
         return Err(Refused::Network(hello.network));
     }
     let peer = hello.sender;
+    let certified = greeting.certified(identity)?;
     let known = certified.map_or_else(|| identity.neighbours.contains(&peer), |(id, _)| id == peer);
     if !known {
         return Err(Refused::Name { said: peer });
@@ -106,20 +108,23 @@ struct Greeting {
 }
 
 impl Greeting {
-    /// Exchanges certificates, if there are any: whose the other's is, and until when.
-    fn certificates(
-        &mut self,
-        identity: &Identity,
-    ) -> Result<Option<(LearnerId, SystemTime)>, Refused> {
+    /// Exchanges certificates, if there are any.
+    fn certificates(&mut self) -> Result<(), Refused> {
         if self.tls.is_none() {
-            return Ok(None);
+            return Ok(());
         }
         // The caller begins, though nothing has come.
         self.work_through()?;
         while self.tls.as_ref().is_some_and(Tls::is_handshaking) {
             self.read()?;
         }
-        let shown = self.tls.as_ref().and_then(Tls::peer_certificate);
+        Ok(())
+    }
+
+    /// Whose the other's certificate is, and until when, if there are any.
+    fn certified(&self, identity: &Identity) -> Result<Option<(LearnerId, SystemTime)>, Refused> {
+        let Some(tls) = &self.tls else { return Ok(None) };
+        let shown = tls.peer_certificate();
         let certified = shown.and_then(|shown| neighbour_in(shown, &identity.neighbours));
         certified.map(Some).ok_or(Refused::NoNeighbour)
     }

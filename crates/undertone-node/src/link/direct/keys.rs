@@ -3,7 +3,7 @@
 use super::super::{Certificates, Identity, LinkError, certificate_name};
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::fmt::Display;
@@ -63,6 +63,11 @@ impl Keys {
         let neighbours = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider))
             .build()
             .map_err(|error| setting(&files.authority, error))?;
+        // Neighbours would refuse it, one by one and for ever.
+        neighbours.verify_client_cert(&own, &[], UnixTime::now()).map_err(|error| {
+            let authority = files.authority.display();
+            setting(&files.certificate, format!("not a certificate of {authority}: {error}"))
+        })?;
         let mut called = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&newest)
             .map_err(refused)?

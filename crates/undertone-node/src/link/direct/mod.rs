@@ -10,6 +10,7 @@ mod doorstep;
 pub mod frame;
 mod greeting;
 mod keys;
+mod seats;
 mod socket;
 mod tls;
 
@@ -20,9 +21,9 @@ use doorstep::Doorstep;
 use frame::{Frame, Outgoing};
 use greeting::{Greeted, Refused, greet};
 use keys::{Keys, host_name};
-use std::collections::BTreeMap;
+use seats::Seats;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tls::Tls;
@@ -48,7 +49,7 @@ struct Shared {
     /// Nothing on one machine.
     keys: Option<Keys>,
     incoming: Deliver,
-    peers: Mutex<BTreeMap<LearnerId, Arc<Connection>>>,
+    seats: Seats,
     doorstep: Doorstep,
     closed: Mutex<bool>,
     closing: Condvar,
@@ -76,7 +77,7 @@ impl Direct {
             identity: identity.clone(),
             keys,
             incoming,
-            peers: Mutex::default(),
+            seats: Seats::default(),
             doorstep: Doorstep::default(),
             closed: Mutex::new(false),
             closing: Condvar::new(),
@@ -99,13 +100,12 @@ impl Direct {
     }
 
     fn to_all(&self, frame: &Outgoing) {
-        self.shared.peers().values().for_each(|peer| peer.send(frame.clone()));
+        self.shared.seats.for_each(|peer| peer.send(frame.clone()));
     }
 
     /// Asks a neighbour, if it is there. Else it is asked again later.
     pub(super) fn ask(&self, of: LearnerId, round: Round) {
-        let peer = self.shared.peers().get(&of).cloned();
-        if let Some(peer) = peer {
+        if let Some(peer) = self.shared.seats.of(of) {
             peer.send(Outgoing::Question(round));
         }
     }
@@ -116,7 +116,7 @@ impl Drop for Direct {
         *self.shared.closed.lock().expect(UNHURT) = true;
         self.shared.closing.notify_all();
         self.shared.doorstep.clear();
-        self.shared.peers().values().for_each(|peer| peer.close());
+        self.shared.seats.clear();
         // Who waits at the door is woken by a knock. Then the port is free again.
         let mut own = self.address;
         if own.ip().is_unspecified() {
@@ -194,6 +194,36 @@ impl Shared {
     }
 
     fn reach(&self, neighbour: LearnerId, address: &str) -> Result<Greeted, Refused> {
+        let places = resolve(address, self.keys.is_some())?;
+        self.reach_any(neighbour, address, &places)
+    }
+
+    /// Tries one place after another: behind a name there may be hosts that are not the neighbour's.
+    fn reach_any(
+        &self,
+        neighbour: LearnerId,
+        address: &str,
+        places: &[SocketAddr],
+    ) -> Result<Greeted, Refused> {
+        let mut why = Refused::Address;
+        for &place in places {
+            match self.reach_at(neighbour, address, place) {
+                Ok(greeted) => return Ok(greeted),
+                // That somebody answered and was refused says more than that somewhere else nobody did.
+                Err(Refused::Socket(_))
+                    if !matches!(why, Refused::Address | Refused::Socket(_)) => {}
+                Err(refused) => why = refused,
+            }
+        }
+        Err(why)
+    }
+
+    fn reach_at(
+        &self,
+        neighbour: LearnerId,
+        address: &str,
+        place: SocketAddr,
+    ) -> Result<Greeted, Refused> {
         let tls = match &self.keys {
             Some(keys) => {
                 let host = host_name(address).ok_or(Refused::Address)?;
@@ -201,24 +231,26 @@ impl Shared {
             }
             None => None,
         };
-        let mut last = Refused::Address;
-        for place in resolve(address, self.keys.is_some())? {
-            match TcpStream::connect_timeout(&place, CONNECT) {
-                // Where nobody listens a call may meet itself.
-                Ok(socket) if socket.local_addr()? == place => last = Refused::Ended,
-                Ok(socket) => {
-                    let socket = Arc::new(socket);
-                    let own_end = self.own_end();
-                    return greet(socket, tls, &self.identity, Some(neighbour), own_end);
-                }
-                Err(error) => last = error.into(),
-            }
+        let socket = TcpStream::connect_timeout(&place, CONNECT)?;
+        // Where nobody listens a call may meet itself.
+        if socket.local_addr()? == place {
+            return Err(Refused::Ended);
         }
-        Err(last)
+        greet(Arc::new(socket), tls, &self.identity, Some(neighbour), self.own_end())
+    }
+
+    /// Talks to a neighbour, once its connection before this one is gone.
+    fn converse(self: &Arc<Shared>, greeted: Greeted) {
+        let connection = Arc::clone(&greeted.connection);
+        if self.seats.take(&connection) {
+            self.hear_out(greeted);
+            self.seats.leave(connection.peer);
+        }
+        connection.close();
     }
 
     /// Hands over what a neighbour says until it is gone.
-    fn converse(self: &Arc<Shared>, greeted: Greeted) {
+    fn hear_out(self: &Arc<Shared>, greeted: Greeted) {
         let Greeted { connection, mut inbox, mut decoder, frames } = greeted;
         let peer = connection.peer;
         let writer = thread::Builder::new().spawn({
@@ -226,27 +258,18 @@ impl Shared {
             move || connection.write()
         });
         // Without one, as when the system has no more threads, it is tried again later.
-        let Ok(writer) = writer else { return connection.close() };
-        let replaced = self.peers().insert(peer, Arc::clone(&connection));
-        if let Some(replaced) = replaced {
-            // It has begun anew, and may not have noticed yet that the old connection is dead.
-            replaced.close();
-        }
+        let Ok(writer) = writer else { return };
         tracing::info!("learner {peer} is connected");
         // Whoever closes all connections does not miss this one.
         if self.is_closed() {
             connection.close();
         }
+        (self.incoming)(Incoming::Came { who: peer, answer: Answer::direct(&connection) });
         let ended = connection.receive(&mut inbox, &mut decoder, frames, |frame| {
             self.deliver(&connection, frame);
         });
         connection.close();
         let _ = writer.join();
-        let mut peers = self.peers();
-        if peers.get(&peer).is_some_and(|current| Arc::ptr_eq(current, &connection)) {
-            peers.remove(&peer);
-        }
-        drop(peers);
         match ended {
             Ended::Closed => tracing::info!("learner {peer} is gone"),
             Ended::Silent => tracing::info!("learner {peer} is gone without a word"),
@@ -259,8 +282,7 @@ impl Shared {
         (self.incoming)(match frame {
             Frame::Release(bytes) => Incoming::Heard { from, bytes },
             Frame::Question(round) => {
-                let answer = Answer::direct(Arc::clone(connection));
-                Incoming::Asked { by: from, round, answer }
+                Incoming::Asked { by: from, round, answer: Answer::direct(connection) }
             }
             Frame::Farewell => Incoming::Left(from),
             Frame::Ping | Frame::Hello(_) => return,
@@ -269,10 +291,6 @@ impl Shared {
 
     fn own_end(&self) -> Option<std::time::SystemTime> {
         self.keys.as_ref().map(|keys| keys.end)
-    }
-
-    fn peers(&self) -> MutexGuard<'_, BTreeMap<LearnerId, Arc<Connection>>> {
-        self.peers.lock().expect(UNHURT)
     }
 
     fn is_closed(&self) -> bool {
@@ -286,18 +304,20 @@ impl Shared {
     }
 }
 
-/// The way back over one connection.
-pub(super) struct WayBack(Arc<Connection>);
+/// The way back over one connection, which does not keep it: questions may wait for long.
+pub(super) struct WayBack(Weak<Connection>);
 
 impl WayBack {
     pub(super) fn send(&self, release: &Sealed) {
-        self.0.send(Outgoing::Release(release.clone()));
+        if let Some(connection) = self.0.upgrade() {
+            connection.send(Outgoing::Release(release.clone()));
+        }
     }
 }
 
 impl Answer {
-    fn direct(connection: Arc<Connection>) -> Answer {
-        Answer(super::Way::Direct(WayBack(connection)))
+    fn direct(connection: &Arc<Connection>) -> Answer {
+        Answer(super::Way::Direct(WayBack(Arc::downgrade(connection))))
     }
 }
 
@@ -321,4 +341,48 @@ fn bind(places: &[SocketAddr]) -> std::io::Result<TcpListener> {
 fn resolve(address: &str, anywhere: bool) -> std::io::Result<Vec<SocketAddr>> {
     let found = address.to_socket_addrs()?;
     Ok(found.filter(|place| anywhere || place.ip().is_loopback()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::NetworkId;
+    use frame::Hello;
+    use std::io::Write as _;
+
+    /// Somebody who listens, and says that it is this learner.
+    fn host(network: NetworkId, sender: LearnerId) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            Outgoing::Hello(Hello { network, sender }).head(&mut bytes);
+            socket.write_all(&bytes).unwrap();
+            let _ = std::io::copy(&mut socket, &mut std::io::sink());
+        });
+        place
+    }
+
+    #[test]
+    fn after_a_refusal_the_other_places_of_a_name_are_tried() {
+        let network = NetworkId::from_bytes([7; 16]);
+        let neighbours = vec![LearnerId(1), LearnerId(4)];
+        let shared = Shared {
+            identity: Identity { network, own: LearnerId(0), neighbours, message_bytes: 100 },
+            keys: None,
+            incoming: Arc::new(|_| ()),
+            seats: Seats::default(),
+            doorstep: Doorstep::default(),
+            closed: Mutex::new(false),
+            closing: Condvar::new(),
+        };
+        let reach = |places: &[SocketAddr]| shared.reach_any(LearnerId(1), "name:1", places);
+        let (another, right) = (host(network, LearnerId(4)), host(network, LearnerId(1)));
+        let greeted = reach(&[another, right]).map(|greeted| greeted.connection.peer);
+        assert_eq!(greeted.ok(), Some(LearnerId(1)), "the second is the neighbour");
+        let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let refused = reach(&[host(network, LearnerId(4)), nobody]).err();
+        assert!(matches!(refused, Some(Refused::Another { .. })), "what says most is said");
+    }
 }

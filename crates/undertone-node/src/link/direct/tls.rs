@@ -35,6 +35,8 @@ pub(super) struct Tls {
     end: End,
     /// The beginning of a record whose rest has not come.
     partial: Vec<u8>,
+    /// A fault was found and said, and there is nothing more to say: TLS complains once.
+    ended: bool,
 }
 
 enum End {
@@ -48,12 +50,12 @@ impl Tls {
         host: ServerName<'static>,
     ) -> Result<Tls, TlsFault> {
         let end = UnbufferedClientConnection::new(Arc::clone(config), host)?;
-        Ok(Tls { end: End::Caller(end), partial: Vec::new() })
+        Ok(Tls { end: End::Caller(end), partial: Vec::new(), ended: false })
     }
 
     pub(super) fn called(config: &Arc<ServerConfig>) -> Result<Tls, TlsFault> {
         let end = UnbufferedServerConnection::new(Arc::clone(config))?;
-        Ok(Tls { end: End::Called(end), partial: Vec::new() })
+        Ok(Tls { end: End::Called(end), partial: Vec::new(), ended: false })
     }
 
     /// Whether certificates are still being exchanged.
@@ -80,6 +82,7 @@ impl Tls {
         out: &mut Outbox,
         plain: &mut dyn FnMut(&[u8]) -> Result<(), Garbage>,
     ) -> Result<(), TlsFault> {
+        self.check_that_it_goes_on()?;
         let incoming = inbox.after(&self.partial).ok_or(TlsFault::Room)?;
         self.partial.clear();
         let mut done = 0;
@@ -88,15 +91,23 @@ impl Tls {
             End::Called(end) => work_through(end, incoming, &mut done, out, plain),
         };
         self.partial.extend_from_slice(incoming.get(done..).unwrap_or_default());
+        self.ended = worked.is_err();
         worked
     }
 
     /// Adds the records of a piece to what is sent.
     pub(super) fn encrypt(&mut self, piece: &[u8], out: &mut Outbox) -> Result<(), TlsFault> {
-        match &mut self.end {
+        self.check_that_it_goes_on()?;
+        let encrypted = match &mut self.end {
             End::Caller(end) => encrypt(end, piece, &mut self.partial, out),
             End::Called(end) => encrypt(end, piece, &mut self.partial, out),
-        }
+        };
+        self.ended = encrypted.is_err();
+        encrypted
+    }
+
+    fn check_that_it_goes_on(&self) -> Result<(), TlsFault> {
+        if self.ended { Err(TlsFault::Closed) } else { Ok(()) }
     }
 }
 
