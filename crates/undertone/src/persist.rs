@@ -61,7 +61,10 @@ pub struct Damaged;
 
 /// The state of a learner or a memory, as bytes. Private: they hold parameters and records.
 pub fn save(state: &mut impl Persist) -> Vec<u8> {
-    let mut saver = Saver(Vec::new());
+    // Room for all of it at once: growing bit by bit, a large state would be copied several times.
+    let mut size = Size(0);
+    state.visit(&mut size);
+    let mut saver = Saver(Vec::with_capacity(size.0));
     state.visit(&mut saver);
     saver.0
 }
@@ -76,6 +79,32 @@ pub fn load(state: &mut impl Persist, bytes: &[u8]) -> Result<(), Damaged> {
     if loader.damaged || !loader.rest.is_empty() { Err(Damaged) } else { Ok(()) }
 }
 
+/// How many bytes there will be.
+struct Size(usize);
+
+impl Fields for Size {
+    fn count(&mut self, _value: &mut u64) {
+        self.0 += 8;
+    }
+
+    fn number(&mut self, _value: &mut f64) {
+        self.0 += 8;
+    }
+
+    fn numbers(&mut self, values: &mut [f64]) {
+        self.0 += 8 * values.len();
+    }
+
+    fn bytes(&mut self, values: &mut [u8]) {
+        self.0 += values.len();
+    }
+
+    fn length(&mut self, length: usize, _entry_bytes: usize) -> usize {
+        self.0 += 8;
+        length
+    }
+}
+
 struct Saver(Vec<u8>);
 
 impl Fields for Saver {
@@ -88,7 +117,6 @@ impl Fields for Saver {
     }
 
     fn numbers(&mut self, values: &mut [f64]) {
-        self.0.reserve(8 * values.len());
         for value in values {
             self.number(value);
         }
@@ -186,6 +214,7 @@ mod tests {
         let values = vec![0.1, -0.0, f64::INFINITY, f64::from_bits(0x7ff8_0000_0000_1234)];
         let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
         let bytes = save(&mut Both { whole: 7, values, sure: true });
+        assert_eq!(bytes.capacity(), bytes.len(), "room for all of it was made at once");
         let mut other = Both { whole: 0, values: vec![9.0; 9], sure: false };
         load(&mut other, &bytes).unwrap();
         let loaded: Vec<u64> = other.values.iter().map(|value| value.to_bits()).collect();
