@@ -35,6 +35,23 @@ struct Segment {
 }
 
 impl Segment {
+    /// An empty one with the room that this one fills.
+    fn as_large(&self) -> Segment {
+        Segment {
+            labels: Vec::with_capacity(self.labels.len()),
+            values: Vec::with_capacity(self.values.len()),
+            indices: Vec::with_capacity(self.indices.len()),
+            ends: Vec::with_capacity(self.ends.len()),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.labels.clear();
+        self.values.clear();
+        self.indices.clear();
+        self.ends.clear();
+    }
+
     #[inline]
     fn row(&self, k: usize, sparse: bool, dimension: usize) -> Row<'_> {
         if sparse {
@@ -63,15 +80,11 @@ impl History {
                 Row::Dense(_) => row.nonzeros().count() * 2 < self.dimension,
             };
         }
-        let mut segment = match self.segments.pop() {
-            Some(last) if last.labels.len() < SEGMENT => last,
-            full => {
-                self.segments.extend(full);
-                Segment::default()
-            }
-        };
+        self.records += 1;
+        let (sparse, dimension) = (self.sparse, self.dimension);
+        let segment = self.segment_with_room();
         segment.labels.push(label);
-        if self.sparse {
+        if sparse {
             for (index, value) in row.nonzeros() {
                 // Models refuse dimensions beyond u32.
                 segment.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
@@ -82,27 +95,33 @@ impl History {
             segment.values.extend_from_slice(values);
         } else {
             let start = segment.values.len();
-            segment.values.resize(start + self.dimension, 0.0);
+            segment.values.resize(start + dimension, 0.0);
             row.add_scaled_to(1.0, &mut segment.values[start..]);
         }
-        self.segments.push(segment);
-        self.records += 1;
+    }
+
+    /// The last segment, or another one after it that will hold as much.
+    fn segment_with_room(&mut self) -> &mut Segment {
+        let last = self.segments.last();
+        if last.is_none_or(|last| last.labels.len() >= SEGMENT) {
+            self.segments.push(last.map_or_else(Segment::default, Segment::as_large));
+        }
+        self.segments.last_mut().expect("one was there or is now")
+    }
+
+    /// Forgets everything, and keeps the room of the first records for others.
+    pub(crate) fn clear(&mut self) {
+        self.records = 0;
+        self.segments.truncate(1);
+        self.segments.iter_mut().for_each(Segment::clear);
     }
 
     /// The records with their labels, in order of arrival.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
-        self.iter_from(0)
-    }
-
-    /// The same, from one record on. All segments but the last are full, so none is walked through to get there.
-    #[inline]
-    pub(crate) fn iter_from(&self, first: usize) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
-        let segments = self.segments.iter().skip(first / SEGMENT);
-        segments.enumerate().flat_map(move |(number, segment)| {
-            let skipped = if number == 0 { first % SEGMENT } else { 0 };
-            let labels = segment.labels.iter().enumerate().skip(skipped);
-            labels.map(move |(k, &label)| (segment.row(k, self.sparse, self.dimension), label))
+        self.segments.iter().flat_map(|segment| {
+            let labels = segment.labels.iter().enumerate();
+            labels.map(|(k, &label)| (segment.row(k, self.sparse, self.dimension), label))
         })
     }
 
@@ -202,8 +221,23 @@ mod tests {
                     out
                 })
                 .collect();
-            assert_eq!(history.iter_from(3).count(), 1);
             assert_eq!(rows[1..], [dense.to_vec(), dense.to_vec(), full.to_vec()]);
+        }
+    }
+
+    #[test]
+    fn a_history_that_was_cleared_is_as_good_as_new_in_either_form() {
+        let (full, single) = ([1.0, 2.0, 3.0], [0.0, 0.0, 3.0]);
+        let mut history = History::new(3);
+        for (count, row) in [(2 * SEGMENT + 5, &full), (3, &single), (SEGMENT, &full), (0, &full)] {
+            history.clear();
+            (0..count).for_each(|_| history.push(Row::Dense(row), 1.0));
+            assert_eq!((history.len(), history.iter().count()), (count, count));
+            for (found, label) in history.iter() {
+                let values: Vec<(usize, f64)> = found.nonzeros().collect();
+                let expected: Vec<(usize, f64)> = Row::Dense(row).nonzeros().collect();
+                assert_eq!((values, label), (expected, 1.0));
+            }
         }
     }
 }

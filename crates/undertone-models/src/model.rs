@@ -8,6 +8,7 @@ use crate::network::NetworkError;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
+use crate::vector;
 use crate::{Features, Record};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -444,15 +445,10 @@ impl Model {
 
     /// Adds one record to a score: its loss without penalties, and whether its class was foretold.
     pub(crate) fn score(&self, theta: &[f64], row: Row<'_>, label: f64, score: &mut Score) {
-        score.records += 1;
         if let Head::Scalar(loss) = &self.head {
-            // One product serves both.
-            let z = row.dot(theta);
-            score.loss_sum += loss.value(z, label);
-            let foretold = *loss == ScalarLoss::Logistic && (z > 0.0) == (label > 0.5);
-            score.correct += u64::from(foretold);
-            return;
+            return vector::add_to_score(*loss, &mut [row.dot(theta)], &[label], score);
         }
+        score.records += 1;
         score.loss_sum += self.row_loss(theta, row, label);
         if matches!(self.head, Head::Softmax(_)) {
             let predicted = self.row_prediction(theta, row);

@@ -50,8 +50,11 @@ impl PowerLaw {
 
 /// ln(t+1).
 pub(crate) fn logarithm(round: Round) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
-    let base = (round.0 + 1) as f64;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "rounds stay below 2^32; others are refused elsewhere"
+    )]
+    let base = round.0 as f64 + 1.0;
     base.ln()
 }
 
@@ -74,5 +77,10 @@ mod tests {
         assert!((step.at(Round(0)) - 2.0).abs() < 1e-15);
         assert!((step.at(Round(3)) - 1.0).abs() < 1e-15);
         assert!((PowerLaw::growing(1.0, 2.0).at(Round(2)) - 9.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_round_that_a_forged_ledger_names_overflows_nothing() {
+        assert!(PowerLaw::decaying(2.0, 0.5).at(Round(u64::MAX)) > 0.0);
     }
 }

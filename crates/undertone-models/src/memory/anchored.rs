@@ -19,23 +19,24 @@ use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 /// become rare. A squared loss never needs one.
 ///
 /// # Guarantee
-/// `gradient(t)` is within `tolerance.at(t)` of the exact one. With M₃ = sup|l'''|, Δ = θ − θ_a and ‖a‖ ≤ R,
-/// Taylor's theorem bounds a record's error by M₃/2·(a·Δ)²·‖a‖, hence their average by
-/// M₃/2·R·Δᵀ mean(aaᵀ) Δ ≤ M₃/2·R³·‖Δ‖². Past the tolerance θ becomes the anchor and Δ = 0.
+/// `gradient(t)` is within `tolerance.at(t)` of the exact one. With Δ = θ − θ_a and ‖a‖ ≤ R, a record's error is at most
+/// κ·l''(a·θ_a)·(a·Δ)²·‖a‖ with κ of [`ScalarLoss::remainder_factor`], hence their average at most κ·R·ΔᵀH_aΔ, where H_aΔ
+/// is computed anyway. It is also at most M₃/2·R³·‖Δ‖² with M₃ = sup|l'''|. Past the tolerance θ becomes the anchor and
+/// Δ = 0.
 #[derive(Clone)]
 pub struct Anchored {
     model: Arc<Model>,
     loss: ScalarLoss,
     third_derivative_max: f64,
+    /// L of the loss.
+    smoothness: f64,
     tolerance: PowerLaw,
     history: History,
     anchor: Box<[f64]>,
     gradient_sum: CompensatedSum,
     hessian_sum: PackedSymmetric,
-    /// Σaaᵀ over the first records, for the error bound; others are added when it is asked for.
-    second_moment: PackedSymmetric,
-    /// How many.
-    in_second_moment: usize,
+    /// The least of all l''(a·θ_a) in the Hessian.
+    curvature_least: f64,
     offset: Box<[f64]>,
     expansions: u64,
 }
@@ -50,6 +51,7 @@ impl Anchored {
         let n = model.parameters();
         let zeros = vec![0.0; n].into_boxed_slice();
         Ok(Anchored {
+            smoothness: model.constants().smoothness,
             model,
             loss,
             third_derivative_max,
@@ -58,8 +60,7 @@ impl Anchored {
             anchor: zeros.clone(),
             gradient_sum: CompensatedSum::zero(n),
             hessian_sum: PackedSymmetric::zero(n),
-            second_moment: PackedSymmetric::zero(n),
-            in_second_moment: 0,
+            curvature_least: f64::INFINITY,
             offset: zeros,
             expansions: 0,
         })
@@ -71,30 +72,21 @@ impl Anchored {
         self.expansions
     }
 
-    /// The proven error of the model at the current offset Δ, if that is at most `limit`, else a
-    /// bound above `limit`. Machine rounding is added on the safe side.
-    fn error_at_offset(&mut self, limit: f64) -> f64 {
+    /// The proven error of the model at the current offset Δ, given the Hessian's sum times Δ. Machine rounding is added on
+    /// the safe side.
+    fn error_at_offset(&self, product: &[f64]) -> f64 {
         let norm = self.model.expanded_norm();
         let square = wide_dot(&self.offset, &self.offset);
-        let factor = 0.5 * self.third_derivative_max * norm * (1.0 + 1e-9);
-        let crude = factor * norm * norm * square;
-        if crude <= limit {
-            return crude;
-        }
-        // The sum Σaaᵀ has lost at most h/2 roundings of h·R²; see `Moments::rounding_error`.
+        let crude = 0.5 * self.third_derivative_max * norm * norm * norm * square;
         #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
         let (records, parameters) = (self.history.len() as f64, self.anchor.len() as f64);
-        let rounding = f64::EPSILON * (records + parameters) * norm * norm * square;
-        self.complete_second_moment();
-        let average = self.second_moment.quadratic_form(&self.offset) / records;
-        crude.min(factor * (average.max(0.0) + rounding))
-    }
-
-    fn complete_second_moment(&mut self) {
-        for (row, _) in self.history.iter_from(self.in_second_moment) {
-            self.second_moment.add_outer(1.0, row);
-        }
-        self.in_second_moment = self.history.len();
+        let average = wide_dot(&self.offset, product) / records;
+        // The sum has lost at most h/2 roundings of h·sup|l''|·R² ≤ h·L; see `Moments::rounding_error`.
+        let rounding = f64::EPSILON * (records + parameters + 16.0) * self.smoothness * square;
+        let reach = norm * square.sqrt();
+        let factor =
+            self.loss.remainder_factor(self.third_derivative_max, self.curvature_least, reach);
+        crude.min(factor * norm * (average.max(0.0) + rounding)) * (1.0 + 1e-9)
     }
 
     /// Makes θ the anchor and expands the whole history there.
@@ -103,13 +95,16 @@ impl Anchored {
         self.anchor.copy_from_slice(theta);
         self.gradient_sum.clear();
         self.hessian_sum.clear();
+        self.curvature_least = f64::INFINITY;
         // One block of plain sums at a time, as in `History::add_gradients`; here the scores
         // serve the Hessian too. The offset is free to hold the block: it is about to be zero.
         self.offset.fill(0.0);
         for (k, (row, label)) in self.history.iter().enumerate() {
             let z = row.dot(theta);
             row.add_scaled_to(self.loss.first(z, label), &mut self.offset);
-            self.hessian_sum.add_outer(self.loss.second(z, label), row);
+            let curvature = self.loss.second(z, label);
+            self.curvature_least = self.curvature_least.min(curvature);
+            self.hessian_sum.add_outer(curvature, row);
             if (k + 1) % crate::history::BLOCK == 0 {
                 self.gradient_sum.add(&self.offset);
                 self.offset.fill(0.0);
@@ -152,13 +147,15 @@ impl Memory for Anchored {
             self.anchor.copy_from_slice(theta);
         }
         let Anchored { model, loss, history, anchor, gradient_sum, hessian_sum, .. } = self;
+        let curvature_least = &mut self.curvature_least;
         observe_batch(model, theta, batch, |row, label| {
             let z = row.dot(anchor);
-            let slope = loss.first(z, label);
+            let (slope, curvature) = (loss.first(z, label), loss.second(z, label));
             for (index, value) in row.entries() {
                 gradient_sum.add_at(index, slope * value);
             }
-            hessian_sum.add_outer(loss.second(z, label), row);
+            *curvature_least = curvature_least.min(curvature);
+            hessian_sum.add_outer(curvature, row);
             history.push(row, label);
         })
     }
@@ -172,11 +169,11 @@ impl Memory for Anchored {
         for ((slot, &x), &anchor) in self.offset.iter_mut().zip(theta).zip(&self.anchor) {
             *slot = x - anchor;
         }
-        let limit = self.tolerance.at(round);
-        if !(self.error_at_offset(limit) <= limit) {
-            self.expand_at(theta);
-        }
         self.hessian_sum.multiply_into(&self.offset, out);
+        if !(self.error_at_offset(out) <= self.tolerance.at(round)) {
+            self.expand_at(theta);
+            out.fill(0.0);
+        }
         let weight = inverse_count(self.records());
         for (index, slot) in out.iter_mut().enumerate() {
             *slot = weight * (*slot + self.gradient_sum.get(index));
@@ -208,13 +205,11 @@ impl fmt::Debug for Anchored {
 
 impl Persist for Anchored {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        self.complete_second_moment();
         self.history.visit(fields);
-        self.in_second_moment = self.history.len();
         fields.numbers(&mut self.anchor);
         self.gradient_sum.visit(fields);
         self.hessian_sum.visit(fields);
-        self.second_moment.visit(fields);
+        fields.number(&mut self.curvature_least);
         fields.count(&mut self.expansions);
     }
 }

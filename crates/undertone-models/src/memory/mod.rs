@@ -22,9 +22,9 @@
 //! λ_t·e ≤ 8√n·u·B. [`Exact::rounding_error`] and [`Moments::rounding_error`] state e:
 //! - Exact: u·((n/4 + 4)·L·B + 40·G), for any number of records, since sums are compensated. With
 //!   n = 112, L = ¼, G = 1, B = 10 and λ_t ≤ 1 that is 120u against a charge of 847u.
-//! - Moments: u·((h/2 + n/2 + 8)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a carry
-//!   for each entry would double the memory), but steps shrink: with n = 112, R = 1, B = 10, b = 1,
-//!   h_t = t + 1 and λ_t = (t+1)^−0.77, λ_t·e is 651u at t = 0, 28u at t = 1 000, 120u at t = 10⁶ and
+//! - Moments: u·((h/2 + min(n, n/4 + 6) + min(h, 7) + 4)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a
+//!   carry for each entry would double the memory), but steps shrink: with n = 112, R = 1, B = 10, b = 1,
+//!   h_t = t + 1 and λ_t = (t+1)^−0.77, λ_t·e is 401u at t = 0, 27u at t = 1 000, 120u at t = 10⁶ and
 //!   821u at t = 2³²: within the charge of 847u for life. With n = 1 that ends at t = 170 000, and there
 //!   [`Recursive`] has no such term.
 //! - Polynomial: as Moments, and far below its own error bound.
@@ -51,7 +51,9 @@ pub use polynomial::Polynomial;
 pub use recent::Recent;
 pub use recursive::Recursive;
 
+use crate::history::BLOCK;
 use crate::row::Row;
+use crate::vector;
 use crate::{AnyModel, Model, NetworkModel, Record};
 use std::sync::Arc;
 use thiserror::Error;
@@ -387,10 +389,21 @@ fn observe_batch(
         model.check(record, position)?;
     }
     let mut score = Score::default();
-    for record in batch {
-        let features = model.expand(&record.features);
-        model.score(theta, features.row(), record.label, &mut score);
-        remember(features.row(), record.label);
+    for records in batch.chunks(BLOCK) {
+        let (mut products, mut labels) = ([0.0; BLOCK], [0.0; BLOCK]);
+        for ((record, product), label) in records.iter().zip(&mut products).zip(&mut labels) {
+            let features = model.expand(&record.features);
+            *label = record.label;
+            match model.scalar_loss() {
+                Some(_) => *product = features.row().dot(theta),
+                None => model.score(theta, features.row(), record.label, &mut score),
+            }
+            remember(features.row(), record.label);
+        }
+        if let Some(loss) = model.scalar_loss() {
+            let count = records.len();
+            vector::add_to_score(loss, &mut products[..count], &labels[..count], &mut score);
+        }
     }
     Ok(score)
 }

@@ -11,7 +11,7 @@ use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
 ///
-/// Holds n(n+1)/2 + 2n numbers: 52 kB for n = 112.
+/// Holds n(n+1)/2 + 9n numbers at most: 59 kB for n = 112.
 #[derive(Clone)]
 pub struct Moments {
     model: Arc<Model>,
@@ -34,13 +34,14 @@ impl Moments {
 
     /// A bound on the machine rounding of `gradient`. See the module docs of [`crate::memory`].
     ///
-    /// Adding the k-th record rounds S by at most u·‖S_k‖ ≤ u·k·R² in Frobenius norm, h²/2·u·R² over all, and
-    /// the product with θ adds (n/2 + 6)·u·R²·B.
+    /// Adding the k-th record rounds S by at most u·‖S_k‖ ≤ u·k·R² in Frobenius norm, h²/2·u·R² over all. Each term of the
+    /// product with θ is rounded as `PackedSymmetric::multiply_into` says, and the sum twice more.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
     pub fn rounding_error(&self) -> f64 {
         let (bounds, norm) = (self.model.bounds(), self.model.expanded_norm());
-        let terms = (self.records as f64 + self.model.parameters() as f64) / 2.0 + 8.0;
+        let (records, n) = (self.records as f64, self.model.parameters() as f64);
+        let terms = records / 2.0 + n.min(n / 4.0 + 6.0) + records.min(7.0) + 4.0;
         f64::EPSILON / 2.0 * (terms * norm * norm * bounds.radius + 6.0 * norm * bounds.label)
     }
 }

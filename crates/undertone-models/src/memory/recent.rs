@@ -60,14 +60,17 @@ impl Recent {
     }
 
     fn end_round(&mut self, round: Round) {
-        let empty = History::new(self.model.spec().expanded_features());
-        let fresh = std::mem::replace(&mut self.fresh, empty);
-        self.weights.arrive(round, fresh.len() as u64);
-        if fresh.len() > 0 {
-            self.kept.push_back((round, fresh));
-        }
+        self.weights.arrive(round, self.fresh.len() as u64);
+        let mut dropped = None;
         while self.kept.front().is_some_and(|(arrival, _)| round.0 - arrival.0 >= self.rounds) {
-            self.kept.pop_front();
+            dropped = self.kept.pop_front();
+        }
+        if self.fresh.len() > 0 {
+            // The room of those that are dropped is for the next ones.
+            let new = || History::new(self.model.spec().expanded_features());
+            let mut empty = dropped.map_or_else(new, |(_, history)| history);
+            empty.clear();
+            self.kept.push_back((round, std::mem::replace(&mut self.fresh, empty)));
         }
     }
 }

@@ -8,7 +8,8 @@ mod lanes;
 pub(crate) use lanes::{LANES, Lanes, sum_lanes};
 
 use crate::history::BLOCK;
-use crate::scalar_loss::Slope;
+use crate::scalar_loss::{ScalarLoss, Slope};
+use undertone::Score;
 
 /// Work that is worth compiling for wider vectors. `run` must be `#[inline(always)]`, and so must all that it calls,
 /// or it is compiled for the narrowest.
@@ -80,7 +81,7 @@ type Chunks<'a> = (&'a [[f64; LANES]], &'a [f64]);
 
 /// Four rows in blocks. Spelt out: a closure of `map` would be compiled for the narrowest vectors, and called.
 #[inline(always)]
-fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4] {
+pub(crate) fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4] {
     [
         rows[0][..length].as_chunks(),
         rows[1][..length].as_chunks(),
@@ -148,6 +149,32 @@ fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f6
     }
 }
 
+/// The inner products of rows, which lie one after the other, with one vector as long as each of them.
+#[inline(always)]
+pub(crate) fn dot_rows<V: Lanes>(rows: &[f64], right: &[f64], products: &mut [f64]) {
+    let n = right.len();
+    let (fours, rest) = products.as_chunks_mut::<4>();
+    let whole = 4 * fours.len();
+    for (place, products) in fours.iter_mut().enumerate() {
+        *products = dot_four::<V>(four_rows(rows, n, 4 * place), right);
+    }
+    for (place, product) in (whole..).zip(rest) {
+        *product = dot::<V>(&rows[place * n..(place + 1) * n], right);
+    }
+}
+
+/// Adds rows of length n, which lie one after the other, times their factors to `out`: as much of each as that has room for.
+#[inline(always)]
+pub(crate) fn add_scaled_rows<V: Lanes>(factors: &[f64], rows: &[f64], n: usize, out: &mut [f64]) {
+    let (fours, rest) = factors.as_chunks::<4>();
+    for (place, &factors) in fours.iter().enumerate() {
+        add_scaled_four::<V>(factors, four_rows(rows, n, 4 * place), out);
+    }
+    for (place, &factor) in (4 * fours.len()..).zip(rest) {
+        add_scaled::<V>(factor, &rows[place * n..(place + 1) * n], out);
+    }
+}
+
 /// An inner product of long vectors.
 struct Dot<'a>(&'a [f64], &'a [f64]);
 
@@ -208,21 +235,9 @@ impl Kernel for BlockGradient<'_> {
         let n = theta.len();
         let mut slopes = [0.0; BLOCK];
         let slopes = &mut slopes[..labels.len()];
-        let whole = slopes.len() / 4 * 4;
-        for (place, products) in slopes[..whole].chunks_exact_mut(4).enumerate() {
-            products.copy_from_slice(&dot_four::<V>(four_rows(rows, n, 4 * place), theta));
-        }
-        for (place, product) in slopes.iter_mut().enumerate().skip(whole) {
-            *product = dot::<V>(&rows[place * n..(place + 1) * n], theta);
-        }
+        dot_rows::<V>(rows, theta, slopes);
         slope.of_all(slopes, labels);
-        for (place, slopes) in slopes[..whole].chunks_exact(4).enumerate() {
-            let slopes = [slopes[0], slopes[1], slopes[2], slopes[3]];
-            add_scaled_four::<V>(slopes, four_rows(rows, n, 4 * place), out);
-        }
-        for (place, &slope) in slopes.iter().enumerate().skip(whole) {
-            add_scaled::<V>(slope, &rows[place * n..(place + 1) * n], out);
-        }
+        add_scaled_rows::<V>(slopes, rows, n, out);
     }
 }
 
@@ -245,9 +260,43 @@ impl Kernel for BlockSlopes<'_> {
     }
 }
 
+/// Turns the scores of a block into losses.
+struct BlockLosses<'a> {
+    loss: ScalarLoss,
+    scores: &'a mut [f64],
+    labels: &'a [f64],
+}
+
+impl Kernel for BlockLosses<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        self.loss.of_all(self.scores, self.labels);
+    }
+}
+
+/// Adds records, known by their products with θ, to a score: their losses, and how many classes were foretold. The products
+/// are used up.
+pub(crate) fn add_to_score(
+    loss: ScalarLoss,
+    products: &mut [f64],
+    labels: &[f64],
+    score: &mut Score,
+) {
+    score.records += labels.len() as u64;
+    if loss == ScalarLoss::Logistic {
+        let pairs = products.iter().zip(labels);
+        score.correct +=
+            pairs.map(|(&z, &label)| u64::from((z > 0.0) == (label > 0.5))).sum::<u64>();
+    }
+    run(BlockLosses { loss, scores: products, labels });
+    products.iter().for_each(|value| score.loss_sum += value);
+}
+
 /// Four rows of length n, from the given one on.
 #[inline(always)]
-fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
+pub(crate) fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
     let rows = &rows[first * n..(first + 4) * n];
     [&rows[..n], &rows[n..2 * n], &rows[2 * n..3 * n], &rows[3 * n..]]
 }
@@ -255,7 +304,6 @@ fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scalar_loss::ScalarLoss;
 
     fn values(count: usize, seed: f64) -> Vec<f64> {
         (0..count).map(|k| (k as f64 * 0.731 + seed).sin()).collect()
