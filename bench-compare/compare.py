@@ -1,6 +1,6 @@
 """Runs our side and the peers in turns, and writes what was found: results.json, docs/performance.md, a picture.
 
-    compare.py [beginnings of keys...]     QUICK=1: three repetitions instead of five, one of heavy groups instead of three
+    compare.py [beginnings of keys...]     QUICK=1: three repetitions instead of five
     compare.py --page                      only writes the page and the picture again, from results.json
 """
 
@@ -15,14 +15,14 @@ import report
 from groups import HERE, all_groups
 
 RESULTS = HERE / "results.json"
-QUICK = bool(os.environ.get("QUICK"))
+QUICK = os.environ.get("QUICK", "") not in ("", "0")
 #: One contestant that takes longer has failed.
 TIMEOUT_SECONDS = 900
 
 
 def repetitions(group):
     wanted = int(os.environ.get("REPETITIONS", 3 if QUICK else 5))
-    return min(wanted, 1 if QUICK else 3) if group.heavy else wanted
+    return min(wanted, 3) if group.heavy else wanted
 
 
 def measure(command, repetition):
@@ -31,13 +31,17 @@ def measure(command, repetition):
     if said.returncode != 0:
         why = said.stderr.strip()[-2000:] or f"ended with exit code {said.returncode}"
         raise RuntimeError(f"{' '.join(words)}:\n{why}")
-    number = float(said.stdout.split()[-1])
-    return 1.0 / number if command.inverse else number
+    try:
+        number = float(said.stdout.split()[-1])
+        return 1.0 / number if command.inverse else number
+    except (IndexError, ValueError, ZeroDivisionError) as error:
+        raise RuntimeError(f"{' '.join(words)}:\nsaid no number: {said.stdout[-200:]!r}") from error
 
 
 def run(group):
     found = {name: [] for name in group.contestants}
     failed = {}
+    where = machine.described()
     for repetition in range(repetitions(group)):
         for name, command in group.contestants.items():
             if name in failed:
@@ -53,18 +57,29 @@ def run(group):
         if values
     }
     print(f"{group.title}: " + ", ".join(f"{name} {value['median']:.4g} {group.unit}" for name, value in result.items()), flush=True)
-    return {"title": group.title, "unit": group.unit, "found": result, "failed": failed}
+    return {"title": group.title, "unit": group.unit, "found": result, "failed": failed, "machine": where}
+
+
+def save(results):
+    """Aside first: an interrupted run leaves what was there."""
+    aside = RESULTS.with_suffix(".new")
+    aside.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    aside.replace(RESULTS)
 
 
 def main():
     wanted = sys.argv[1:]
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() and wanted else {"groups": {}}
+    groups = list(all_groups())
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"groups": {}}
     if wanted != ["--page"]:
-        results["machine"] = machine.described()
-        for group in all_groups():
+        unknown = [word for word in wanted if not any(group.key.startswith(word) for group in groups)]
+        if unknown:
+            print("no such group:", ", ".join(unknown), file=sys.stderr)
+            sys.exit(2)
+        for group in groups:
             if not wanted or any(group.key.startswith(word) for word in wanted):
                 results["groups"][group.key] = run(group)
-                RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+                save(results)
     report.write(results)
 
 

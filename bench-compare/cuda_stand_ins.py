@@ -10,6 +10,7 @@ import collections
 import importlib.util
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -57,11 +58,15 @@ def build(library, versions, folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    folder.mkdir(exist_ok=True)
+    # Aside, and renamed at the end: a failure leaves nothing that looks finished.
+    aside = folder.with_name(folder.name + ".new")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
     # Found, not imported: that is what does not work yet.
     torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
     for library, versions in missing(sorted(torch.glob("lib/lib*.so"))).items():
-        build(library, versions, folder)
+        build(library, versions, aside)
+    aside.rename(folder)
 
 
 main()

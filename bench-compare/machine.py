@@ -1,10 +1,12 @@
 """The machine and the versions that were measured."""
 
+import functools
 import os
 import pathlib
 import platform
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
@@ -32,6 +34,7 @@ def field(path, name):
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "unknown")
 
 
+@functools.cache
 def packages():
     """Versions by name, of the environments that are there."""
     found = {}
@@ -53,6 +56,8 @@ def described():
         "rustc": said("rustc", "--version"),
         "python": platform.python_version(),
         "packages": packages(),
+        "commit": said("git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=10"),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "load_before": round(os.getloadavg()[0], 1),
     }
 

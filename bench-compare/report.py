@@ -19,9 +19,33 @@ def own_number(group, results):
     return found.get(first, {}).get("median")
 
 
-def ratio(group, results, name):
-    own, other = own_number(group, results), results["groups"][group.key]["found"].get(name, {}).get("median")
-    return None if own is None or other is None else own / other
+def ratio(group, results, name, against=None):
+    """Ours, or the contestant named, over the best of those in `name`, which are divided by " | "."""
+    found = results["groups"][group.key]["found"]
+    own = own_number(group, results) if against is None else found.get(against, {}).get("median")
+    others = [found[one]["median"] for one in name.split(" | ") if one in found]
+    if own is None or not others:
+        return None
+    return own / (min(others) if group.less_is_better else max(others))
+
+
+def judged(group, results, name, better):
+    """Met or not by medians; marked where the least and the most over the repetitions would say otherwise."""
+    found = results["groups"][group.key]["found"]
+    own = found[next(iter(group.contestants))]
+    if name is None:
+        worst, best = (own["most"], own["least"]) if group.less_is_better else (own["least"], own["most"])
+        goal = group.limit
+    else:
+        pick = min if group.less_is_better else max
+        other = pick((found[one] for one in name.split(" | ") if one in found), key=lambda one: one["median"])
+        shares = own["least"] / other["most"], own["most"] / other["least"]
+        worst, best = shares[::-1] if group.less_is_better else shares
+        goal = group.goals[name]
+    good = (lambda value: value <= goal) if group.less_is_better else (lambda value: value >= goal)
+    if good(worst) != good(best):
+        return "met, within the spread" if better >= 1 else "**not met**, within the spread"
+    return "met" if better >= 1 else "**not met**"
 
 
 def goals_of(results, groups):
@@ -30,22 +54,28 @@ def goals_of(results, groups):
     for group in groups:
         own = own_number(group, results)
         if group.limit is not None and own is not None:
-            yield group, f"{word[group.less_is_better]} {group.limit:g} {group.unit}", f"{number(own)} {group.unit}", group.limit / own
+            yield group, f"{word[group.less_is_better]} {group.limit:g} {group.unit}", f"{number(own)} {group.unit}", group.limit / own, judged(group, results, None, group.limit / own)
         for name, goal in group.goals.items():
             share = ratio(group, results, name)
             if share is not None:
                 better = goal / share if group.less_is_better else share / goal
-                yield group, f"{word[group.less_is_better]} {goal:g} × {name}", f"{number(share, 3)} ×", better
+                yield group, f"{word[group.less_is_better]} {goal:g} × {name.replace(' | ', ' or ')}", f"{number(share, 3)} ×{like_for_like(group, results, name)}", better, judged(group, results, name, better)
+
+
+def like_for_like(group, results, name):
+    """The ratio of the contestant of ours that does the same from the same language, beside the one that is judged."""
+    share = ratio(group, results, name, group.counterparts[name]) if name in group.counterparts else None
+    return "" if share is None else f" (from Python {number(share, 3)} ×)"
 
 
 def page(results, groups):
     goals = list(goals_of(results, groups))
-    met = sum(better >= 1 for *_, better in goals)
+    met = sum(better >= 1 for *_, better, _ in goals)
     lines = [
         "# Performance, beside the peers",
         "",
         "Made by `bench-compare/run.sh`, numbers and words both. The contestants of a group take turns on the same cores; shown are medians, with the least and the most.",
-        "Ratios mean more than numbers, as machines are shared and noisy. Groups may be of different runs. Peers compute without privacy unless it says otherwise; ours draws exact noise",
+        "Ratios mean more than numbers, as machines are shared and noisy. Groups may be of different runs: see the end of the page. Peers compute without privacy unless it says otherwise; ours draws exact noise",
         "and pays for every step.",
         "",
         "## Goals",
@@ -55,32 +85,34 @@ def page(results, groups):
         "| | goal | found | |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {group.title} | {goal} | {found} | {'met' if better >= 1 else '**not met**'} |" for group, goal, found, better in goals]
+    lines += [f"| {group.title} | {goal} | {found} | {verdict} |" for group, goal, found, _, verdict in goals]
     lines += ["", "![How far ours is from each goal](img/performance.png)", ""]
     lines += not_won(results, groups, goals)
     for group in groups:
         lines += section(group, results)
-    lines += machine_lines(results.get("machine", {})) + COMMANDS
+    lines += provenance(results, groups) + COMMANDS
     return "\n".join(lines) + "\n"
 
 
 def not_won(results, groups, goals):
     lines = ["## What was not won", ""]
-    lines += [f"- {group.title}: {found}, {goal} was wanted." for group, goal, found, better in goals if better < 1]
+    lines += [f"- {group.title}: {found}, {goal} was wanted." for group, goal, found, better, _ in goals if better < 1]
     for group in groups:
         wanted = [name for name in group.goals if ratio(group, results, name) is None]
         wanted += ["its limit"] if group.limit is not None and own_number(group, results) is None else []
         lines += [f"- {group.title}: the goal against {name} could not be judged, as a number is missing." for name in wanted]
         for name in group.contestants:
-            share = None if group.own or name.startswith("ours") else ratio(group, results, name)
-            if share is None or name in group.goals:
+            against = group.counterparts.get(name, next(iter(group.contestants)))
+            share = None if group.own or name.startswith("ours") else ratio(group, results, name, against)
+            if share is None or (name in group.goals and name not in group.counterparts):
                 continue
             ahead = share > 1 + LEVEL if group.less_is_better else share < 1 - LEVEL
             if group.unit == "accuracy":
                 ahead = share < 1 - LEVEL / 10
             if ahead:
-                numbers = [own_number(group, results), results["groups"][group.key]["found"][name]["median"]]
-                lines.append(f"- {group.title}: {name} is ahead, {number(numbers[1])} against {number(numbers[0])} {group.unit}. No goal was set.")
+                medians = results["groups"][group.key]["found"]
+                numbers = f"{number(medians[name]['median'])} against {number(medians[against]['median'])} {group.unit} of \"{against}\""
+                lines.append(f"- {group.title}: {name} is ahead, {numbers}. No goal was set.")
     if len(lines) == 2:
         lines.append("Every goal was met, and no peer is ahead.")
     failed = [(group, name, why) for group in groups for name, why in results["groups"][group.key]["failed"].items()]
@@ -96,18 +128,36 @@ def section(group, results):
     lines = [f"## {group.title}", ""]
     if group.note:
         lines += [group.note, ""]
-    lines += [f"| | {group.unit}, median | least | most | of | ours over it |", "|---|---|---|---|---|---|"]
+    like = " like for like |" if group.counterparts else ""
+    lines += [f"| | {group.unit}, median | least | most | of | ours over it |{like}", "|---|---|---|---|---|---|" + ("---|" if like else "")]
     first = next(iter(group.contestants))
     for name, value in found.items():
         cells = [number(value[key]) for key in ("median", "least", "most")]
         share = ratio(group, results, name)
         times = "" if name == first or share is None else number(share, 3)
-        lines.append(f"| {name} | {' | '.join(cells)} | {value.get('repetitions', '')} | {times} |")
+        row = f"| {name} | {' | '.join(cells)} | {value.get('repetitions', '')} | {times} |"
+        if like:
+            same = ratio(group, results, name, group.counterparts[name]) if name in group.counterparts else None
+            row += " |" if same is None else f" {number(same, 3)} |"
+        lines.append(row)
     return lines + [""]
 
 
 def number(value, digits=4):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def provenance(results, groups):
+    """The machine, and of which commit, day and load each group is, where they differ."""
+    machines = {group.key: results["groups"][group.key].get("machine", results.get("machine", {})) for group in groups}
+    newest = max(machines.values(), key=lambda one: one.get("date", ""), default={})
+    lines = machine_lines(newest)
+    told = {}
+    for key, one in machines.items():
+        facts = (one.get("date", "no date kept"), one.get("commit", "no commit kept"), one.get("processor", ""), one.get("load_before", "?"))
+        told.setdefault(facts, []).append(key)
+    lines += ["| day | commit | processor | load before | groups |", "|---|---|---|---|---|"]
+    return lines + [f"| {' | '.join(map(str, facts))} | {', '.join(keys)} |" for facts, keys in sorted(told.items(), key=str)] + [""]
 
 
 def machine_lines(machine):
@@ -117,8 +167,6 @@ def machine_lines(machine):
     lines = ["## Machine", "", "; ".join(facts) + "."]
     if versions:
         lines += ["", f"Packages: {versions}."]
-    if "load_before" in machine:
-        lines += ["", f"Load before the last run: {machine['load_before']}."]
     return lines + [""]
 
 
@@ -137,7 +185,7 @@ def picture(goals):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    bars = [(f"{group.title}\n{goal}: {found}", better) for group, goal, found, better in goals]
+    bars = [(f"{group.title}\n{goal}: {found}", better) for group, goal, found, better, _ in goals]
     if not bars:
         return
     figure, axes = pyplot.subplots(figsize=(10, 0.42 * len(bars) + 1.2), layout="constrained")

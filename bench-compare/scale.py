@@ -55,7 +55,7 @@ RUNS = {
 def ours(*words):
     command = [str(TARGET / "release" / "ours"), *map(str, words)]
     begin, before = time.monotonic(), processor_seconds()
-    said = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=HERE)
+    said = subprocess.run(command, capture_output=True, text=True, timeout=3600, cwd=HERE)
     if said.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}:\n{said.stderr[-2000:]}")
     used = processor_seconds() - before
@@ -101,7 +101,7 @@ def process(kept):
 
 
 def store(kept):
-    kept["store"] = [ours("store-growth", 112, 4000), ours("store-growth", 100_000, 64)]
+    kept["store"] = [ours("store-growth", 112, 20_000), ours("store-growth", 100_000, 64)]
 
 
 def gaps(kept):
@@ -130,15 +130,23 @@ def machine():
 
 def main():
     wanted = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in wanted if name not in (*RUNS, *PARTS, "page")]
+    if unknown:
+        print(f"no such part: {', '.join(unknown)}; there are {', '.join([*PARTS, 'page', *RUNS])}", file=sys.stderr)
+        sys.exit(2)
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in wanted:
+        if name == "page":
+            continue
+        # Before, or it would be the part's own.
+        load = os.getloadavg()[0]
         if name in RUNS:
             event(kept, name)
-        elif name != "page":
+        else:
             PARTS[name](kept)
-            kept["machine"] = machine()
-            kept.setdefault("load", {})["events" if name in RUNS else name] = os.getloadavg()[0]
-            save(kept)
+        kept["machine"] = machine()
+        kept.setdefault("load", {})["events" if name in RUNS else name] = load
+        save(kept)
     scale_page.write(kept)
 
 

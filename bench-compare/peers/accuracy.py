@@ -13,10 +13,10 @@ PART = 1000
 
 
 def ours(X, y, epsilon=4.0):
-    """The settings of examples/python/adult_pandas.py; what is measured is the model that may be published."""
+    """Batch and window as PrivateClassifier has them by default; what is measured is the model that may be published."""
     from undertone import Learner
 
-    learner = Learner(X.shape[1], classes=[0, 1], epsilon=epsilon, delta=1e-6, intercept=False, batch=64, window=16)
+    learner = Learner(X.shape[1], classes=[0, 1], epsilon=epsilon, delta=1e-6, intercept=False, batch=32, window=8)
     for start in range(0, len(X), PART):
         learner.learn_many(X[start : start + PART], y[start : start + PART])
     assert learner.get_epsilon() <= epsilon

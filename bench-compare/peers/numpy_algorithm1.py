@@ -1,8 +1,9 @@
 """Algorithm 1 as one would write it in NumPy, all learners at once: rounds a second from the first round to the last, n = 112.
 
-    numpy_algorithm1.py LEARNERS ROUNDS logistic|ridge whole|moments
+    numpy_algorithm1.py LEARNERS ROUNDS logistic|ridge whole|one-by-one|moments
 
-`whole` computes the gradient over the whole history, as the paper defines it. `moments` keeps Σ a aᵀ and Σ b a of each
+`whole` computes the gradient over the whole history, as the paper defines it; `one-by-one` does so in a
+loop over learners, as Algorithm 1 is written. `moments` keeps Σ a aᵀ and Σ b a of each
 learner, which for the squared loss say as much: a round then costs the same early and late.
 
 A run too long to wait for is sampled: its rounds are cut into ten stretches, some in the middle of each are run with the
@@ -32,6 +33,22 @@ class Whole:
         scores = (history @ theta[:, :, None])[:, :, 0]
         slopes = scores - labels if LOSS == "ridge" else -labels / (1.0 + np.exp(labels * scores))
         return (slopes[:, None, :] @ history)[:, 0] / (t + 1)
+
+
+class OneByOne:
+    """Every record that has come, one learner after the other."""
+
+    def __init__(self, records, labels):
+        self.records, self.labels = records, labels
+
+    def gradient(self, theta, t):
+        return np.stack([self.of(learner, theta[learner], t) for learner in range(LEARNERS)])
+
+    def of(self, learner, theta, t):
+        history, labels = self.records[learner, : t + 1], self.labels[learner, : t + 1]
+        scores = history @ theta
+        slopes = scores - labels if LOSS == "ridge" else -labels / (1.0 + np.exp(labels * scores))
+        return slopes @ history / (t + 1)
 
 
 class Moments:
@@ -67,14 +84,14 @@ def main():
     records = rng.uniform(-0.5, 0.5, size=(LEARNERS, ROUNDS, N))
     records *= 1.7 / np.sqrt(N)
     labels = np.where(records @ rng.normal(size=N) > 0, 1.0, -1.0)
-    memory = {"whole": Whole, "moments": Moments}[MEMORY](records, labels)
+    memory = {"whole": Whole, "one-by-one": OneByOne, "moments": Moments}[MEMORY](records, labels)
     theta = np.zeros((LEARNERS, N))
     # Some ten seconds, where 10 GB go through gradients in one.
-    bytes_of_round = LEARNERS * N * 8 * (ROUNDS if MEMORY == "whole" else 4 * N)
+    bytes_of_round = LEARNERS * N * 8 * (4 * N if MEMORY == "moments" else ROUNDS)
     affordable = int(1e11 / bytes_of_round)
     if affordable >= ROUNDS:
-        spent, _ = seconds(memory, theta, 0, ROUNDS - 1)
-        print((ROUNDS - 1) / spent)
+        spent, _ = seconds(memory, theta, 0, ROUNDS)
+        print(ROUNDS / spent)
         return
     each, means = max(2, affordable // STRETCHES), []
     for stretch in range(STRETCHES):

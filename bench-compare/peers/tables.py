@@ -55,7 +55,10 @@ def load(name, order):
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.npz"
     if not path.exists():
-        np.savez(path, **prepared(name))
+        # Aside first: a table that was cut short must not be read.
+        aside = FOLDER / f"{name}.new.npz"
+        np.savez(aside, **prepared(name))
+        aside.replace(path)
     found = np.load(path)
     features, labels, train = found["features"], found["labels"], int(found["train"])
     places = np.random.default_rng(1000 + order).permutation(train)

@@ -1,5 +1,6 @@
 //! Gradients of the convolutional network for MNIST.
 
+use crate::{median, unit};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -13,10 +14,7 @@ const SECONDS: f64 = 2.0;
 pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
     let network = Network::new(NetworkSpec::mnist_cnn()).expect("a network");
     let mut state = 1_u64;
-    let mut uniform = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut uniform = || unit(&mut state);
     let theta = network.initial_parameters(|| Ok::<_, Infallible>(uniform())).expect("parameters");
     let inputs: Vec<f32> = (0..batch * network.features()).map(|_| uniform() as f32).collect();
     let labels: Vec<u32> = (0..batch).map(|_| (uniform() * 10.0) as u32).collect();
@@ -38,6 +36,5 @@ pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
         black_box(step());
         times.push(begin.elapsed().as_secs_f64());
     }
-    times.sort_by(f64::total_cmp);
-    batch as f64 / times[times.len() / 2]
+    batch as f64 / median(times)
 }

@@ -114,3 +114,187 @@ pub(crate) fn memory(kind: &str) -> &'static str {
 pub(crate) fn loss_of(kind: &str) -> &'static str {
     if kind == "moments" { "ridge" } else { "logistic" }
 }
+
+/// A ring of real learners over sockets, who keep the newest batch alone.
+pub(crate) fn over_sockets(learners: usize, features: usize) -> Arc<Plan> {
+    plan(&format!(
+        r#"
+name = "bench"
+unproven = true
+rounds = 100000
+[network]
+learners = {learners}
+topology = "ring"
+weight = 0.24
+[data]
+source = "own"
+format = "ndjson"
+partition = "iid"
+[bounds]
+feature_norm = 1.0
+out_of_bounds = "refuse"
+[model]
+loss = "logistic"
+features = {features}
+ridge = 0.01
+[memory]
+kind = "window"
+window = 1
+[parameters]
+set = "ball"
+radius = 5.0
+[schedule]
+step = 1.0
+step_exponent = 0.8
+coupling = 1.0
+coupling_exponent = 0.65
+[noise]
+kind = "laplace"
+scale = 0.5
+exponent = 0.1
+[privacy]
+delta = 1e-6
+"#
+    ))
+}
+
+/// Everybody is everybody's neighbour: statistics of constant size where they fit, else the newest batch alone.
+pub(crate) fn everybody(learners: u32, dimension: usize) -> Arc<Plan> {
+    let memory = memory(fitting_memory(dimension));
+    plan(&format!(
+        r#"
+name = "store growth"
+method = "shielded"
+unproven = true
+rounds = 1000000
+[network]
+learners = {learners}
+topology = "complete"
+weight = 0.08
+[data]
+source = "own"
+format = "ndjson"
+partition = "iid"
+[bounds]
+feature_norm = 1.0
+label = 1.0
+out_of_bounds = "scale"
+[model]
+loss = "ridge"
+features = {dimension}
+ridge = 0.001
+[memory]
+{memory}
+[parameters]
+set = "ball"
+radius = 10.0
+[schedule]
+step = 0.5
+step_exponent = 0.3
+coupling = 1.0
+coupling_exponent = 0.0
+[noise]
+kind = "gaussian"
+scale = 0.2
+exponent = 0.1
+[privacy]
+delta = 1e-6
+"#
+    ))
+}
+
+/// The memory of constant size that a learner can have at this dimension.
+pub(crate) fn fitting_memory(dimension: usize) -> &'static str {
+    if dimension <= 1000 { "moments" } else { "newest" }
+}
+
+/// Shielded ridge regression from starting points all over the place, coupling 1. `shape` is the text of the graph.
+pub(crate) fn spread_out(learners: usize, shape: &str, weight: f64, dimension: usize, [step, noise]: [f64; 2]) -> Arc<Plan> {
+    plan(&format!(
+        r#"
+name = "events"
+method = "shielded"
+unproven = true
+rounds = 1000000
+[network]
+learners = {learners}
+{shape}
+weight = {weight}
+[data]
+source = "own"
+format = "ndjson"
+partition = "iid"
+[bounds]
+feature_norm = 1.0
+label = 1.0
+out_of_bounds = "refuse"
+[model]
+loss = "ridge"
+features = {dimension}
+ridge = 0.001
+[memory]
+kind = "moments"
+[parameters]
+set = "ball"
+radius = 100.0
+start_spread = 1.0
+[schedule]
+step = {step:e}
+step_exponent = 0.0
+coupling = 1.0
+coupling_exponent = 0.0
+[noise]
+kind = "gaussian"
+scale = {noise:e}
+exponent = 0.0
+[privacy]
+delta = 1e-6
+"#
+    ))
+}
+
+/// The config of docs/node.md with more learners.
+pub(crate) fn readmission(learners: usize) -> Arc<Plan> {
+    plan(&format!(
+        r#"
+name = "readmission"
+method = "shielded"
+rounds = 500
+[network]
+learners = {learners}
+topology = "random-regular"
+degree = 6
+seed = 1
+weight = 0.08
+[data]
+source = "own-records"
+partition = "iid"
+classes = ["home", "readmitted"]
+intercept = true
+warmup = 100
+batch = 1
+[bounds]
+feature_norm = 2.0
+out_of_bounds = "scale"
+[model]
+loss = "logistic"
+features = 5
+clip = 0.5
+[parameters]
+set = "ball"
+radius = 10.0
+[schedule]
+step = 5.0
+step_exponent = 0.3
+coupling = 0.6
+coupling_exponent = 0.0
+[noise]
+kind = "gaussian"
+exponent = 0.1
+scale = 0.22
+[privacy]
+epsilon = 4.0
+delta = 1e-6
+"#
+    ))
+}

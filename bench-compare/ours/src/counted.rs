@@ -1,6 +1,6 @@
 //! Fixed amounts of work, for counting instructions: the difference of two amounts is that of the work alone.
 
-use crate::{configs, learning};
+use crate::{configs, learning, noise};
 use std::hint::black_box;
 use undertone::LearnerId;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
@@ -37,11 +37,7 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
         "account" => {
             let plan = learning::pair("exact");
             let mut account = Accountant::new(plan.mechanisms[0], None);
-            for _ in 0..count {
-                account.pay().expect("no cap");
-                let terms = account.mechanism().planned_terms(account.round());
-                account.advance(&terms);
-            }
+            (0..count).for_each(|_| noise::pay_a_round(&mut account));
         }
         "round-moments-112" | "round-window-112" | "round-exact-112" => {
             let memory = what.split('-').nth(1).expect("a memory");

@@ -17,6 +17,7 @@ use measures::Measures;
 use serde_json::{Value, json};
 use simulation::Simulation;
 use std::time::Instant;
+use wide_area::{PACKET_BYTES, PACKET_OVERHEAD_BYTES};
 
 /// What a run is about.
 #[derive(Clone, Debug)]
@@ -150,6 +151,7 @@ fn told(scenario: &Scenario) -> Value {
         "loss": faults.loss, "loss_of_asks": faults.loss_of_asks,
         "up_seconds": faults.up_seconds, "down_seconds": faults.down_seconds,
         "jitter": scenario.jitter, "uplink_bits": scenario.uplink_bits,
+        "packet_bytes": PACKET_BYTES, "packet_overhead_bytes": PACKET_OVERHEAD_BYTES,
     })
 }
 

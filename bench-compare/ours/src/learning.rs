@@ -1,19 +1,13 @@
 //! Learning: one learner's stream, whole networks, and memories early and late.
 
-pub(crate) use crate::configs::plan;
 use crate::network::Network;
-use crate::{MEASURED, configs, rate};
+use crate::{MEASURED, configs, median, unit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
 use undertone_lab::{OnlineLearner, Plan, RunEntropy};
 use undertone_models::{Features, Record};
-
-fn unit(state: &mut u64) -> f64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 11) as f64 / (1_u64 << 53) as f64
-}
 
 /// Dense rows of norm about a half, and labels that a line tells apart.
 pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
@@ -65,18 +59,27 @@ fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Plan> {
 /// The records of all learners are the same, which changes no cost. A few learners are not worth several threads.
 pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
     let mut network = Network::new(ring(learners, count, memory), learners >= 50);
-    let records = rows(count as usize, 112);
+    let records = rows(count as usize + 1, 112);
     let begin = Instant::now();
+    // One more, for the last is not absorbed.
     for record in &records {
         network.round(|_| std::slice::from_ref(record));
     }
     count as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// Microseconds a round of one learner with a constant-cost memory, after so many rounds.
+/// Microseconds a round of one learner with a memory, after so many rounds: the median of fresh learners, each over a
+/// fixed stretch that begins there.
 pub(crate) fn memory(kind: &str, start: u64) -> f64 {
     let plan = pair(kind);
     let rows = rows(1024, 112);
+    median((0..FRESH_LEARNERS).map(|_| seconds_of_rounds(&plan, &rows, start)).collect()) * 1e6
+}
+
+const FRESH_LEARNERS: usize = 5;
+const STRETCH_MOST: u64 = 2000;
+
+fn seconds_of_rounds(plan: &Plan, rows: &[Record], start: u64) -> f64 {
     let mut learner = plan.learner(LearnerId(0)).expect("a learner");
     let mut other = plan.learner(LearnerId(1)).expect("a learner");
     let mut next = 0;
@@ -91,9 +94,10 @@ pub(crate) fn memory(kind: &str, start: u64) -> f64 {
         learner.round()
     };
     while round() < Round(start) {}
-    1e6 / rate(100, || {
-        for _ in 0..100 {
-            round();
-        }
-    })
+    let stretch = start.min(STRETCH_MOST);
+    let begin = Instant::now();
+    (0..stretch).for_each(|_| {
+        round();
+    });
+    begin.elapsed().as_secs_f64() / stretch as f64
 }

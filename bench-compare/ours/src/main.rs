@@ -33,6 +33,24 @@ pub(crate) fn rate(items: u64, mut work: impl FnMut()) -> f64 {
     done as f64 / begin.elapsed().as_secs_f64()
 }
 
+/// The middle of them, by size.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// From 0 up to 1: the top bits of a linear congruential generator, for records and starting points.
+pub(crate) fn unit(state: &mut u64) -> f64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A folder on the disk of this program: the one for temporary files may be memory.
+pub(crate) fn folder_beside_the_build() -> tempfile::TempDir {
+    let program = std::env::current_exe().expect("the way to this program");
+    tempfile::tempdir_in(program.parent().expect("a folder")).expect("a folder")
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,4 +1,7 @@
-//! A network in one process, as a program would run it: observe, release, absorb, and nothing that is measured.
+//! A network in one process: a plain loop of observe, release and absorb, with each learner's account and ledger and no metrics.
+//!
+//! A learner ends a round and begins the next in one go: its state goes through the caches once a round, and learners on
+//! several threads wait for each other once.
 
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -10,6 +13,8 @@ use undertone_models::{AnyMemory, Record};
 pub(crate) struct Network {
     plan: Arc<Plan>,
     learners: Vec<Learner<AnyMemory>>,
+    /// What all of them released in the round that has begun; nothing before the first.
+    releases: Vec<Release>,
     /// Whether learners are shared out between threads.
     threads: bool,
 }
@@ -17,30 +22,25 @@ pub(crate) struct Network {
 impl Network {
     pub(crate) fn new(plan: Arc<Plan>, threads: bool) -> Network {
         let learners = plan.config.graph.ids().map(|id| plan.learner(id).expect("a learner")).collect();
-        Network { plan, learners, threads }
+        Network { plan, learners, releases: Vec::new(), threads }
     }
 
-    /// One round of all; `record` gives what arrives at a learner.
+    /// One round of all, from absorb to release; `record` gives what arrives at a learner.
     pub(crate) fn round<R: AsRef<[Record]>>(&mut self, record: impl Fn(LearnerId) -> R + Sync) {
-        let say = |learner: &mut Learner<AnyMemory>| {
+        let (graph, releases) = (&self.plan.config.graph, &self.releases);
+        let round = |learner: &mut Learner<AnyMemory>| {
+            if !releases.is_empty() {
+                let neighbours = graph.neighbours(learner.id());
+                let heard: Vec<&Release> = neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
+                learner.absorb(&heard);
+            }
             learner.observe(record(learner.id()).as_ref()).expect("a record");
             learner.release(&mut OsEntropy).expect("a release")
         };
-        let releases: Vec<Release> = if self.threads {
-            self.learners.par_iter_mut().map(say).collect()
+        self.releases = if self.threads {
+            self.learners.par_iter_mut().map(round).collect()
         } else {
-            self.learners.iter_mut().map(say).collect()
+            self.learners.iter_mut().map(round).collect()
         };
-        let graph = &self.plan.config.graph;
-        let hear = |learner: &mut Learner<AnyMemory>| {
-            let neighbours = graph.neighbours(learner.id());
-            let heard: Vec<&Release> = neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
-            learner.absorb(&heard);
-        };
-        if self.threads {
-            self.learners.par_iter_mut().for_each(hear);
-        } else {
-            self.learners.iter_mut().for_each(hear);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Real learners over real sockets, and sockets that do nothing but carry the same bytes in lock-step.
 
-use crate::learning::plan as plan_of;
+use crate::{configs, folder_beside_the_build};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Plan, Record};
 use undertone_node::certificates::{self, Holder, Validity};
-use undertone_node::daemon::{Event, Until, run};
+use undertone_node::daemon::{Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
 use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{Node, Settings};
@@ -27,45 +27,7 @@ const LEARNERS: usize = 5;
 const CHUNK: usize = 32 << 10;
 
 fn plan(features: usize) -> Arc<Plan> {
-    plan_of(&format!(
-        r#"
-name = "bench"
-unproven = true
-rounds = 100000
-[network]
-learners = {LEARNERS}
-topology = "ring"
-weight = 0.24
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
-[bounds]
-feature_norm = 1.0
-out_of_bounds = "refuse"
-[model]
-loss = "logistic"
-features = {features}
-ridge = 0.01
-[memory]
-kind = "window"
-window = 1
-[parameters]
-set = "ball"
-radius = 5.0
-[schedule]
-step = 1.0
-step_exponent = 0.8
-coupling = 1.0
-coupling_exponent = 0.65
-[noise]
-kind = "laplace"
-scale = 0.5
-exponent = 0.1
-[privacy]
-delta = 1e-6
-"#
-    ))
+    configs::over_sockets(LEARNERS, features)
 }
 
 /// The learner whose messages have about so many bytes: eight for each parameter.
@@ -184,7 +146,8 @@ fn per_second(rounds: u64, begin: Instant) -> f64 {
 /// Rounds a second of five learners, with a store on disk or none.
 pub(crate) fn nodes(tls: bool, disk: bool, bytes: usize) -> f64 {
     let folder = network_certificates();
-    let (tls, disk) = (tls.then_some(folder.path()), disk.then_some(folder.path()));
+    let stores = folder_beside_the_build();
+    let (tls, disk) = (tls.then_some(folder.path()), disk.then_some(stores.path()));
     learners(features_of(bytes), rounds_of(bytes), tls, disk)
 }
 
@@ -210,7 +173,7 @@ impl Storage for NoStore {
 fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path>) -> f64 {
     let (plan, ports, barrier) = (plan(features), ports(), Barrier::new(LEARNERS));
     thread::scope(|scope| {
-        let handles: Vec<_> = (0..5)
+        let handles: Vec<_> = (0..LEARNERS as u32)
             .map(|id| {
                 let (plan, ports, barrier) = (&plan, &ports, &barrier);
                 scope.spawn(move || {
@@ -263,11 +226,7 @@ fn learner<S: Storage>(
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
     let (sender, events) = mailbox(1000);
-    let network = sender.clone();
-    let deliver = Arc::new(move |incoming| {
-        let _ = network.send(Event::Network(incoming));
-    });
-    let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
+    let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone())).unwrap();
     barrier.wait();
     thread::sleep(Duration::from_secs(2)); // Until all have found each other.
     let dimension = u32::try_from(plan.config.model.features).unwrap();

@@ -1,35 +1,40 @@
 //! Large networks in one process.
 
-use crate::configs;
+use crate::learning::rows;
 use crate::network::Network;
+use crate::{configs, noise};
 use std::time::Instant;
 use undertone::LearnerId;
 use undertone::privacy::Accountant;
-use undertone_models::{Features, Record};
+use undertone_models::Record;
+
+/// Rounds before anything is measured: statistics take rows in eights, and all of a learner's state has to be touched.
+const WARM_UP_ROUNDS: usize = 9;
+/// Different records; learners take them in different orders.
+const RECORDS: usize = 16;
 
 struct Large {
     network: Network,
-    dimension: u32,
-    round: u64,
+    records: Vec<Record>,
+    round: usize,
 }
 
 impl Large {
     /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
     fn new(learners: usize, dimension: usize) -> Large {
-        let memory = if dimension <= 1000 { "moments" } else { "newest" };
-        let plan = configs::ring(learners, dimension, 1_000_000, "ridge", configs::memory(memory));
-        Large { network: Network::new(plan, true), dimension: dimension as u32, round: 0 }
+        let memory = configs::memory(configs::fitting_memory(dimension));
+        let plan = configs::ring(learners, dimension, 1_000_000, "ridge", memory);
+        Large { network: Network::new(plan, true), records: rows(RECORDS, dimension), round: 0 }
     }
 
     fn round(&mut self) {
-        let (t, dimension) = (self.round, self.dimension);
-        self.network.round(|id: LearnerId| {
-            let place = (u64::from(id.0) * 31 + t * 17) % u64::from(dimension);
-            let features =
-                Features::Sparse { dimension, indices: [place as u32].into(), values: [0.9].into() };
-            [Record { features, label: 0.5 }]
-        });
+        let (t, records) = (self.round, &self.records);
+        self.network.round(|id: LearnerId| std::slice::from_ref(&records[(id.0 as usize * 7 + t) % RECORDS]));
         self.round += 1;
+    }
+
+    fn warm_up(&mut self) {
+        (0..WARM_UP_ROUNDS).for_each(|_| self.round());
     }
 }
 
@@ -38,7 +43,7 @@ pub(crate) fn rounds(learners: usize, dimension: usize, threads: usize) -> f64 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     pool.install(|| {
         let mut network = Large::new(learners, dimension);
-        network.round();
+        network.warm_up();
         let begin = Instant::now();
         let mut done = 0;
         while done < 3 || begin.elapsed().as_secs_f64() < 3.0 {
@@ -53,7 +58,7 @@ pub(crate) fn rounds(learners: usize, dimension: usize, threads: usize) -> f64 {
 pub(crate) fn memory(learners: usize, dimension: usize) -> f64 {
     let before = resident();
     let mut network = Large::new(learners, dimension);
-    network.round();
+    network.warm_up();
     let moments = if dimension <= 1000 { dimension * (dimension + 1) / 2 + dimension } else { 0 };
     let needed = 8 * (2 * dimension + moments);
     (resident() - before) / (learners * needed) as f64
@@ -68,55 +73,10 @@ fn resident() -> f64 {
 /// more learners.
 pub(crate) fn budget(learners: usize, rounds: u64) -> String {
     let begin = Instant::now();
-    let plan = configs::plan(&format!(
-        r#"
-name = "readmission"
-method = "shielded"
-rounds = 500
-[network]
-learners = {learners}
-topology = "random-regular"
-degree = 6
-seed = 1
-weight = 0.08
-[data]
-source = "own-records"
-partition = "iid"
-classes = ["home", "readmitted"]
-intercept = true
-warmup = 100
-batch = 1
-[bounds]
-feature_norm = 2.0
-out_of_bounds = "scale"
-[model]
-loss = "logistic"
-features = 5
-clip = 0.5
-[parameters]
-set = "ball"
-radius = 10.0
-[schedule]
-step = 5.0
-step_exponent = 0.3
-coupling = 0.6
-coupling_exponent = 0.0
-[noise]
-kind = "gaussian"
-exponent = 0.1
-scale = 0.22
-[privacy]
-epsilon = 4.0
-delta = 1e-6
-"#
-    ));
+    let plan = configs::readmission(learners);
     let planned = begin.elapsed().as_secs_f64();
     let mut account = Accountant::new(plan.mechanisms[0], None);
-    for _ in 0..rounds {
-        account.pay().expect("no cap");
-        let terms = account.mechanism().planned_terms(account.round());
-        account.advance(&terms);
-    }
+    (0..rounds).for_each(|_| noise::pay_a_round(&mut account));
     serde_json::json!({
         "learners": learners, "rounds": rounds, "delta": plan.config.delta,
         "epsilon_after_rounds": account.epsilon(plan.config.delta),

@@ -1,5 +1,6 @@
 //! Eigenvalues of large graphs, which decide how fast learners agree.
 
+use crate::unit;
 use serde_json::json;
 use std::time::Instant;
 use undertone::graph::{Graph, Topology, Weights};
@@ -13,7 +14,7 @@ const STEPS: usize = 300;
 pub(crate) fn spectrum(graph: &Graph, seed: u64) -> (f64, f64) {
     let learners = graph.learners();
     let mut state = seed ^ 0x5eed;
-    let mut now: Vec<f64> = (0..learners).map(|_| unit(&mut state)).collect();
+    let mut now: Vec<f64> = (0..learners).map(|_| unit(&mut state) - 0.5).collect();
     let mut before = vec![0.0; learners];
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
     let mut length = settle(&mut now);
@@ -108,11 +109,6 @@ fn count_below(diagonal: &[f64], beside: &[f64], limit: f64) -> usize {
         count += usize::from(pivot < 0.0);
     }
     count
-}
-
-fn unit(state: &mut u64) -> f64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
 }
 
 #[cfg(test)]

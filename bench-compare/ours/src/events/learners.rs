@@ -1,7 +1,7 @@
 //! Learners of one network: their plan, their records, their noise, and stores that outlive them.
 
 use super::Scenario;
-use crate::learning::plan as plan_of;
+use crate::configs;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
@@ -28,47 +28,7 @@ pub(super) fn plan(scenario: &Scenario) -> Arc<Plan> {
         }
     };
     let weight = 0.5 / degree as f64;
-    plan_of(&format!(
-        r#"
-name = "events"
-method = "shielded"
-unproven = true
-rounds = 1000000
-[network]
-learners = {learners}
-{shape}
-weight = {weight}
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
-[bounds]
-feature_norm = 1.0
-label = 1.0
-out_of_bounds = "refuse"
-[model]
-loss = "ridge"
-features = {dimension}
-ridge = 0.001
-[memory]
-kind = "moments"
-[parameters]
-set = "ball"
-radius = 100.0
-start_spread = 1.0
-[schedule]
-step = {step:e}
-step_exponent = 0.0
-coupling = 1.0
-coupling_exponent = 0.0
-[noise]
-kind = "gaussian"
-scale = {noise:e}
-exponent = 0.0
-[privacy]
-delta = 1e-6
-"#
-    ))
+    configs::spread_out(*learners, &shape, weight, *dimension, [*step, *noise])
 }
 
 pub(super) fn settings(scenario: &Scenario) -> Settings {
