@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The first bytes of such a file, its version in the last.
-const MAGIC: &[u8; 8] = b"undtlrn\x01";
+const MAGIC: &[u8; 8] = b"undtlrn\x02";
 
 /// Why a learner cannot be written to a file or taken from it.
 #[derive(Debug, Error)]

@@ -11,6 +11,9 @@ pub(crate) const BLOCK: usize = 32;
 /// How many records one segment holds: a multiple of `BLOCK`.
 const SEGMENT: usize = 8 * BLOCK;
 
+/// Room for more numbers than this is given back with the records in it: it would be twice what a learner needs.
+const ROOM_MAX: usize = 32 << 10;
+
 /// Records after expansion, dense as matrices or sparse as compressed rows.
 ///
 /// The first record decides the layout; later ones are converted, so a stream may mix both forms.
@@ -46,6 +49,9 @@ impl Segment {
     }
 
     fn clear(&mut self) {
+        if self.values.capacity() > ROOM_MAX {
+            *self = Segment::default();
+        }
         self.labels.clear();
         self.values.clear();
         self.indices.clear();

@@ -2,7 +2,7 @@
 
 use crate::history::History;
 use crate::link::{Deliver, Incoming, Link};
-use crate::mailbox::{Receiver, Sender};
+use crate::mailbox::{Full, Receiver, Sender};
 use crate::owner::{self, Budget, Status};
 use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use crate::store::{Position, Storage};
@@ -91,13 +91,16 @@ pub struct Until {
 /// So many messages of one neighbour wait for a learner: one that floods it shuts out neither the owner nor others.
 const NEIGHBOUR_MAX: usize = 16;
 
-/// Takes what comes from the network to a learner's thread, and waits while too much of the same neighbour is there.
+/// Takes what comes from the network to a learner's thread. When too much of the same neighbour is there, it waits or drops
+/// it, as the link can bear: what was dropped is asked for again.
 #[must_use]
-pub fn deliver_to(learner: Sender<Event>) -> Deliver {
+pub fn deliver_to(learner: Sender<Event>, full: Full) -> Deliver {
     Arc::new(move |incoming: Incoming| {
         let lane = incoming.neighbour().0;
+        // A farewell is said once, and always has a place.
+        let most = NEIGHBOUR_MAX + usize::from(matches!(incoming, Incoming::Left(_)));
         // When nobody takes it the learner has ended.
-        let _ = learner.send_by(lane, NEIGHBOUR_MAX, Event::Network(incoming));
+        let _ = learner.send_by(lane, most, full, Event::Network(incoming));
     })
 }
 
@@ -137,7 +140,13 @@ pub fn run<E: Entropy, S: Storage>(
         }
         let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);
         actions = match events.recv_timeout(wake.saturating_sub(now)) {
-            Ok(Event::Network(incoming)) => hear(node, incoming, begin.elapsed())?,
+            Ok(Event::Network(incoming)) => {
+                if matches!(incoming, Incoming::Came { .. }) && node.refusal().is_some() {
+                    // It may have missed the farewell.
+                    link.say_farewell();
+                }
+                hear(node, incoming, begin.elapsed())?
+            }
             Ok(Event::Records { records, position, answer }) => {
                 take_in(node, records, position, answer)?;
                 Vec::new()

@@ -33,6 +33,15 @@ pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
+/// What happens to something for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It waits.
+    Wait,
+    /// It is dropped: whoever brings it serves others too, and must not wait.
+    Drop,
+}
+
 /// Where things are put in.
 pub struct Sender<T>(Arc<Shared<T>>);
 
@@ -55,6 +64,18 @@ struct State<T> {
     senders_waiting: usize,
     receiver_waits: bool,
     receiver_is_gone: bool,
+}
+
+impl<T> State<T> {
+    /// One less by this lane. Lanes without any are not kept: who makes up numbers fills nothing.
+    fn leave(&mut self, lane: u32) {
+        if let Some(waiting) = self.lanes.get_mut(&lane) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.lanes.remove(&lane);
+            }
+        }
+    }
 }
 
 const UNHURT: &str = "nobody panics while holding it";
@@ -101,30 +122,34 @@ impl<T> Sender<T> {
     /// # Errors
     /// When nobody will take it out.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
-        self.send_when(|state| state.queue.len() < state.capacity, None, item)
+        self.send_when(|state| state.queue.len() < state.capacity, None, Full::Wait, item)
     }
 
-    /// Puts something in by a lane, and waits until there is room and fewer than `most` are in by the same lane: who
-    /// sends without end keeps nobody else out.
+    /// Puts something in by a lane, if there is room and fewer than `most` are in by the same lane: who sends without end
+    /// keeps nobody else out.
     ///
     /// # Errors
     /// When nobody will take it out.
-    pub fn send_by(&self, lane: u32, most: usize, item: T) -> Result<(), SendError<T>> {
+    pub fn send_by(&self, lane: u32, most: usize, full: Full, item: T) -> Result<(), SendError<T>> {
         let fits = |state: &State<T>| {
             let waiting = state.lanes.get(&lane).copied().unwrap_or(0);
             state.queue.len() < state.capacity && waiting < most
         };
-        self.send_when(fits, Some(lane), item)
+        self.send_when(fits, Some(lane), full, item)
     }
 
     fn send_when(
         &self,
         fits: impl Fn(&State<T>) -> bool,
         lane: Option<u32>,
+        full: Full,
         item: T,
     ) -> Result<(), SendError<T>> {
         let mut state = self.0.state();
         while !fits(&state) && !state.receiver_is_gone {
+            if full == Full::Drop {
+                return Ok(());
+            }
             state = self.0.wait_for_room(state);
         }
         if state.receiver_is_gone {
@@ -189,8 +214,8 @@ impl<T> Receiver<T> {
         let mut state = self.0.state();
         loop {
             if let Some((lane, item)) = state.queue.pop_front() {
-                if let Some(waiting) = lane.and_then(|lane| state.lanes.get_mut(&lane)) {
-                    *waiting -= 1;
+                if let Some(lane) = lane {
+                    state.leave(lane);
                 }
                 let room_is_wanted = state.senders_waiting > 0;
                 drop(state);
@@ -258,16 +283,18 @@ mod tests {
         let (sender, receiver) = mailbox(100);
         thread::scope(|scope| {
             let flood = sender.clone();
-            scope.spawn(move || while flood.send_by(7, 4, "flood").is_ok() {});
+            scope.spawn(move || while flood.send_by(7, 4, Full::Wait, "flood").is_ok() {});
             while sender.0.state().senders_waiting == 0 {
                 thread::yield_now();
             }
-            sender.send_by(8, 4, "neighbour").unwrap();
+            sender.send_by(7, 4, Full::Drop, "dropped").unwrap();
+            sender.send_by(8, 4, Full::Drop, "neighbour").unwrap();
             sender.try_send("owner").unwrap();
             let first: Vec<_> = (0..6).map(|_| receiver.recv().unwrap()).collect();
             assert_eq!(first[..4], ["flood"; 4]);
             assert_eq!(first[4..], ["neighbour", "owner"], "they wait behind four");
             assert_eq!(receiver.recv(), Ok("flood"), "which goes on when there is room");
+            assert!(!sender.0.state().lanes.contains_key(&8), "a lane that is empty is forgotten");
             drop(receiver);
         });
     }

@@ -22,7 +22,8 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a file that only its owner may read, in the folder of `path`. It is gone again unless it gets that name.
+/// Makes a file that only its owner may read, in the folder of `path`. It is gone again unless it gets that name, or
+/// the process is killed: then an empty store with such a prefix stays, which nobody needs.
 ///
 /// # Errors
 /// When it cannot be made.

@@ -120,11 +120,6 @@ impl Sealed {
         Sealed(Arc::new(bytes))
     }
 
-    /// Whether both are the same bytes in the same place. Nothing is compared, as releases may be large.
-    pub(crate) fn is_shared_with(&self, other: &Sealed) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// The bytes as a field of what is saved. They are copied only if somebody else holds them too.
     pub(crate) fn visit(&mut self, fields: &mut dyn Fields) {
         let length = fields.length(self.0.len(), 1);

@@ -254,6 +254,9 @@ fn bad_certificates_tokens_and_sources_are_named() {
     assert!(refused(&["--follow", "missing"]).contains("missing"));
     assert!(refused(&["--records", "missing.csv"]).contains("missing.csv"));
     assert!(refused(&["--stdin", "--rate", "3"]).contains("--rate"));
+    for count in ["0", "3"] {
+        assert!(refused(&["--stdin", "--heard-least", count]).contains("has 2 neighbours"));
+    }
     assert!(refused(&["--http", "0.0.0.0:0", "--new"]).contains("--token-file"));
     let store = shell.path().join("0.redb");
     assert!(!store.exists(), "no store is made for a learner that cannot run");

@@ -149,8 +149,9 @@ pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
         | MemoryKind::Window { .. }
         | MemoryKind::Decaying { rounds: Some(_), .. } => 0.0,
         MemoryKind::Recursive => 8.0 * dimension,
-        MemoryKind::Moments | MemoryKind::Decaying { rounds: None, .. } => dimension * dimension,
-        MemoryKind::Anchored { .. } => 2.0 * dimension * dimension,
+        MemoryKind::Moments
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => dimension * dimension,
         MemoryKind::Polynomial { degree } => dimension.powf(f64::from(degree.max(2))).min(1e9),
     };
     let speakers = speakers(facts) as f64;

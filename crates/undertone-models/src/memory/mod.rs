@@ -22,8 +22,8 @@
 //! λ_t·e ≤ 8√n·u·B. [`Exact::rounding_error`] and [`Moments::rounding_error`] state e:
 //! - Exact: u·((n/4 + 4)·L·B + 40·G), for any number of records, since sums are compensated. With
 //!   n = 112, L = ¼, G = 1, B = 10 and λ_t ≤ 1 that is 120u against a charge of 847u.
-//! - Moments: u·((h/2 + min(n, n/4 + 6) + min(h, 7) + 4)·R²·B + 6·R·b). The term h/2 grows, for S is one plain sum (a
-//!   carry for each entry would double the memory), but steps shrink: with n = 112, R = 1, B = 10, b = 1,
+//! - Moments: u·((h/2 + min(n, n/4 + 6) + min(h, 7) + 4)·L·B + 6·R·b). The term h/2 grows, for S is one plain sum (a
+//!   carry for each entry would double the memory), but steps shrink: with n = 112, L = R = 1, B = 10, b = 1,
 //!   h_t = t + 1 and λ_t = (t+1)^−0.77, λ_t·e is 401u at t = 0, 27u at t = 1 000, 120u at t = 10⁶ and
 //!   821u at t = 2³²: within the charge of 847u for life. With n = 1 that ends at t = 170 000, and there
 //!   [`Recursive`] has no such term.

@@ -35,14 +35,16 @@ impl Moments {
     /// A bound on the machine rounding of `gradient`. See the module docs of [`crate::memory`].
     ///
     /// Adding the k-th record rounds S by at most u·‖S_k‖ ≤ u·k·R² in Frobenius norm, h²/2·u·R² over all. Each term of the
-    /// product with θ is rounded as `PackedSymmetric::multiply_into` says, and the sum twice more.
+    /// product with θ is rounded as `PackedSymmetric::multiply_into` says, and the sum twice more. The ridge joins it with
+    /// r·θ, rounded twice: L = R² + r covers both.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
     pub fn rounding_error(&self) -> f64 {
         let (bounds, norm) = (self.model.bounds(), self.model.expanded_norm());
+        let smoothness = self.model.constants().smoothness;
         let (records, n) = (self.records as f64, self.model.parameters() as f64);
         let terms = records / 2.0 + n.min(n / 4.0 + 6.0) + records.min(7.0) + 4.0;
-        f64::EPSILON / 2.0 * (terms * norm * norm * bounds.radius + 6.0 * norm * bounds.label)
+        f64::EPSILON / 2.0 * (terms * smoothness * bounds.radius + 6.0 * norm * bounds.label)
     }
 }
 

@@ -165,6 +165,38 @@ fn a_tenth_of_the_anchored_tolerance_is_violated() {
     assert!(worst <= 1.0 && worst > 0.5, "{worst}");
 }
 
+/// One record with a flat loss and one with a steep one: the error bound has to hold for the one that θ moves along.
+#[test]
+fn the_anchored_bound_holds_for_records_of_very_different_curvature() {
+    let tolerance = PowerLaw { initial: 0.001, exponent: 0.0 };
+    let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
+    let model = Arc::new(Model::new(spec(Loss::Logistic, 2), bounds).unwrap());
+    let record =
+        |features: [f64; 2]| Record { features: Features::Dense(features.into()), label: 1.0 };
+    let mut nearest = 0.0_f64;
+    for steep in [2.0, 3.0, 4.0, 5.0] {
+        let start = [0.0, steep];
+        let mut memory = Anchored::new(Arc::clone(&model), tolerance).unwrap();
+        let mut exact = Exact::new(Arc::clone(&model));
+        for one in [record([1.0, 0.0]), record([0.0, 1.0])] {
+            memory.observe(&start, std::slice::from_ref(&one)).unwrap();
+            exact.observe(&start, std::slice::from_ref(&one)).unwrap();
+        }
+        for step in 1..300 {
+            let theta = [0.0, steep - 0.005 * f64::from(step)];
+            let expanded = memory.expansions();
+            let found = gradient(&mut memory, 0, &theta);
+            let apart = distance(&found, &gradient(&mut exact, 0, &theta)) / 0.001;
+            assert!(apart <= 1.0, "from {steep} after {step} steps: {apart}");
+            nearest = nearest.max(apart);
+            if memory.expansions() > expanded {
+                break;
+            }
+        }
+    }
+    assert!(nearest > 0.5, "a bound half as large would be violated: {nearest}");
+}
+
 #[test]
 fn without_records_every_gradient_is_zero() {
     for (kind, model) in admitted() {

@@ -1,6 +1,7 @@
 //! Where a learner is found, whom it calls, and what protects the way.
 
 use super::LinkError;
+use crate::mailbox::Full;
 use std::path::PathBuf;
 use undertone::LearnerId;
 
@@ -16,6 +17,18 @@ pub enum Addresses {
     },
     /// Through the router at this `host:port`, which passes on what they say.
     Router(String),
+}
+
+impl Addresses {
+    /// What happens to messages that come faster than a learner takes them in. Neighbours who reach each other have a thread
+    /// each, which may wait; through a router all come by one.
+    #[must_use]
+    pub fn when_full(&self) -> Full {
+        match self {
+            Addresses::Direct { .. } => Full::Wait,
+            Addresses::Router(_) => Full::Drop,
+        }
+    }
 }
 
 /// What protects the way.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::LearnerId;
 use undertone::persist::save;
-use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, Standing};
+use undertone::{LearnerId, Round};
+use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, Settings, Standing};
 use undertone_node::wire::Wire;
 
 const LONG: Duration = Duration::from_secs(100_000);
@@ -178,12 +178,31 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     );
     let actions = node.hear(one, &other[..], Duration::ZERO).unwrap();
     assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
-    assert!(node.asked(one, undertone::Round(0)).is_none());
+    assert!(node.asked(one, Round(0)).is_none() && node.newest_for(one).is_none());
+    assert!(node.came(one).is_empty(), "it is neither answered nor asked");
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     let plan = plan(3, "algorithm1", "");
     let node = Node::open(plan, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
     let standing: Vec<Standing> = node.neighbours().map(|view| view.standing).collect();
     assert_eq!(standing, [Standing::CutOff, Standing::Present]);
+}
+
+#[test]
+fn a_round_ends_at_its_deadline_only_if_as_many_were_heard_as_the_owner_wants() {
+    for (heard_least, ends) in [(1, true), (2, false)] {
+        let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+        let settings = Settings { heard_least, ..settings(100) };
+        let plan = plan(3, "algorithm1", "");
+        let store = MemoryStore::default();
+        let mut node = Node::open(plan, LearnerId(0), settings, entropy, store).unwrap();
+        first_release(&mut node);
+        let (one, two) = (first_release(&mut lone(1, 1)), first_release(&mut lone(2, 1)));
+        assert!(node.hear(LearnerId(1), one, Duration::ZERO).unwrap().is_empty());
+        node.tick(settings.deadline).unwrap();
+        assert_eq!(node.learner().round() > Round(0), ends, "one was heard, {heard_least} wanted");
+        node.hear(LearnerId(2), two, settings.deadline).unwrap();
+        assert!(node.learner().round() > Round(0), "both were heard");
+    }
 }
 
 #[test]

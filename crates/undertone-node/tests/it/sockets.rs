@@ -10,7 +10,7 @@ use undertone_models::Plan;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Ending, Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
-use undertone_node::mailbox::mailbox;
+use undertone_node::mailbox::{Full, mailbox};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
@@ -74,14 +74,14 @@ fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds:
     // On a machine with much else to do nobody is to be given up.
     let deadline = Duration::from_secs(120);
     // Who is connected is told and asked at once, so nobody has to ask again; a router does not say who comes.
-    let ask_after = match way {
-        Way::Plain | Way::Tls(_) => deadline,
-        Way::Router(_) => settings(rounds).ask_after,
+    let (ask_after, full) = match way {
+        Way::Plain | Way::Tls(_) => (deadline, Full::Wait),
+        Way::Router(_) => (settings(rounds).ask_after, Full::Drop),
     };
     let patient = Settings { deadline, ask_after, ..settings(rounds) };
     let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
     let (sender, events) = mailbox(1000);
-    let link = open_link(plan, id, ports, way, deliver_to(sender.clone()));
+    let link = open_link(plan, id, ports, way, deliver_to(sender.clone(), full));
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
     let (answer, _taken) = tokio::sync::oneshot::channel();

@@ -92,8 +92,9 @@ fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
         std::thread::scope(|scope| {
             // What a kill would leave behind from the moment on at which there is something.
             let looking = scope.spawn(|| while fs::copy(&path, &copy).is_err() {});
-            DiskStore::create(&path, ours, ONE).unwrap();
+            let store = DiskStore::create(&path, ours, ONE).unwrap();
             looking.join().unwrap();
+            drop(store);
         });
         DiskStore::open(&copy, ours, ONE).unwrap().load().unwrap();
     }

@@ -64,6 +64,9 @@ pub(crate) struct Arguments {
     /// How long a round waits for neighbours, in seconds
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
+    /// Do not end a round before this many neighbours were heard, whatever the deadline
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    heard_least: usize,
     /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
@@ -107,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let wire = Wire::new(Arc::clone(&plan));
     let place = arguments.place.check(&plan, &wire, own)?;
     let end = Round(plan.config.rounds);
-    let settings = settings(arguments, &plan.config, end)?;
+    let settings = settings(arguments, &plan.config, own, end)?;
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let source = arguments.sources.open(&loaded, own)?;
     ensure_some_source(arguments)?;
@@ -121,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let there = if arguments.new { None } else { Some(open_node()?) };
     let (sender, events) = mailbox(EVENTS);
     let running = stop_on_signals(&sender)?;
-    let deliver = deliver_to(sender.clone());
+    let deliver = deliver_to(sender.clone(), place.addresses.when_full());
     let link = Link::open(&place.identity, &place.addresses, &place.security, deliver)?;
     let intake = Intake::new(Arc::clone(&plan));
     let server = match arguments.http {
@@ -136,11 +139,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     sources::feed(source, intake, node.positions().clone(), sender);
 
     let linger = if arguments.stay { Duration::MAX } else { LINGER };
-    let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report)?;
-    // Nobody reads any more, and nobody is to wait for that.
+    let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report);
+    // Nobody reads any more, however it ended, and nobody is to wait for that.
     drop(events);
     link.close();
-    conclude(&ending, &node)
+    conclude(&ending?, &node)
 }
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
@@ -204,17 +207,27 @@ fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Res
     .with_context(|| path.display().to_string())
 }
 
-fn settings(arguments: &Arguments, config: &Config, end: Round) -> anyhow::Result<Settings> {
+fn settings(
+    arguments: &Arguments,
+    config: &Config,
+    own: LearnerId,
+    end: Round,
+) -> anyhow::Result<Settings> {
     let deadline = Duration::try_from_secs_f64(arguments.deadline)
         .ok()
         .filter(|deadline| !deadline.is_zero() && *deadline <= DEADLINE_MAX)
         .context("--deadline: a number of seconds above 0, and at most 1000000")?;
+    let (heard_least, neighbours) = (arguments.heard_least, config.graph.neighbours(own).len());
+    ensure!(
+        (1..=neighbours).contains(&heard_least),
+        "--heard-least {heard_least}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
+    );
     let warmup = usize::try_from(config.data.warmup + config.data.batch).unwrap_or(usize::MAX);
     Ok(Settings {
         deadline,
         ask_after: deadline / 10,
         records_wait: deadline / 2,
-        heard_least: 1,
+        heard_least,
         end,
         inbox_max: warmup.saturating_add(INBOX_MAX),
     })

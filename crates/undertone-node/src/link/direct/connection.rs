@@ -32,7 +32,10 @@ pub(super) struct Connection {
     sending: Mutex<Sending>,
     /// Something was left to the writer, or the connection is closed.
     left_over: Condvar,
+    /// Nothing more can be sent.
     closed: AtomicBool,
+    /// Somebody has closed it.
+    dismissed: AtomicBool,
 }
 
 /// What is on its way out.
@@ -74,6 +77,7 @@ impl Connection {
             sending: Mutex::new(sending),
             left_over: Condvar::new(),
             closed: AtomicBool::new(false),
+            dismissed: AtomicBool::new(false),
         }
     }
 
@@ -88,6 +92,7 @@ impl Connection {
 
     /// Ends the connection, and with it its reader and its writer.
     pub(super) fn close(&self) {
+        self.dismissed.store(true, Ordering::Relaxed);
         self.closed.store(true, Ordering::Relaxed);
         let _ = self.socket.shutdown(Shutdown::Both);
         // Who is about to wait has seen it, or is woken.
@@ -105,8 +110,9 @@ impl Connection {
     ) -> Ended {
         loop {
             for frame in frames.drain(..) {
-                // Delivering may wait for long, and meanwhile a newer connection may want this one's place.
-                if self.closed.load(Ordering::Relaxed) {
+                // Delivering may wait for long, and meanwhile a newer connection may want this one's place. What came before
+                // a mere fault is heard: it may be a farewell.
+                if self.dismissed.load(Ordering::Relaxed) {
                     return Ended::Closed;
                 }
                 deliver(frame);
@@ -215,6 +221,9 @@ impl Sending {
             let small = |one: &Outgoing| matches!(one, Outgoing::Question(_) | Outgoing::Ping);
             let lasts = |one: &Outgoing| matches!(one, Outgoing::Farewell);
             let oldest = self.queue.iter().position(small);
+            if oldest.is_none() && small(&frame) {
+                return;
+            }
             let oldest = oldest.or_else(|| self.queue.iter().position(|one| !lasts(one)));
             oldest.map(|oldest| self.queue.remove(oldest));
         }
@@ -338,5 +347,7 @@ mod tests {
         assert_eq!(sending.queue.len(), QUEUE_MAX);
         assert!(matches!(sending.queue[0], Outgoing::Farewell));
         assert_eq!(first(&sending), Some(vec![13]), "then the oldest releases go");
+        sending.enqueue(Outgoing::Question(Round(7)));
+        assert_eq!(first(&sending), Some(vec![13]), "but not for a question");
     }
 }

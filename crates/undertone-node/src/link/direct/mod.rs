@@ -242,23 +242,25 @@ impl Shared {
     /// Talks to a neighbour, once its connection before this one is gone.
     fn converse(self: &Arc<Shared>, greeted: Greeted) {
         let connection = Arc::clone(&greeted.connection);
+        // It writes from the beginning, so that who waits for its place is not taken for dead.
+        let writer = thread::Builder::new().spawn({
+            let connection = Arc::clone(&connection);
+            move || connection.write()
+        });
+        // Without one, as when the system has no more threads, it is tried again later.
+        let Ok(writer) = writer else { return connection.close() };
         if self.seats.take(&connection) {
             self.hear_out(greeted);
             self.seats.leave(connection.peer);
         }
         connection.close();
+        let _ = writer.join();
     }
 
     /// Hands over what a neighbour says until it is gone.
     fn hear_out(self: &Arc<Shared>, greeted: Greeted) {
         let Greeted { connection, mut inbox, mut decoder, frames } = greeted;
         let peer = connection.peer;
-        let writer = thread::Builder::new().spawn({
-            let connection = Arc::clone(&connection);
-            move || connection.write()
-        });
-        // Without one, as when the system has no more threads, it is tried again later.
-        let Ok(writer) = writer else { return };
         tracing::info!("learner {peer} is connected");
         // Whoever closes all connections does not miss this one.
         if self.is_closed() {
@@ -268,8 +270,6 @@ impl Shared {
         let ended = connection.receive(&mut inbox, &mut decoder, frames, |frame| {
             self.deliver(&connection, frame);
         });
-        connection.close();
-        let _ = writer.join();
         match ended {
             Ended::Closed => tracing::info!("learner {peer} is gone"),
             Ended::Silent => tracing::info!("learner {peer} is gone without a word"),

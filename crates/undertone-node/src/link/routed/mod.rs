@@ -81,10 +81,13 @@ impl Routed {
         }
         let asked = Arc::clone(&incoming);
         let own = identity.own;
+        let neighbours = identity.neighbours.clone();
         let queryable = session
             .declare_queryable(keys.asked_by_anyone(own))
             .callback(move |query| {
-                if let Some((by, round)) = question(&query) {
+                if let Some((by, round)) = question(&query)
+                    && neighbours.contains(&by)
+                {
                     asked(Incoming::Asked {
                         by,
                         round,
