@@ -162,8 +162,8 @@ def simulated(found):
         "learner) under a simulated clock. Messages take half of a round trip between six regions (averages between cloud regions; the table and its source",
         "are in `wide_area.rs`) and 10 ms, times a log-normal factor of deviation 0.25, after they have passed an uplink of 10 Mbit/s. *Loss* is of whole",
         "messages, as when a connection breaks: releases, questions and answers alike. With *churn* a learner stays for an exponential time, goes away, and",
-        "comes back from its store after another; some are away at the start. Records are always there: what is measured is the network. The noise follows",
-        "from the seed: NOT PRIVATE. *Heard least*: a round does not end before so many neighbours were heard; the daemon has 1. *p50* and *p99* are of the",
+        "comes back from its store after another; some are away at the start. Who comes back is connected after two round trips, and up to two seconds later where the neighbour has to call; then both send their newest releases and ask for what they lack. Records are always there: what is measured is the network. The noise follows",
+        "from the seed: NOT PRIVATE. *Heard least*: a round does not end before so many neighbours were heard; the daemon has 1 unless told otherwise. *p50* and *p99* are of the",
         "seconds between two rounds' ends, *asks* and *bytes* (headers of 80 bytes a packet assumed) of a learner in a round, *sat out* is the share of",
         "rounds skipped to catch up, *rounds/s* is how fast the median learner reaches the last round.",
         "",
@@ -217,7 +217,7 @@ def runaway(events):
         "The explanation, which fits but was not watched in single learners: the daemon ends a round when one neighbour was heard and the others are away. Two learners whose other "
         "neighbours are all away, or have fallen behind, go on alone at the speed of one edge, and as rounds cannot go back everybody follows whoever is ahead (ADR 0017). The more learners, "
         "the likelier is such a pair somewhere. Where half must be heard there is none: in a random graph no small group has so many neighbours inside. "
-        "Without that a network of this size learns little from its rounds. `heard_least` is a setting of the protocol that the daemon does not offer yet."
+        "Without that a network of this size learns little from its rounds. `undertone node --heard-least` sets it."
     )
 
 
@@ -385,7 +385,7 @@ LIMITS = """## What limits a million
 ## What was not measured
 
 - No real wide-area network: latencies, loss and churn are assumptions, and churn of whole regions at once is not among them.
-- Connections, handshakes and retransmissions are not simulated, and there is no limit on what a learner can receive.
+- Handshakes take time and no bytes, retransmissions are not simulated, and there is no limit on what a learner can receive.
 - A million learners: everything about them is computed from a hundred thousand, or from formulas; only their graph was built and solved.
 - The simulation has one learner on each machine; a learner's own computing takes no simulated time.
 """

@@ -226,7 +226,7 @@ fn learner<S: Storage>(
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
     let (sender, events) = mailbox(1000);
-    let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone())).unwrap();
+    let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone(), addresses.when_full())).unwrap();
     barrier.wait();
     thread::sleep(Duration::from_secs(2)); // Until all have found each other.
     let dimension = u32::try_from(plan.config.model.features).unwrap();

@@ -17,6 +17,8 @@ pub(super) type SimulatedNode = Node<SeededEntropy, Disk>;
 
 /// A run that takes longer than this has stalled.
 const SIMULATED_SECONDS_MOST: f64 = 20_000.0;
+/// Who is called by others is called so often while it is away.
+const CALLED_WITHIN_SECONDS: f64 = 2.0;
 /// Learners are started within this time.
 const STARTS_WITHIN_SECONDS: f64 = 1.0;
 
@@ -26,6 +28,7 @@ enum What {
     Wake(u32),
     GoAway(u32),
     ComeBack(u32),
+    Meet { caller: u32, called: u32 },
 }
 
 struct Event {
@@ -147,6 +150,7 @@ impl Simulation {
             }
             What::GoAway(place) => self.go_away(place as usize),
             What::ComeBack(place) => self.come_back(place as usize),
+            What::Meet { caller, called } => self.meet(caller as usize, called as usize),
         }
     }
 
@@ -179,9 +183,39 @@ impl Simulation {
         let now = self.clock();
         self.hand_records(place);
         self.with_node(place, |node| node.start(now));
+        self.call_neighbours(place);
         if self.scenario.faults.up_seconds > 0.0 {
             let wait = self.churn.exponential(self.scenario.faults.up_seconds);
             self.schedule(nanoseconds(wait), What::GoAway(place as u32));
+        }
+    }
+
+    /// Of two neighbours the one with the smaller number calls, at once when it comes back, and again every two seconds at the
+    /// most. A connection is there after two round trips.
+    fn call_neighbours(&mut self, place: usize) {
+        let plan = Arc::clone(&self.plan);
+        for &(neighbour, _) in plan.config.graph.neighbours(LearnerId(place as u32)) {
+            let other = neighbour.0 as usize;
+            let pause = if place < other { 0.0 } else { CALLED_WITHIN_SECONDS * self.churn.unit() };
+            let trips = 2 * self.network.round_trip(place, other);
+            let (caller, called) = (place.min(other) as u32, place.max(other) as u32);
+            self.schedule(nanoseconds(pause) + trips, What::Meet { caller, called });
+        }
+    }
+
+    /// Both are there and have a connection: each sends the other its newest release, and asks for what it lacks.
+    fn meet(&mut self, one: usize, other: usize) {
+        let up = |place: usize| matches!(self.machines[place], Machine::Up(_));
+        if !up(one) || !up(other) {
+            return;
+        }
+        for (own, who) in [(one, other), (other, one)] {
+            let id = LearnerId(who as u32);
+            let Machine::Up(node) = &self.machines[own] else { continue };
+            if let Some(newest) = node.newest_for(id) {
+                self.deliver(own, who, newest);
+            }
+            self.with_node(own, |node| Ok(node.came(id)));
         }
     }
 

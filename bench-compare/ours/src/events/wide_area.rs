@@ -63,10 +63,15 @@ impl WideArea {
         let busy = self.free_at[from].max(now);
         let sent = busy + (bytes as f64 * self.nanoseconds_per_byte) as u64;
         self.free_at[from] = sent;
-        let round_trip = ROUND_TRIP_MS[self.region[from] as usize][self.region[to] as usize];
-        let base = 1e6 * (round_trip / 2.0 + ACCESS_MS);
+        let base = self.round_trip(from, to) as f64 / 2.0;
         let on_the_way = base * (self.jitter * self.dice.normal()).exp();
         (loss <= 0.0 || self.dice.unit() > loss).then_some(sent + on_the_way as u64)
+    }
+
+    /// There and back, in nanoseconds, without what a slow moment adds.
+    pub(super) fn round_trip(&self, from: usize, to: usize) -> u64 {
+        let between = ROUND_TRIP_MS[self.region[from] as usize][self.region[to] as usize];
+        (1e6 * (between + 2.0 * ACCESS_MS)) as u64
     }
 
     /// What was to be sent is forgotten with the machine.
