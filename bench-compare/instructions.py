@@ -26,6 +26,7 @@ WORK = {
     "gaussian-1000": 200,
     "account": 20_000,
     "round-moments-112": 200,
+    "round-anchored-112": 1000,
     "round-window-112": 200,
     "round-exact-112": 200,
     "decode-112": 2_000,

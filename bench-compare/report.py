@@ -59,7 +59,13 @@ def goals_of(results, groups):
             share = ratio(group, results, name)
             if share is not None:
                 better = goal / share if group.less_is_better else share / goal
-                yield group, f"{word[group.less_is_better]} {goal:g} × {name.replace(' | ', ' or ')}", f"{number(share, 3)} ×{like_for_like(group, results, name)}", better, judged(group, results, name, better)
+                yield group, f"{word[group.less_is_better]} {goal:g} × {told(name)}", f"{number(share, 3)} ×{like_for_like(group, results, name)}", better, judged(group, results, name, better)
+
+
+def told(name):
+    """Of several forms of one peer the first stands for all."""
+    first, *others = name.split(" | ")
+    return f"{first}, or faster as the other" if others else first
 
 
 def like_for_like(group, results, name):

@@ -3,10 +3,11 @@
 
     cargo build --release --manifest-path bench-compare/ours/Cargo.toml
     bench-compare/environment/bin/python bench-compare/scale.py             # everything
-    bench-compare/environment/bin/python bench-compare/scale.py events      # some parts: events, process, store, gaps, budget, or one run
+    bench-compare/environment/bin/python bench-compare/scale.py events      # some parts: events, seeds, process, store, gaps, budget, or one run
     bench-compare/environment/bin/python bench-compare/scale.py page        # the page and the picture again, from scale.json
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -26,6 +27,8 @@ KEPT = HERE / "scale.json"
 ROUGH = ["--loss", 0.001, "--up", 600, "--down", 30]
 #: A round does not end before half of the neighbours were heard (`--heard-least` of the daemon, which is content with one).
 HALF = [*ROUGH, "--heard-least", 3]
+
+SEEDS = range(1, 17)
 
 #: Learners, rounds, seed, options.
 RUNS = {
@@ -83,6 +86,18 @@ def events(kept):
         event(kept, name)
 
 
+def seeds(kept):
+    """How many rounds are sat out, for many seeds: over direct links and through a router, with one or half of the neighbours heard."""
+
+    def sat_out(options, seed):
+        return ours("events", 10_000, 50, seed, *options)["measured"]["sat_out_share"]
+
+    kinds = {"direct, 1": ROUGH, "direct, 3": HALF, "router, 1": [*ROUGH, "--router", 1], "router, 3": [*HALF, "--router", 1]}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {kind: [pool.submit(sat_out, options, seed) for seed in SEEDS] for kind, options in kinds.items()}
+        kept["seeds"] = {kind: [run.result() for run in of_kind] for kind, of_kind in runs.items()}
+
+
 def process(kept):
     """Large networks in one process, on one thread and on two in turns."""
     found = {}
@@ -115,7 +130,7 @@ def budget(kept):
     kept["budget"] = [ours("budget", *words) for words in ((1_000, 500), (1_000, 525_600), (100_000, 525_600))]
 
 
-PARTS = {"events": events, "process": process, "store": store, "gaps": gaps, "budget": budget}
+PARTS = {"events": events, "seeds": seeds, "process": process, "store": store, "gaps": gaps, "budget": budget}
 
 
 def save(kept):

@@ -39,7 +39,7 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             let mut account = Accountant::new(plan.mechanisms[0], None);
             (0..count).for_each(|_| noise::pay_a_round(&mut account));
         }
-        "round-moments-112" | "round-window-112" | "round-exact-112" => {
+        "round-moments-112" | "round-anchored-112" | "round-window-112" | "round-exact-112" => {
             let memory = what.split('-').nth(1).expect("a memory");
             let plan = learning::pair(memory);
             let mut pair = [0, 1].map(|id| plan.learner(LearnerId(id)).expect("a learner"));

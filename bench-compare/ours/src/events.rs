@@ -39,6 +39,8 @@ pub(crate) struct Scenario {
     pub(crate) ask_after_seconds: f64,
     /// Without so many neighbours heard a round does not end.
     pub(crate) heard_least: usize,
+    /// Whether all goes through a router, which does not say who comes.
+    pub(crate) router: bool,
     pub(crate) faults: Faults,
     /// The spread of a message's time on the way, as the deviation of its logarithm.
     pub(crate) jitter: f64,
@@ -74,6 +76,7 @@ impl Scenario {
             ask_after_seconds: 0.5,
             // As the daemon has it.
             heard_least: 1,
+            router: false,
             faults: Faults { loss: 0.0, loss_of_asks: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
             jitter: 0.25,
             uplink_bits: 10e6,
@@ -92,6 +95,7 @@ impl Scenario {
             // As the daemon has it.
             "--deadline" => (self.deadline_seconds, self.ask_after_seconds) = (number(), number() / 10.0),
             "--heard-least" => self.heard_least = number() as usize,
+            "--router" => self.router = number() > 0.0,
             "--loss" => (self.faults.loss, self.faults.loss_of_asks) = (number(), number()),
             "--up" => self.faults.up_seconds = number(),
             "--down" => self.faults.down_seconds = number(),
@@ -148,6 +152,7 @@ fn told(scenario: &Scenario) -> Value {
         "topology": scenario.topology, "degree": scenario.degree, "dimension": scenario.dimension,
         "step": scenario.step, "noise": scenario.noise, "deadline_seconds": scenario.deadline_seconds,
         "ask_after_seconds": scenario.ask_after_seconds, "heard_least": scenario.heard_least,
+        "router": scenario.router,
         "loss": faults.loss, "loss_of_asks": faults.loss_of_asks,
         "up_seconds": faults.up_seconds, "down_seconds": faults.down_seconds,
         "jitter": scenario.jitter, "uplink_bits": scenario.uplink_bits,

@@ -183,7 +183,9 @@ impl Simulation {
         let now = self.clock();
         self.hand_records(place);
         self.with_node(place, |node| node.start(now));
-        self.call_neighbours(place);
+        if !self.scenario.router {
+            self.call_neighbours(place);
+        }
         if self.scenario.faults.up_seconds > 0.0 {
             let wait = self.churn.exponential(self.scenario.faults.up_seconds);
             self.schedule(nanoseconds(wait), What::GoAway(place as u32));
