@@ -65,7 +65,7 @@ def goals_of(results, groups):
 def told(name):
     """Of several forms of one peer the first stands for all."""
     first, *others = name.split(" | ")
-    return f"{first}, or faster as the other" if others else first
+    return f"{first}, in its faster form" if others else first
 
 
 def like_for_like(group, results, name):
