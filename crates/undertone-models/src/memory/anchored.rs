@@ -20,7 +20,7 @@ use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 ///
 /// # Guarantee
 /// `gradient(t)` is within `tolerance.at(t)` of the exact one. With Δ = θ − θ_a and ‖a‖ ≤ R, a record's error is at most
-/// κ·l''(a·θ_a)·(a·Δ)²·‖a‖ with κ of [`ScalarLoss::remainder_factor`], hence their average at most κ·R·ΔᵀH_aΔ, where H_aΔ
+/// κ·l''(a·θ_a)·(a·Δ)²·‖a‖ with κ of `ScalarLoss::remainder_factor`, hence their average at most κ·R·ΔᵀH_aΔ, where H_aΔ
 /// is computed anyway. It is also at most M₃/2·R³·‖Δ‖² with M₃ = sup|l'''|. Past the tolerance θ becomes the anchor and
 /// Δ = 0.
 #[derive(Clone)]
