@@ -28,7 +28,7 @@ ROUGH = ["--loss", 0.001, "--up", 600, "--down", 30]
 #: A round does not end before half of the neighbours were heard (`--heard-least` of the daemon, which is content with one).
 HALF = [*ROUGH, "--heard-least", 3]
 
-SEEDS = range(1, 13)
+SEEDS = range(1, 17)
 
 #: Learners, rounds, seed, options.
 RUNS = {

@@ -214,7 +214,6 @@ def runaway(seeds):
         "neighbours are all away, or have fallen behind, go on alone at the speed of one edge, and as rounds cannot go back everybody follows whoever is ahead (ADR 0017). "
         "Over direct links both ends notice when a neighbour is back, send it their newest release and ask for its own at once, which makes it rarer; a router does not say who comes. "
         "Where half must be heard (`undertone node --heard-least`) no small group of a random graph has so many neighbours inside.",
-        "",
     ]
 
 
