@@ -2,8 +2,8 @@
 
 use crate::row::Row;
 use crate::vector::{
-    self, Kernel, LANES, Lanes, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks,
-    four_rows,
+    self, Kernel, Lanes, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks, four_rows,
+    plus_parts, plus_products,
 };
 use undertone::persist::{Fields, Persist, list};
 
@@ -135,24 +135,6 @@ fn add_scaled_eight<V: Lanes>(
         let sum = plus_parts(V::load_part(out_rest), left, [a_rest, b_rest, c_rest, d_rest]);
         plus_parts(sum, right, [e_rest, f_rest, g_rest, h_rest]).store_part(out_rest);
     }
-}
-
-/// sum + Σ factor · value, one after the other.
-#[inline(always)]
-fn plus_products<V: Lanes>(sum: V, factors: [V; 4], [a, b, c, d]: [&[f64; LANES]; 4]) -> V {
-    let sum = sum.plus_product(factors[0], V::load(a));
-    let sum = sum.plus_product(factors[1], V::load(b));
-    let sum = sum.plus_product(factors[2], V::load(c));
-    sum.plus_product(factors[3], V::load(d))
-}
-
-/// The same for what is left of rows.
-#[inline(always)]
-fn plus_parts<V: Lanes>(sum: V, factors: [V; 4], [a, b, c, d]: [&[f64]; 4]) -> V {
-    let sum = sum.plus_product(factors[0], V::load_part(a));
-    let sum = sum.plus_product(factors[1], V::load_part(b));
-    let sum = sum.plus_product(factors[2], V::load_part(c));
-    sum.plus_product(factors[3], V::load_part(d))
 }
 
 /// Writes the product of a packed matrix and of the rows that wait with `x` into `out`.

@@ -136,17 +136,34 @@ fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f6
     let factors =
         [V::splat(factors[0]), V::splat(factors[1]), V::splat(factors[2]), V::splat(factors[3])];
     for ((((slots, a), b), c), d) in out_blocks.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        let sums = V::load(slots).plus_product(factors[0], V::load(a));
-        let sums = sums.plus_product(factors[1], V::load(b));
-        let sums = sums.plus_product(factors[2], V::load(c));
-        sums.plus_product(factors[3], V::load(d)).store(slots);
+        plus_products(V::load(slots), factors, [a, b, c, d]).store(slots);
     }
     if !out_rest.is_empty() {
-        let sums = V::load_part(out_rest).plus_product(factors[0], V::load_part(a_rest));
-        let sums = sums.plus_product(factors[1], V::load_part(b_rest));
-        let sums = sums.plus_product(factors[2], V::load_part(c_rest));
-        sums.plus_product(factors[3], V::load_part(d_rest)).store_part(out_rest);
+        let rests = [a_rest, b_rest, c_rest, d_rest];
+        plus_parts(V::load_part(out_rest), factors, rests).store_part(out_rest);
     }
+}
+
+/// sum + Σ factor · value, one after the other.
+#[inline(always)]
+pub(crate) fn plus_products<V: Lanes>(
+    sum: V,
+    factors: [V; 4],
+    [a, b, c, d]: [&[f64; LANES]; 4],
+) -> V {
+    let sum = sum.plus_product(factors[0], V::load(a));
+    let sum = sum.plus_product(factors[1], V::load(b));
+    let sum = sum.plus_product(factors[2], V::load(c));
+    sum.plus_product(factors[3], V::load(d))
+}
+
+/// The same for what is left of rows.
+#[inline(always)]
+pub(crate) fn plus_parts<V: Lanes>(sum: V, factors: [V; 4], [a, b, c, d]: [&[f64]; 4]) -> V {
+    let sum = sum.plus_product(factors[0], V::load_part(a));
+    let sum = sum.plus_product(factors[1], V::load_part(b));
+    let sum = sum.plus_product(factors[2], V::load_part(c));
+    sum.plus_product(factors[3], V::load_part(d))
 }
 
 /// The inner products of rows, which lie one after the other, with one vector as long as each of them.
