@@ -5,20 +5,20 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::time::Instant;
-use undertone_models::network::{Batch, Clip, ClipNorm, FastNetwork, Network, NetworkSpec};
+use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Network, NeuralSpec};
 
 /// How long one measurement takes, about: as long as the peers'.
 const SECONDS: f64 = 2.0;
 
 /// Records a second by the median step; each record's gradient clipped to norm 1, or the mean of them as they are.
 pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
-    let network = Network::new(NetworkSpec::mnist_cnn()).expect("a network");
+    let network = Network::new(NeuralSpec::mnist_cnn()).expect("a network");
     let mut state = 1_u64;
     let mut uniform = || unit(&mut state);
     let theta = network.initial_parameters(|| Ok::<_, Infallible>(uniform())).expect("parameters");
     let inputs: Vec<f32> = (0..batch * network.features()).map(|_| uniform() as f32).collect();
     let labels: Vec<u32> = (0..batch).map(|_| (uniform() * 10.0) as u32).collect();
-    let fast = FastNetwork::new(network);
+    let fast = NeuralEngine::new(network);
     let threads = NonZeroUsize::new(threads).expect("at least one thread");
     let step = || {
         let batch = Batch::new(fast.network(), &inputs, &labels).expect("a batch");

@@ -16,7 +16,7 @@ mod entropy;
 pub mod learner_file;
 pub mod ledger_file;
 mod metrics;
-mod network_metrics;
+mod neural_metrics;
 mod online;
 mod optimum;
 pub mod planner;

@@ -1,6 +1,6 @@
 //! What is measured in every round of a simulation.
 
-use crate::network_metrics::NetworkEvaluator;
+use crate::neural_metrics::NeuralEvaluator;
 use crate::optimum::Optimum;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub(crate) enum Evaluator {
     /// Against the optimum.
     Linear(LinearEvaluator),
     /// By accuracy alone.
-    Network(NetworkEvaluator),
+    Network(NeuralEvaluator),
     /// By the loss of test records alone.
     Declared(DeclaredEvaluator),
 }

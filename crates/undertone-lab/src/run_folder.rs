@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::PublicModel;
 use undertone::config::RawConfig;
-use undertone::network::NetworkSpec;
+use undertone::neural::NeuralSpec;
 
 /// Why the files could not be written.
 #[derive(Debug, Error)]
@@ -64,7 +64,7 @@ pub fn write(
     config: &RawConfig,
     outcome: &Outcome,
     summary: &Summary,
-    network: Option<&NetworkSpec>,
+    network: Option<&NeuralSpec>,
 ) -> Result<(), RunFolderError> {
     if path.exists() {
         return Err(RunFolderError::Exists { path: path.into() });
@@ -193,7 +193,7 @@ fn cells(row: &RoundRow) -> Vec<String> {
 fn model_bytes(
     model: &PublicModel,
     summary: &Summary,
-    network: Option<&NetworkSpec>,
+    network: Option<&NeuralSpec>,
 ) -> Result<Vec<u8>, RunFolderError> {
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),

@@ -2,7 +2,7 @@
 
 use crate::entropy::{RunEntropy, Shuffle};
 use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
-use crate::network_metrics::NetworkEvaluator;
+use crate::neural_metrics::NeuralEvaluator;
 use crate::stream::{Stream, StreamError, Streams, is_regression, keep_to_bounds};
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -415,11 +415,11 @@ fn evaluator(plan: &Plan, histories: usize, test: &[Record]) -> Result<Evaluator
             LinearEvaluator::new(&model, config.domain, histories, test, regression)
                 .map(Evaluator::Linear)
         }
-        AnyModel::Network(model) => {
+        AnyModel::Neural(model) => {
             let each = config.data.batch.saturating_mul(config.rounds);
             let each = each.saturating_add(config.data.warmup);
             let learners = config.graph.learners();
-            NetworkEvaluator::new(model, learners, each, test).map(Evaluator::Network)
+            NeuralEvaluator::new(model, learners, each, test).map(Evaluator::Network)
         }
     }
 }
@@ -453,8 +453,8 @@ pub(crate) fn gather(
 /// not be averaged.
 pub(crate) fn common_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>> {
     match &plan.model {
-        AnyModel::Network(model) => {
-            model.network().initial_parameters(|| Ok::<_, Infallible>(order.unit())).ok()
+        AnyModel::Neural(model) => {
+            model.neural().initial_parameters(|| Ok::<_, Infallible>(order.unit())).ok()
         }
         AnyModel::Linear(_) => None,
     }

@@ -8,7 +8,7 @@ use crate::entropy::Shuffle;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use thiserror::Error;
 use undertone::config::{Config, RecordOrder};
-use undertone::network::Shape;
+use undertone::neural::Shape;
 use undertone_models::Record;
 use undertone_models::bounds::{BoundFault, Bounds};
 

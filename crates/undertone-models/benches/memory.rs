@@ -10,7 +10,7 @@
 use divan::{Bencher, black_box};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use undertone::{DataBounds, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, Round};
+use undertone_core::{DataBounds, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, Round};
 use undertone_models::{AnyMemory, Features, Model, Record};
 
 const FEATURES: usize = 112;

@@ -1,18 +1,18 @@
 //! Any of the models, chosen by a config.
 
-use crate::network::NetworkSpec;
-use crate::network_model::NetworkModel;
+use crate::neural::NeuralSpec;
+use crate::neural_model::NeuralModel;
 use crate::{DeclaredFault, Features, Model, ModelError, Record};
 use std::sync::Arc;
-use undertone::{DataBounds, ModelSpec, RecordError};
+use undertone_core::{DataBounds, ModelSpec, RecordError};
 
-/// A linear model or a network.
+/// A linear model or a neural network.
 #[derive(Clone, Debug)]
 pub enum AnyModel {
     /// Scores are linear in the parameters; or a user's function.
     Linear(Arc<Model>),
     /// A neural network.
-    Network(Arc<NetworkModel>),
+    Neural(Arc<NeuralModel>),
 }
 
 /// What a model says of one record's features. Private: it is for the owner of the model.
@@ -30,17 +30,17 @@ pub enum Prediction {
 }
 
 impl AnyModel {
-    /// The model that a spec asks for; a network's layers come apart.
+    /// The model that a spec asks for; a neural network's layers come apart.
     ///
     /// # Errors
     /// When a setting is outside its range, or layers do not fit together.
     pub fn new(
         spec: ModelSpec,
-        layers: Option<&NetworkSpec>,
+        layers: Option<&NeuralSpec>,
         bounds: DataBounds,
     ) -> Result<AnyModel, ModelError> {
         Ok(match layers {
-            Some(layers) => NetworkModel::new(layers.clone(), spec, bounds)?.into(),
+            Some(layers) => NeuralModel::new(layers.clone(), spec, bounds)?.into(),
             None => Model::new(spec, bounds)?.into(),
         })
     }
@@ -56,16 +56,16 @@ impl AnyModel {
     pub fn spec(&self) -> &ModelSpec {
         match self {
             AnyModel::Linear(model) => model.spec(),
-            AnyModel::Network(model) => model.spec(),
+            AnyModel::Neural(model) => model.spec(),
         }
     }
 
-    /// The model whose records are summed one by one, unless it is a network.
+    /// The model whose records are summed one by one, unless it is a neural network.
     #[must_use]
     pub fn linear(&self) -> Option<&Arc<Model>> {
         match self {
             AnyModel::Linear(model) => Some(model),
-            AnyModel::Network(_) => None,
+            AnyModel::Neural(_) => None,
         }
     }
 
@@ -76,7 +76,7 @@ impl AnyModel {
     pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
         match self {
             AnyModel::Linear(model) => model.check(record, position),
-            AnyModel::Network(model) => model.check(record, position),
+            AnyModel::Neural(model) => model.check(record, position),
         }
     }
 
@@ -96,7 +96,7 @@ impl AnyModel {
                     None => return Ok(Prediction::Value(model.predict(theta, features))),
                 }
             }
-            AnyModel::Network(model) => model.probabilities(theta, features)?,
+            AnyModel::Neural(model) => model.probabilities(theta, features)?,
         };
         let largest = probabilities.iter().copied().fold(f64::MIN, f64::max);
         let class = probabilities.iter().position(|&one| one >= largest).unwrap_or(0);
@@ -114,7 +114,7 @@ impl AnyModel {
     pub fn bounds(&self) -> &DataBounds {
         match self {
             AnyModel::Linear(model) => model.bounds(),
-            AnyModel::Network(model) => model.bounds(),
+            AnyModel::Neural(model) => model.bounds(),
         }
     }
 }
@@ -131,8 +131,8 @@ impl From<Arc<Model>> for AnyModel {
     }
 }
 
-impl From<NetworkModel> for AnyModel {
-    fn from(model: NetworkModel) -> AnyModel {
-        AnyModel::Network(Arc::new(model))
+impl From<NeuralModel> for AnyModel {
+    fn from(model: NeuralModel) -> AnyModel {
+        AnyModel::Neural(Arc::new(model))
     }
 }

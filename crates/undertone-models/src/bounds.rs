@@ -5,7 +5,7 @@
 
 use crate::{Features, Record};
 use thiserror::Error;
-use undertone::config::{Config, OutOfBounds};
+use undertone_core::config::{Config, OutOfBounds};
 
 /// The smallest and largest norm that can be asked for: between them squares neither overflow nor
 /// lose digits.

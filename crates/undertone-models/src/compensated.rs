@@ -1,6 +1,6 @@
 //! Sums whose rounding error does not grow with the number of terms.
 
-use undertone::persist::{Fields, Persist};
+use undertone_core::persist::{Fields, Persist};
 
 /// A vector of running sums, each with the carry that rounding would lose (Knuth's two-sum).
 ///

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
-use undertone::DECLARED_ROUNDING;
+use undertone_core::DECLARED_ROUNDING;
 
 /// A loss of one record, written by a user.
 ///

@@ -3,25 +3,25 @@
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::ops::Range;
-use undertone::PublicModel;
-use undertone::network::{NetworkSpec, Operation};
+use undertone_core::PublicModel;
+use undertone_core::neural::{NeuralSpec, Operation};
 
 /// Why there is no file.
 pub type ExportError = safetensors::SafeTensorError;
 
 /// The public model as safetensors: an average of releases, which costs nothing more to publish.
 ///
-/// A network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
+/// A neural network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
 ///
 /// # Errors
 /// When the format cannot hold it.
 pub fn model_file(
     model: &PublicModel,
-    network: Option<&NetworkSpec>,
+    neural: Option<&NeuralSpec>,
     metadata: HashMap<String, String>,
 ) -> Result<Vec<u8>, ExportError> {
     let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let tensors = tensors(model.values().len(), network)
+    let tensors = tensors(model.values().len(), neural)
         .into_iter()
         .map(|Tensor { name, shape, range }| {
             let part = &bytes[range.start * 8..range.end * 8];
@@ -38,9 +38,9 @@ struct Tensor {
     range: Range<usize>,
 }
 
-fn tensors(parameters: usize, network: Option<&NetworkSpec>) -> Vec<Tensor> {
+fn tensors(parameters: usize, neural: Option<&NeuralSpec>) -> Vec<Tensor> {
     let whole = || Tensor { name: "theta".into(), shape: vec![parameters], range: 0..parameters };
-    let Some((layers, _)) = network.and_then(|spec| spec.layout().ok()) else {
+    let Some((layers, _)) = neural.and_then(|spec| spec.layout().ok()) else {
         return vec![whole()];
     };
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use crate::scalar_loss::Slope;
 use crate::vector::{self, BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
-use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
 
 /// How many record gradients are summed plainly before they join a compensated sum.
 pub(crate) const BLOCK: usize = 32;

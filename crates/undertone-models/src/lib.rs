@@ -1,7 +1,7 @@
 //! Losses, models and gradient memories for Undertone.
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
-//! stream, at a cost per round that need not grow with it. A [`network`] is a small neural network, with
+//! stream, at a cost per round that need not grow with it. A [`neural`] network is a small neural network, with
 //! gradients that are clipped record by record. A [`Plan`] is what follows from a config before any
 //! record is seen.
 
@@ -14,8 +14,8 @@ mod history;
 pub mod memory;
 pub mod model;
 mod monomials;
-pub mod network;
-mod network_model;
+pub mod neural;
+mod neural_model;
 mod packed;
 mod plan;
 pub mod record;
@@ -29,6 +29,6 @@ pub use declared::{DeclaredFault, DeclaredLoss};
 pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
-pub use network_model::NetworkModel;
+pub use neural_model::NeuralModel;
 pub use plan::{Plan, PlanError, memory_error};
 pub use record::{Features, Record, visit_records};

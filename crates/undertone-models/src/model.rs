@@ -4,7 +4,7 @@
 
 use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
-use crate::network::NetworkError;
+use crate::neural::NeuralError;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
@@ -13,7 +13,7 @@ use crate::{Features, Record};
 use std::borrow::Cow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
+use undertone_core::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
 
 /// A model: what one record costs, its derivatives, and which records it admits.
 ///
@@ -22,7 +22,7 @@ use undertone::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
 ///
 /// # Example
 /// ```
-/// use undertone::{DataBounds, Loss, ModelSpec};
+/// use undertone_core::{DataBounds, Loss, ModelSpec};
 /// use undertone_models::{Features, Model, Record};
 ///
 /// let spec =
@@ -56,8 +56,8 @@ impl Head {
             Loss::Power { degree } => ScalarLoss::Power { degree: degree.cast_signed() },
             Loss::Huber { threshold } => ScalarLoss::Huber { threshold },
             Loss::Logistic => ScalarLoss::Logistic,
-            // A network is no model of this kind: `Model::new` refuses it.
-            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
+            // A neural network is no model of this kind: `Model::new` refuses it.
+            Loss::Softmax { classes } | Loss::Neural { classes, .. } => {
                 return Head::Softmax(Softmax { classes: classes as usize });
             }
             Loss::Declared { curvature, .. } => {
@@ -80,12 +80,12 @@ pub enum ModelError {
         /// What it may be.
         range: &'static str,
     },
-    /// A network was asked for where none can be, or has faults.
-    #[error("a network needs its layers, and cnn or mlp as the loss")]
-    Network,
-    /// The layers of a network do not fit together, or its clipping bound is out of range.
+    /// A neural network was asked for where none can be, or has faults.
+    #[error("a neural network needs its layers, and cnn or mlp as the loss")]
+    Neural,
+    /// The layers of a neural network do not fit together, or its clipping bound is out of range.
     #[error(transparent)]
-    Layers(#[from] NetworkError),
+    Layers(#[from] NeuralError),
     /// The model would have more parameters than can be indexed.
     #[error(
         "degree {degree} over {features} features gives more than {limit} parameters; lower the degree"
@@ -137,7 +137,7 @@ impl Model {
             Loss::Huber { threshold } => {
                 within("loss.threshold", threshold, threshold > 0.0, "finite and above 0")?;
             }
-            Loss::Network { .. } => return Err(ModelError::Network),
+            Loss::Neural { .. } => return Err(ModelError::Neural),
             Loss::Declared { .. } => within("clip", spec.clip, true, "finite and above 0")?,
             Loss::Softmax { classes } => {
                 within("loss.classes", classes.into(), classes >= 2, "at least 2")?;
@@ -233,7 +233,7 @@ impl Model {
         }
         let (holds, bound) = match self.spec.loss {
             Loss::Logistic => (is_class(label, 1), 1.0),
-            Loss::Softmax { classes } | Loss::Network { classes, .. } => {
+            Loss::Softmax { classes } | Loss::Neural { classes, .. } => {
                 (is_class(label, classes - 1), f64::from(classes - 1))
             }
             Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Declared { .. } => {

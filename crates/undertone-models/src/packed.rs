@@ -5,7 +5,7 @@ use crate::vector::{
     self, Kernel, Lanes, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks, four_rows,
     plus_parts, plus_products,
 };
-use undertone::persist::{Fields, Persist, list};
+use undertone_core::persist::{Fields, Persist, list};
 
 /// A symmetric n×n matrix: a sum of outer products `weight`·aaᵀ.
 ///
@@ -316,9 +316,9 @@ mod tests {
                     matrix.add_outer(0.7, Row::Dense(&row));
                     matrix.add_outer(0.3, sparse);
                 }
-                let saved = undertone::persist::save(&mut watched);
+                let saved = undertone_core::persist::save(&mut watched);
                 watched = PackedSymmetric::zero(n);
-                undertone::persist::load(&mut watched, &saved).unwrap();
+                undertone_core::persist::load(&mut watched, &saved).unwrap();
                 settle_early(&mut settled);
                 watched.multiply_into(&x, &mut left);
                 quiet.multiply_into(&x, &mut right);
@@ -335,10 +335,10 @@ mod tests {
         let mut matrix = PackedSymmetric::zero(2);
         matrix.weights = vec![1.0; WAITING];
         matrix.rows = vec![0.5; 2 * WAITING];
-        let mut fields = undertone::persist::save(&mut Whole(&mut matrix));
-        assert!(undertone::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
+        let mut fields = undertone_core::persist::save(&mut Whole(&mut matrix));
+        assert!(undertone_core::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
         fields.clear();
-        assert!(undertone::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
+        assert!(undertone_core::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
     }
 
     /// A matrix as a forger would save it.

@@ -4,13 +4,13 @@ use crate::memory::error_bound;
 use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError};
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::config::{Config, NoiseScale};
-use undertone::noise::NoiseError;
-use undertone::planner::{PlannerError, calibrate};
-use undertone::privacy::{
+use undertone_core::config::{Config, NoiseScale};
+use undertone_core::noise::NoiseError;
+use undertone_core::planner::{PlannerError, calibrate};
+use undertone_core::privacy::{
     Horizon, Lifetime, Mechanism, NoCertificate, epsilon_from_zcdp, lifetimes,
 };
-use undertone::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
+use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
 /// A config with everything that follows from it before any record is seen.
 #[derive(Clone, Debug)]

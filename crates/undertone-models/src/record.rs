@@ -3,7 +3,7 @@
 use crate::row::Row;
 use crate::vector::{LANES, sum_lanes};
 use std::fmt;
-use undertone::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
 
 /// A feature vector, stored densely or by its non-zero entries.
 #[derive(Clone, PartialEq)]

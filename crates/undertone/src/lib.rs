@@ -1,32 +1,10 @@
-//! Private decentralised online learning: the round, the noise and the accountant.
+//! Private decentralised online learning.
 
-mod baseline;
-pub mod config;
-pub mod doctor;
-mod domain;
-mod forgetting;
-pub mod graph;
-mod learner;
-mod loss;
-mod memory;
-pub mod network;
-pub mod noise;
-pub mod persist;
-pub mod planner;
-pub mod privacy;
-mod release;
-mod schedule;
-mod shielded;
-mod units;
-
-pub use domain::Domain;
-pub use forgetting::{Forgetting, RecordWeights};
-pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
-pub use loss::{
-    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec,
-    NETWORK_ROUNDING,
+pub use undertone_core::{
+    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Domain, Forgetting, Heard, LatePull, Learner,
+    LearnerId, LearnerSetup, Loss, LossConstants, Memory, MemoryKind, ModelSpec, NEURAL_ROUNDING,
+    PowerLaw, PrivateParameters, PublicModel, RecordError, RecordWeights, Release, ReleaseError,
+    Round, RoundReport, Schedule, Score,
 };
-pub use memory::{Memory, MemoryKind, RecordError, Score};
-pub use release::{Heard, LatePull, PublicModel, Release};
-pub use schedule::{PowerLaw, Schedule};
-pub use units::{LearnerId, Round};
+pub use undertone_core::{config, doctor, graph, neural, noise, persist, planner, privacy};
+pub use undertone_models as models;

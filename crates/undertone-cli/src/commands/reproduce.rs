@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone_lab::compare::settings::Method;
 use undertone_lab::report::{fig1_page, network_page, table1_page, table2_page};
-use undertone_lab::reproduce::networks::{self, Extent, Images, NetworkFigure, NetworkRun};
+use undertone_lab::reproduce::neural::{self, Extent, Images, NeuralFigure, NeuralRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::{fig1, spreadsheet, table2};
@@ -294,18 +294,18 @@ fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<
     let output = &options.output;
     let extent = options.extent(Extent::whole(images), Extent::quick(images));
     let (folder, mut store) = open(output, name)?;
-    let missing = networks::missing(images, extent, &store)?;
+    let missing = neural::missing(images, extent, &store)?;
     let progress = output.progress("measurement", missing);
-    let found = watched(&progress, |watch| networks::figure(images, extent, &mut store, watch))?;
+    let found = watched(&progress, |watch| neural::figure(images, extent, &mut store, watch))?;
     let csv = spreadsheet::networks(&found)?;
     let page = network_page(&found);
     output.finish(&folder, name, &found, &csv, &page, |out| print_networks(out, &found))
 }
 
 /// The folder of an experiment with the runs that are there.
-fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NetworkRun>), Failure> {
+fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NeuralRun>), Failure> {
     let folder = output.folder(name)?;
-    let store = networks::open(&folder, name)?;
+    let store = neural::open(&folder, name)?;
     if output.voice.talks() && !store.runs.is_empty() {
         writeln!(
             io::stderr(),
@@ -317,7 +317,7 @@ fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NetworkRun>), 
     Ok((folder, store))
 }
 
-fn print_networks(out: &mut dyn Write, found: &NetworkFigure) -> io::Result<()> {
+fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
     writeln!(
         out,
         "            training   test, own   test, public   ε for ever, δ = {:e}",

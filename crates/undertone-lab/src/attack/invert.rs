@@ -9,7 +9,7 @@ use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
-use undertone_models::network::{Guess, Network, NetworkError};
+use undertone_models::neural::{Guess, NeuralNetwork, NeuralError};
 
 /// How labels are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ const EXPLAINED: f64 = 1e-10;
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     /// The network's layers.
-    pub network: &'a Network,
+    pub network: &'a NeuralNetwork,
     /// The parameters at which the gradient was taken, as far as they were seen.
     pub theta: &'a [f64],
     /// The mean gradient of the records, as far as it was seen.
@@ -73,7 +73,7 @@ pub fn invert(
     effort: Effort,
     seed: u64,
     interrupted: &(dyn Fn() -> bool + Sync),
-) -> Result<Reconstruction, NetworkError> {
+) -> Result<Reconstruction, NeuralError> {
     let Evidence { network, theta, gradient: target, records, range } = evidence;
     let size: f64 = target.iter().map(|x| x * x).sum();
     let known = match labels {
@@ -120,7 +120,7 @@ fn descend(matching: &Matching<'_>, start: Vec<f64>, iterations: u64) {
 }
 
 /// The class whose bias has the most negative gradient: p − y is below zero only for the label.
-fn label_of_gradient(network: &Network, target: &[f64]) -> usize {
+fn label_of_gradient(network: &NeuralNetwork, target: &[f64]) -> usize {
     let biases = &target[target.len().saturating_sub(network.classes())..];
     let steepest: Vec<f64> = biases.iter().map(|slope| -slope).collect();
     largest(&steepest)
@@ -137,7 +137,7 @@ struct Seen {
 
 /// How badly guesses explain a gradient.
 struct Matching<'a> {
-    network: &'a Network,
+    network: &'a NeuralNetwork,
     theta: &'a [f64],
     target: &'a [f64],
     records: usize,
@@ -175,7 +175,7 @@ impl Matching<'_> {
     }
 
     /// Works out the mismatch at a point and its slopes.
-    fn evaluate(&self, point: &[f64]) -> Result<(), NetworkError> {
+    fn evaluate(&self, point: &[f64]) -> Result<(), NeuralError> {
         let features = self.network.features();
         let labels = self.label_logits(point);
         let inputs = point[..self.records * features].chunks_exact(features);

@@ -19,10 +19,10 @@ use serde::Serialize;
 use std::fmt;
 use thiserror::Error;
 use undertone::MemoryKind;
-use undertone::network::{LayerSpec, Shape};
+use undertone::neural::{LayerSpec, Shape};
 use undertone::privacy::Rule;
 use undertone_models::Plan;
-use undertone_models::network::{Network, NetworkError};
+use undertone_models::neural::{NeuralNetwork, NeuralError};
 use undertone_models::{AnyModel, Record};
 
 /// Beyond this many records behind one gradient nobody has reconstructed any, and each costs time.
@@ -86,7 +86,7 @@ pub enum AttackError {
     Run(#[from] SeededRunError),
     /// The network refused a vector.
     #[error(transparent)]
-    Network(#[from] NetworkError),
+    NeuralNetwork(#[from] NeuralError),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -226,8 +226,8 @@ pub fn attack(
         }
         network = Some(plan.model);
     }
-    let Some(AnyModel::Network(model)) = network else { return Err(AttackError::NotANetwork) };
-    let network = model.network();
+    let Some(AnyModel::Neural(model)) = network else { return Err(AttackError::NotANetwork) };
+    let network = model.neural();
     let attempts: Result<Vec<(usize, Attempt)>, AttackError> = jobs
         .into_par_iter()
         .map(|(victim, multiple, heard)| {
@@ -348,7 +348,7 @@ fn hear(
 }
 
 fn attempt(
-    network: &Network,
+    network: &NeuralNetwork,
     settings: &Settings,
     multiple: f64,
     heard: &Overheard,

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 use super::{DataError, Dataset, FileFault, LoadOptions, images};
 

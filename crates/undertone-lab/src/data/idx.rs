@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 use super::{DIMENSION_MAX, DataError, Dataset, FileFault, LoadOptions, images};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use undertone::network::Shape;
+use undertone::neural::Shape;
 use undertone_models::{Features, Record};
 
 use super::{Dataset, INTERCEPT, LoadOptions, Task};

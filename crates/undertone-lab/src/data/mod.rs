@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use undertone::network::Shape;
+use undertone::neural::Shape;
 use undertone_models::{Features, Record};
 
 pub mod cifar;

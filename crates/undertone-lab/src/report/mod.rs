@@ -7,7 +7,7 @@ mod attack;
 mod axis;
 mod charts;
 mod comparison;
-mod network_reproduction;
+mod neural_reproduction;
 mod number;
 mod picture;
 mod plot;
@@ -18,7 +18,7 @@ mod tests;
 
 pub use attack::attack_page;
 pub(crate) use comparison::{Comparison, comparison_page};
-pub use network_reproduction::{network_page, table2_page};
+pub use neural_reproduction::{network_page, table2_page};
 pub use reproduction::{fig1_page, table1_page};
 
 use crate::simulate::RoundRow;

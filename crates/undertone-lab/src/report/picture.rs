@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 /// An `<img>` of grey or colour values, channel after channel, from black to one above; nothing for
 /// other shapes.

@@ -2,10 +2,10 @@
 //!
 //! [`table1`] counts how long learning takes as noise grows, [`unknowns`] looks for what the paper does
 //! not say, [`fig1`] draws Algorithm 1 against three other methods, whose steps [`tuning`] chooses.
-//! [`networks`] does so for networks (Figures 2 and 3), and [`table2`] attacks them.
+//! [`neural`] does so for networks (Figures 2 and 3), and [`table2`] attacks them.
 
 pub mod fig1;
-pub mod networks;
+pub mod neural;
 mod other_methods;
 pub mod quartiles;
 pub mod spreadsheet;

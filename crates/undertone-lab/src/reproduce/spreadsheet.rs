@@ -1,7 +1,7 @@
 //! Results as CSV.
 
 use super::fig1::Figure;
-use super::networks::NetworkFigure;
+use super::neural::NeuralFigure;
 use super::table1::Table;
 use super::table2::Table2;
 
@@ -89,7 +89,7 @@ pub fn fig1(figure: &Figure) -> Bytes {
 ///
 /// # Errors
 /// When a value has no form in CSV, which does not happen.
-pub fn networks(figure: &NetworkFigure) -> Bytes {
+pub fn networks(figure: &NeuralFigure) -> Bytes {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "method",

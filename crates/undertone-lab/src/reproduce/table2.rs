@@ -1,6 +1,6 @@
 //! Table II: what noise does to accuracy, and to an attacker.
 
-use super::networks::{Extent, NetworkRun, RunPoint, kept, run_missing};
+use super::neural::{Extent, NeuralRun, RunPoint, kept, run_missing};
 use super::quartiles::Quartiles;
 use super::{ReproduceError, Watch};
 use crate::attack::invert::{Effort, Labels};
@@ -88,7 +88,7 @@ pub fn steps(extent: Extent) -> u64 {
 /// When interrupted; finished runs are kept.
 pub fn table(
     extent: Extent,
-    store: &mut RunStore<NetworkRun>,
+    store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
 ) -> Result<Table2, ReproduceError> {
     let multiples: Vec<f64> = PRINTED.iter().map(|printed| printed.multiple).collect();
@@ -145,7 +145,7 @@ fn config(
 
 /// Training and test accuracy after the last round, over seeds.
 fn last(
-    store: &RunStore<NetworkRun>,
+    store: &RunStore<NeuralRun>,
     loaded: &LoadedConfig,
     seeds: u64,
 ) -> Result<(Quartiles, Quartiles), ReproduceError> {
@@ -161,7 +161,7 @@ fn last(
 mod tests {
     use super::*;
     use crate::report::table2_page;
-    use crate::reproduce::networks;
+    use crate::reproduce::neural;
 
     #[test]
     fn every_level_has_a_config_and_its_own_noise() {
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn without_all_runs_there_is_no_table() {
         let folder = tempfile::tempdir().unwrap();
-        let store = networks::open(folder.path(), "table2").unwrap();
+        let store = neural::open(folder.path(), "table2").unwrap();
         let loaded = config(QUICK, |_| ()).unwrap();
         assert!(matches!(last(&store, &loaded, 1), Err(ReproduceError::NothingMeasured)));
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use undertone::config::{Config, RawConfig};
-use undertone::network::Shape;
+use undertone::neural::Shape;
 use undertone_lab::compare::store::{Store, StoreError};
 use undertone_lab::config_file::{LoadedConfig, load_file, resolved};
 use undertone_lab::{Measuring, Outcome, Plan, RunEntropy, simulate, stream};

@@ -8,7 +8,7 @@ mod audit_shielded;
 mod budgets;
 mod catalogue;
 mod image_folders;
-mod networks;
+mod neural;
 mod online;
 mod planner;
 mod runs;

@@ -9,8 +9,8 @@ use crate::vector::wide_dot;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
 ///
@@ -131,7 +131,7 @@ pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f
         Loss::Squared | Loss::Power { .. } | Loss::Logistic => model.scalar_loss(),
         Loss::Huber { .. }
         | Loss::Softmax { .. }
-        | Loss::Network { .. }
+        | Loss::Neural { .. }
         | Loss::Declared { .. } => None,
     };
     scalar

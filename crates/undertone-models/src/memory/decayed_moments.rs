@@ -7,8 +7,8 @@ use crate::row::Row;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/w + rθ at the cost O(n²), where S = Σ g·aaᵀ, q = Σ g·ba, w = Σ g and the weight g
 /// of a record is 1/f times that of a record of the round before.

@@ -6,8 +6,8 @@ use crate::history::{BLOCK, History};
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
 /// Keeps every record and sums all gradients anew in each round. The reference for the others.
 ///

@@ -37,7 +37,7 @@ mod decayed_moments;
 mod exact;
 mod link_fit;
 mod moments;
-mod network;
+mod neural;
 mod polynomial;
 mod recent;
 mod recursive;
@@ -46,7 +46,7 @@ pub use anchored::Anchored;
 pub use decayed_moments::DecayedMoments;
 pub use exact::Exact;
 pub use moments::Moments;
-pub use network::{NetworkArrival, NetworkHistory};
+pub use neural::{NeuralArrival, NeuralHistory};
 pub use polynomial::Polynomial;
 pub use recent::Recent;
 pub use recursive::Recursive;
@@ -54,11 +54,11 @@ pub use recursive::Recursive;
 use crate::history::BLOCK;
 use crate::row::Row;
 use crate::vector;
-use crate::{AnyModel, Model, NetworkModel, Record};
+use crate::{AnyModel, Model, NeuralModel, Record};
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
 
 /// Any of the memories, chosen by a config.
 #[derive(Clone, Debug)]
@@ -77,10 +77,10 @@ pub enum AnyMemory {
     Recent(Recent),
     /// Sufficient statistics with exponential weights.
     DecayedMoments(DecayedMoments),
-    /// Records of a network, all or the newest.
-    NetworkHistory(NetworkHistory),
-    /// The average of a network's gradients, each taken once.
-    NetworkArrival(NetworkArrival),
+    /// Records of a neural network, all or the newest.
+    NeuralHistory(NeuralHistory),
+    /// The average of a neural network's gradients, each taken once.
+    NeuralArrival(NeuralArrival),
 }
 
 impl AnyMemory {
@@ -91,7 +91,7 @@ impl AnyMemory {
     pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, MemoryError> {
         let model = match model.into() {
             AnyModel::Linear(model) => model,
-            AnyModel::Network(model) => return network_memory(kind, model),
+            AnyModel::Neural(model) => return neural_memory(kind, model),
         };
         if model.lacks_function() {
             return Err(MemoryError::NoFunction);
@@ -150,7 +150,7 @@ impl AnyMemory {
             | AnyMemory::Anchored(_)
             | AnyMemory::Polynomial(_) => parameters,
             // Always worth one.
-            AnyMemory::NetworkHistory(_) | AnyMemory::NetworkArrival(_) => u64::MAX,
+            AnyMemory::NeuralHistory(_) | AnyMemory::NeuralArrival(_) => u64::MAX,
         };
         parameters.saturating_mul(rows)
     }
@@ -164,8 +164,8 @@ impl AnyMemory {
             AnyMemory::Anchored(memory) => memory,
             AnyMemory::Recent(memory) => memory,
             AnyMemory::DecayedMoments(memory) => memory,
-            AnyMemory::NetworkHistory(memory) => memory,
-            AnyMemory::NetworkArrival(memory) => memory,
+            AnyMemory::NeuralHistory(memory) => memory,
+            AnyMemory::NeuralArrival(memory) => memory,
         }
     }
 
@@ -178,20 +178,20 @@ impl AnyMemory {
             AnyMemory::Anchored(memory) => memory,
             AnyMemory::Recent(memory) => memory,
             AnyMemory::DecayedMoments(memory) => memory,
-            AnyMemory::NetworkHistory(memory) => memory,
-            AnyMemory::NetworkArrival(memory) => memory,
+            AnyMemory::NeuralHistory(memory) => memory,
+            AnyMemory::NeuralArrival(memory) => memory,
         }
     }
 }
 
-fn network_memory(kind: MemoryKind, model: Arc<NetworkModel>) -> Result<AnyMemory, MemoryError> {
+fn neural_memory(kind: MemoryKind, model: Arc<NeuralModel>) -> Result<AnyMemory, MemoryError> {
     let history =
-        |window| AnyMemory::NetworkHistory(NetworkHistory::new(Arc::clone(&model), window));
+        |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
     match kind {
         MemoryKind::Exact => Ok(history(None)),
         MemoryKind::Window { rounds } => Ok(history(Some(rounds))),
-        MemoryKind::Arrival => Ok(AnyMemory::NetworkArrival(NetworkArrival::new(model))),
-        _ => Err(MemoryError::Network),
+        MemoryKind::Arrival => Ok(AnyMemory::NeuralArrival(NeuralArrival::new(model))),
+        _ => Err(MemoryError::Neural),
     }
 }
 
@@ -229,8 +229,8 @@ impl Persist for AnyMemory {
             AnyMemory::Anchored(memory) => memory.visit(fields),
             AnyMemory::Recent(memory) => memory.visit(fields),
             AnyMemory::DecayedMoments(memory) => memory.visit(fields),
-            AnyMemory::NetworkHistory(memory) => memory.visit(fields),
-            AnyMemory::NetworkArrival(memory) => memory.visit(fields),
+            AnyMemory::NeuralHistory(memory) => memory.visit(fields),
+            AnyMemory::NeuralArrival(memory) => memory.visit(fields),
         }
     }
 }
@@ -245,8 +245,8 @@ impl Persist for AnyMemory {
 pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, MemoryError> {
     let model = match model {
         AnyModel::Linear(model) => model,
-        AnyModel::Network(model) => {
-            return network_memory(kind, Arc::clone(model)).map(|_| PowerLaw::ZERO);
+        AnyModel::Neural(model) => {
+            return neural_memory(kind, Arc::clone(model)).map(|_| PowerLaw::ZERO);
         }
     };
     match kind {
@@ -285,9 +285,9 @@ fn admit_second_moments(memory: &'static str, model: &Model) -> Result<(), Memor
 /// Why a memory cannot serve a model.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum MemoryError {
-    /// Only some memories can hold a network's records.
-    #[error("a network needs memory exact, arrival or window")]
-    Network,
+    /// Only some memories can hold a neural network's records.
+    #[error("a neural network needs memory exact, arrival or window")]
+    Neural,
     /// The memory's mathematics does not hold for the loss.
     #[error("memory {memory} does not hold for the {loss} loss; use {instead}")]
     Loss {
@@ -367,7 +367,7 @@ fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryErro
         Loss::Huber { .. } => "Huber",
         Loss::Logistic => "logistic",
         Loss::Softmax { .. } => "softmax",
-        Loss::Network { .. } => "network",
+        Loss::Neural { .. } => "neural network",
         Loss::Declared { .. } => "declared",
     };
     MemoryError::Loss { memory, loss, instead }

@@ -6,8 +6,8 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
 ///
@@ -59,7 +59,7 @@ pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
         }
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
-        | Loss::Network { .. }
+        | Loss::Neural { .. }
         | Loss::Declared { .. }) => Err(refuse("moments", loss, "exact")),
     }
 }

@@ -8,8 +8,8 @@ use crate::packed::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// How many moments one memory may store: 1.6 MB.
 const MOMENTS_MAX: usize = 200_000;
@@ -70,7 +70,7 @@ pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> 
         loss @ Loss::Power { .. } => return Err(refuse("polynomial", loss, "anchored or exact")),
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
-        | Loss::Network { .. }
+        | Loss::Neural { .. }
         | Loss::Declared { .. }) => {
             return Err(refuse("polynomial", loss, "exact"));
         }

@@ -7,8 +7,8 @@ use crate::{Model, Record};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
 
 /// Keeps the records of the last rounds and sums their gradients anew in each round, every round's with
 /// the weight that its age gives it.

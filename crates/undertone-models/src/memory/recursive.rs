@@ -10,8 +10,8 @@ use crate::{Model, Record};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
-use undertone::persist::{Fields, Persist};
-use undertone::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::persist::{Fields, Persist};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient of a separable polynomial loss of degree q at the cost O(n·q).
 ///
@@ -79,7 +79,7 @@ pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
         loss @ Loss::Logistic => Err(refuse("recursive", loss, "anchored, polynomial or exact")),
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
-        | Loss::Network { .. }
+        | Loss::Neural { .. }
         | Loss::Declared { .. }) => Err(refuse("recursive", loss, "exact")),
     }
 }

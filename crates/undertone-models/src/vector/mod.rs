@@ -9,7 +9,7 @@ pub(crate) use lanes::{LANES, Lanes, sum_lanes};
 
 use crate::history::BLOCK;
 use crate::scalar_loss::{ScalarLoss, Slope};
-use undertone::Score;
+use undertone_core::Score;
 
 /// Work that is worth compiling for wider vectors. `run` must be `#[inline(always)]`, and so must all that it calls,
 /// or it is compiled for the narrowest.

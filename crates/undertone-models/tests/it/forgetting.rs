@@ -3,7 +3,7 @@
 use crate::support::{Dice, LOSSES, distance, model};
 use proptest::prelude::*;
 use std::sync::Arc;
-use undertone::{Loss, Memory, MemoryKind, Round};
+use undertone_core::{Loss, Memory, MemoryKind, Round};
 use undertone_models::{AnyMemory, Model, Record};
 
 /// The weight of a record of this age, before weights are normalised.

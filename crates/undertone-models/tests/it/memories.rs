@@ -3,8 +3,8 @@
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
 use std::sync::Arc;
-use undertone::persist::{load, save};
-use undertone::{
+use undertone_core::persist::{load, save};
+use undertone_core::{
     DataBounds, Forgetting, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, RecordError, Round,
     Score,
 };

@@ -2,7 +2,7 @@
 
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
-use undertone::{DataBounds, Loss, ModelSpec, RecordError};
+use undertone_core::{DataBounds, Loss, ModelSpec, RecordError};
 use undertone_models::{Features, Model, ModelError, Record};
 
 fn gradient(model: &Model, theta: &[f64], record: &Record) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Random models, records and parameters from one seed.
 
 use std::sync::Arc;
-use undertone::{DataBounds, Loss, ModelSpec};
+use undertone_core::{DataBounds, Loss, ModelSpec};
 use undertone_models::{Features, Model, Record};
 
 pub(crate) const LOSSES: [Loss; 6] = [

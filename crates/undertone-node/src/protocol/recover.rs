@@ -228,9 +228,9 @@ fn first_state(wire: &Wire, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryE
     let (plan, network) = (wire.plan(), wire.network());
     let learner = plan.learner(id)?;
     Ok(match &plan.model {
-        AnyModel::Network(model) => {
+        AnyModel::Neural(model) => {
             let mut chance = PublicChance::new(network, None);
-            let start = model.network().initial_parameters(|| Ok::<_, Infallible>(chance.unit()));
+            let start = model.neural().initial_parameters(|| Ok::<_, Infallible>(chance.unit()));
             start.map_or_else(|never| match never {}, |start| learner.starting_at(&start))
         }
         AnyModel::Linear(_) if plan.config.start_spread > 0.0 => {

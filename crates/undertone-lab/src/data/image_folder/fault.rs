@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 /// What is wrong with a folder of images, or with what is in it.
 ///

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 use super::labels::check_given;
 use super::{DataError, Dataset, FileFault, LoadOptions, Task, images};

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 use super::super::{DIMENSION_MAX, DataError, FileFault};
 use super::{ImageFault, jpeg, png};

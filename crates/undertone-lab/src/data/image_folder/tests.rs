@@ -6,7 +6,7 @@ use std::path::Path;
 use ::png::{BitDepth, ColorType};
 use jpeg_encoder::ColorType as JpegColours;
 use proptest::prelude::*;
-use undertone::network::Shape;
+use undertone::neural::Shape;
 
 use super::super::{DIMENSION_MAX, DataError, Dataset, FileFault, LoadOptions, Task};
 use super::ImageFault;

@@ -1,0 +1,326 @@
+//! What the accountant must know of a loss: its smoothness L, strong convexity μ and spread C.
+//!
+//! Only these public constants live here, next to the privacy analysis that uses them. Values and
+//! gradients are computed in the crate `undertone-models`.
+
+use serde::{Deserialize, Serialize};
+
+/// Public bounds on the data and the parameters. Budgets follow from them without touching a record.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataBounds {
+    /// Every feature vector has at most this Euclidean norm.
+    pub feature_norm: f64,
+    /// Every regression target has at most this absolute value. Unused by classification losses.
+    pub label: f64,
+    /// Every θ in Θ has at most this Euclidean norm.
+    pub radius: f64,
+}
+
+/// The loss of one record as a function of the prediction a·θ (or of one score for each class).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// ½(a·θ − b)².
+    Squared,
+    /// (a·θ − b)^q / q for an even degree q.
+    Power {
+        /// The even degree q.
+        degree: u32,
+    },
+    /// Quadratic for residuals up to the threshold, linear beyond.
+    Huber {
+        /// The residual at which the loss turns linear.
+        threshold: f64,
+    },
+    /// ln(1 + exp(−y a·θ)), y = ±1.
+    Logistic,
+    /// −ln softmax(Θa)_b, one row of parameters for each class.
+    Softmax {
+        /// How many classes.
+        classes: u32,
+    },
+    /// The cross-entropy of a neural network's logits ([`crate::neural`]).
+    Neural {
+        /// How many classes.
+        classes: u32,
+        /// How many parameters.
+        parameters: usize,
+    },
+    /// A function of the user's own, known by what the user declares of it; `clip` bounds its gradients.
+    Declared {
+        /// How many parameters.
+        parameters: usize,
+        /// L and μ, where the user declares them.
+        curvature: Option<DeclaredCurvature>,
+        /// C, where the user declares less than twice the clipping bound.
+        gradient_spread: Option<f64>,
+    },
+}
+
+/// What the user of a function declares of its second derivatives. Nothing proves it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeclaredCurvature {
+    /// L: record gradients are L-Lipschitz in θ.
+    pub smoothness: f64,
+    /// μ: record losses are μ-strongly convex; −L for one that is not convex.
+    pub strong_convexity: f64,
+}
+
+impl Loss {
+    /// How many classes a record may have; `None` for regression.
+    #[must_use]
+    pub fn classes(self) -> Option<u32> {
+        match self {
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Declared { .. } => None,
+            Loss::Logistic => Some(2),
+            Loss::Softmax { classes } | Loss::Neural { classes, .. } => Some(classes),
+        }
+    }
+}
+
+/// A loss with its features and penalties: all that decides the number of parameters and L, μ, C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelSpec {
+    /// The loss of one record.
+    pub loss: Loss,
+    /// The dimension of a record's features.
+    pub features: usize,
+    /// Features are expanded into all monomials up to this degree; 1 leaves them as they are.
+    pub degree: u32,
+    /// The weight r of (r/2)‖θ‖².
+    pub ridge: f64,
+    /// The weight of ‖θ‖₁, applied as a proximal step.
+    pub lasso: f64,
+    /// The slope of a record's loss in its score (the norm of the slopes, for softmax; that of the whole
+    /// gradient, for a neural network or a declared loss) is cut to this; infinite leaves it as it is.
+    pub clip: f64,
+}
+
+/// The constants of Assumptions 1, 3 and 5 for one loss under given bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossConstants {
+    /// L: record gradients are L-Lipschitz in θ.
+    pub smoothness: f64,
+    /// μ ≥ 0: record losses are μ-strongly convex; −L for a loss that is not convex.
+    pub strong_convexity: f64,
+    /// C: two records' gradients at one θ differ by at most this norm.
+    pub gradient_spread: f64,
+    /// G: a record's gradient, without the ridge term, has at most this norm.
+    pub gradient_norm: f64,
+}
+
+impl ModelSpec {
+    /// The number of features after expansion into monomials.
+    #[must_use]
+    pub fn expanded_features(&self) -> usize {
+        if self.degree <= 1 {
+            return self.features;
+        }
+        // The number of monomials of at most degree q in d variables is (d+q choose q).
+        let mut count: u128 = 1;
+        for k in 1..=u128::from(self.degree) {
+            count = count.saturating_mul(self.features as u128 + k) / k;
+        }
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
+    /// The number n of parameters.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match self.loss {
+            Loss::Softmax { classes } => self.expanded_features().saturating_mul(classes as usize),
+            Loss::Neural { parameters, .. } | Loss::Declared { parameters, .. } => parameters,
+            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Logistic => {
+                self.expanded_features()
+            }
+        }
+    }
+
+    /// A bound on the norm of the expanded features.
+    ///
+    /// The squares of all monomials of degree k in x sum to at most ‖x‖^2k, so the expanded norm is
+    /// at most the root of 1 + R² + R⁴ + … + R^2q.
+    #[must_use]
+    pub fn expanded_feature_norm(&self, bounds: &DataBounds) -> f64 {
+        if self.degree <= 1 {
+            return bounds.feature_norm;
+        }
+        let square = bounds.feature_norm * bounds.feature_norm;
+        let mut power = 1.0;
+        let mut sum = 1.0;
+        for _ in 0..self.degree {
+            power *= square;
+            sum += power;
+        }
+        sum.sqrt()
+    }
+
+    /// L, μ and C under the given bounds.
+    ///
+    /// # Guarantee
+    /// Upper bounds on L and C and a lower bound on μ for every θ in Θ and every pair of records
+    /// within the bounds. A ridge r adds r to L and to μ and nothing to C.
+    #[must_use]
+    pub fn constants(&self, bounds: &DataBounds) -> LossConstants {
+        let norm = self.expanded_feature_norm(bounds);
+        let residual = norm * bounds.radius + bounds.label;
+        let (curvature, slope) = match self.loss {
+            Loss::Squared => (1.0, residual),
+            Loss::Power { degree } => {
+                let inner = residual.powf(f64::from(degree) - 2.0);
+                (f64::from(degree - 1) * inner, inner * residual)
+            }
+            Loss::Huber { threshold } => (1.0, threshold.min(residual)),
+            // The logistic function has slope at most 1/4 and values in (0, 1).
+            Loss::Logistic => (0.25, 1.0),
+            // The softmax Jacobian has norm at most 1/2, and ‖p − e_b‖ is at most √2.
+            Loss::Softmax { .. } => (0.5, std::f64::consts::SQRT_2),
+            Loss::Neural { .. } => return self.neural_constants(),
+            Loss::Declared { curvature, gradient_spread, .. } => {
+                return self.declared_constants(curvature, gradient_spread);
+            }
+        };
+        let smoothness = curvature * norm * norm + self.ridge;
+        // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
+        // and no smoother or steeper than it was. Cutting the slopes of several classes together
+        // keeps them Lipschitz (a projection onto a ball), but no longer those of a convex function.
+        let convex = !(matches!(self.loss, Loss::Softmax { .. }) && self.clip < slope);
+        let gradient_norm = slope.min(self.clip) * norm;
+        LossConstants {
+            smoothness,
+            strong_convexity: if convex { self.ridge } else { -smoothness },
+            gradient_spread: 2.0 * gradient_norm,
+            gradient_norm,
+        }
+    }
+
+    /// What the user declares, and what clipping makes true whatever is declared.
+    fn declared_constants(
+        &self,
+        curvature: Option<DeclaredCurvature>,
+        gradient_spread: Option<f64>,
+    ) -> LossConstants {
+        let (smoothness, strong_convexity) = match curvature {
+            Some(declared) => (declared.smoothness, declared.strong_convexity),
+            None => (f64::INFINITY, f64::NEG_INFINITY),
+        };
+        // A norm is computed with roundings: gradients may be longer than the bound by so much.
+        let gradient_norm = self.clip * (1.0 + DECLARED_ROUNDING);
+        LossConstants {
+            smoothness: smoothness + self.ridge,
+            strong_convexity: strong_convexity + self.ridge,
+            gradient_spread: gradient_spread.unwrap_or(f64::INFINITY).min(2.0 * gradient_norm),
+            gradient_norm,
+        }
+    }
+
+    /// What of the constants is the user's word alone, in a sentence; `None` for losses that we know.
+    #[must_use]
+    pub fn declared_by_user(&self) -> Option<String> {
+        let Loss::Declared { curvature, gradient_spread, .. } = self.loss else { return None };
+        let mut words = Vec::new();
+        if let Some(DeclaredCurvature { smoothness, strong_convexity }) = curvature {
+            words.push(format!("L = {smoothness}, μ = {strong_convexity}"));
+        }
+        if let Some(spread) = gradient_spread {
+            words.push(format!("C = {spread}"));
+        }
+        Some(if words.is_empty() {
+            format!(
+                "the loss is a function of the user's own; gradients of records are cut to norm {}, \
+                 and nothing else of it is used",
+                self.clip
+            )
+        } else {
+            format!(
+                "declared by user: {} of the loss, checked by sampling alone; what is said of privacy \
+                 here holds if they do",
+                words.join(", ")
+            )
+        })
+    }
+
+    /// Nothing is known of a neural network but what clipping makes true: no L, no convexity, and C twice the bound.
+    fn neural_constants(&self) -> LossConstants {
+        let gradient_norm = self.clip * (1.0 + NEURAL_ROUNDING);
+        LossConstants {
+            smoothness: f64::INFINITY,
+            strong_convexity: f64::NEG_INFINITY,
+            gradient_spread: 2.0 * gradient_norm,
+            gradient_norm,
+        }
+    }
+}
+
+/// What f32 arithmetic may add to the effect of one record on a sum of clipped gradients, as a share of it.
+///
+/// The crate that computes them proves that it adds no more.
+pub const NEURAL_ROUNDING: f64 = 2e-5;
+
+/// What rounding may add to the norm of a declared loss's gradient, as a share of its bound.
+pub const DECLARED_ROUNDING: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(loss: Loss, degree: u32) -> ModelSpec {
+        ModelSpec { loss, features: 3, degree, ridge: 0.5, lasso: 0.0, clip: f64::INFINITY }
+    }
+
+    #[test]
+    fn logistic_constants_are_those_of_method_md() {
+        let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
+        let constants = ModelSpec { ridge: 0.0, ..spec(Loss::Logistic, 1) }.constants(&bounds);
+        assert!((constants.smoothness - 0.25).abs() < 1e-15);
+        assert!((constants.gradient_spread - 2.0).abs() < 1e-15);
+        assert!(constants.strong_convexity.abs() < 1e-15);
+    }
+
+    #[test]
+    fn ridge_adds_to_smoothness_and_convexity_and_nothing_to_the_spread() {
+        let bounds = DataBounds { feature_norm: 2.0, label: 1.0, radius: 3.0 };
+        let with = spec(Loss::Squared, 1).constants(&bounds);
+        let without = ModelSpec { ridge: 0.0, ..spec(Loss::Squared, 1) }.constants(&bounds);
+        assert!((with.smoothness - without.smoothness - 0.5).abs() < 1e-12);
+        assert!((with.strong_convexity - 0.5).abs() < 1e-12);
+        assert!((with.gradient_spread - without.gradient_spread).abs() < 1e-12);
+        assert!((with.gradient_spread - 2.0 * 2.0 * 7.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_network_has_the_spread_that_clipping_gives_and_nothing_else() {
+        let bounds = DataBounds { feature_norm: 28.0, label: 0.0, radius: 3.0 };
+        let neural = Loss::Neural { classes: 10, parameters: 18_378 };
+        let clipped = ModelSpec { ridge: 0.0, clip: 0.5, ..spec(neural, 1) };
+        assert_eq!(clipped.parameters(), 18_378);
+        let constants = clipped.constants(&bounds);
+        assert!(constants.smoothness.is_infinite());
+        assert!((constants.gradient_spread - 1.0).abs() < 1e-4 && constants.gradient_spread > 1.0);
+        let loose = ModelSpec { clip: f64::INFINITY, ..clipped }.constants(&bounds);
+        assert!(loose.gradient_spread.is_infinite());
+    }
+
+    #[test]
+    fn a_declared_loss_has_what_is_declared_and_no_more_spread_than_clipping_leaves() {
+        let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 3.0 };
+        let curvature = Some(DeclaredCurvature { smoothness: 2.0, strong_convexity: 0.25 });
+        let loss = |gradient_spread| Loss::Declared { parameters: 7, curvature, gradient_spread };
+        let declared = ModelSpec { clip: 1.5, ..spec(loss(Some(1.0)), 1) };
+        assert_eq!(declared.parameters(), 7);
+        let constants = declared.constants(&bounds);
+        assert!((constants.smoothness - 2.5).abs() < 1e-15, "the ridge is added");
+        assert!((constants.strong_convexity - 0.75).abs() < 1e-15);
+        assert!((constants.gradient_spread - 1.0).abs() < 1e-15);
+        let wide = ModelSpec { clip: 1.5, ..spec(loss(Some(9.0)), 1) }.constants(&bounds);
+        assert!((wide.gradient_spread - 3.0).abs() < 1e-8, "clipping bounds it");
+        assert!(declared.declared_by_user().is_some_and(|text| text.contains("declared by user")));
+        assert!(spec(Loss::Logistic, 1).declared_by_user().is_none());
+    }
+
+    #[test]
+    fn monomials_are_counted() {
+        // 1, x, y, z, and six of degree two.
+        assert_eq!(spec(Loss::Squared, 2).expanded_features(), 10);
+        assert_eq!(spec(Loss::Softmax { classes: 4 }, 1).parameters(), 12);
+    }
+}

@@ -1,0 +1,428 @@
+//! Figures 2 and 3: a network on MNIST and CIFAR-10 by six methods. Also the runs of Table II.
+//!
+//! Runs take minutes, so each is kept when it is done, and an experiment goes on where it was stopped.
+
+use super::other_methods::turn_into;
+use super::quartiles::Quartiles;
+use super::{ReproduceError, Watch, plan, run};
+use crate::compare::settings::Method;
+use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::run_store::{Identity, RunStore, StoreError, config_digest};
+use crate::simulate::{Measuring, Outcome, RoundRow};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use undertone::Round;
+use undertone::config::RawConfig;
+use undertone::neural::Shape;
+use undertone::privacy::Rule;
+
+/// The methods of the figures: the paper's four, then what it leaves out.
+pub const METHODS: [Method; 6] =
+    [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop, Method::Local, Method::Shielded];
+/// So many rounds of a run are measured: each takes as long as learning in many.
+pub const ROWS: u64 = 20;
+
+/// Goes up whenever the same config would give other numbers, so that kept runs are not mixed with new ones.
+const RESULTS: u32 = 1;
+
+/// DOLA's steps fall as its authors suggest for losses that are not strongly convex.
+const DOLA_STEP_EXPONENT: f64 = 0.5;
+/// On what the network learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Images {
+    /// Figure 2.
+    Mnist,
+    /// Figure 3.
+    #[serde(rename = "cifar-10")]
+    Cifar10,
+}
+
+/// How much of an experiment is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// How many rounds; `shielded` has its own number.
+    pub rounds: u64,
+    /// Records of a learner in each round, which the paper does not give.
+    pub batch: u64,
+    /// Runs of each method.
+    pub seeds: u64,
+    /// `shielded` learns from one record in so many of those its preset takes.
+    pub shielded_divisor: u64,
+}
+
+impl Extent {
+    /// As many rounds as the paper has, and about one pass over the data in them.
+    #[must_use]
+    pub fn whole(images: Images) -> Extent {
+        let batch = match images {
+            Images::Mnist => 19,
+            Images::Cifar10 => 16,
+        };
+        Extent { rounds: 600, batch, seeds: 3, shielded_divisor: 1 }
+    }
+
+    /// Some ten minutes on two cores.
+    #[must_use]
+    pub fn quick(images: Images) -> Extent {
+        let (rounds, shielded_divisor) = match images {
+            Images::Mnist => (150, 6),
+            Images::Cifar10 => (100, 12),
+        };
+        Extent { rounds, batch: 20, seeds: 3, shielded_divisor }
+    }
+}
+
+/// One measured round of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPoint {
+    /// The round t.
+    pub round: u64,
+    /// Accuracy of the learners' own parameters on records seen so far, mean over learners.
+    pub training: f64,
+    /// The same on the test set.
+    pub test_own: f64,
+    /// Accuracy of the average of all releases on the test set.
+    pub test_public: f64,
+}
+
+/// One run, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NeuralRun {
+    /// A digest of its config.
+    pub digest: String,
+    /// Its seed.
+    pub seed: u64,
+    /// ε for ever at the config's δ, the most of any learner; absent where nothing is certified.
+    pub certified: Option<f64>,
+    /// Whether a learner had no records left before the last round.
+    pub ran_dry: bool,
+    /// By round.
+    pub points: Vec<RunPoint>,
+}
+
+/// One method in one measured round.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Point {
+    /// The round t.
+    pub round: u64,
+    /// Over seeds, as in [`RunPoint`].
+    pub training: Quartiles,
+    /// Over seeds.
+    pub test_own: Quartiles,
+    /// Over seeds.
+    pub test_public: Quartiles,
+    /// The sum over rounds of each one's cost with every constant set to 1, as in the paper's Table I: a shape
+    /// and not an ε. Absent for methods that are not the paper's.
+    pub unit_budget: Option<f64>,
+}
+
+/// One method of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curve {
+    /// Which method.
+    pub method: Method,
+    /// ε for ever at δ, for one record; absent where nothing is certified.
+    pub certified: Option<f64>,
+    /// Whether learners had no records left before the last round, in any run.
+    pub ran_dry: bool,
+    /// By round.
+    pub points: Vec<Point>,
+}
+
+/// A whole figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct NeuralFigure {
+    /// On what.
+    pub images: Images,
+    /// How much was run.
+    pub extent: Extent,
+    /// The δ of what is certified.
+    pub delta: f64,
+    /// One for each method.
+    pub curves: Vec<Curve>,
+}
+
+/// Opens the folder of an experiment with kept runs.
+///
+/// # Errors
+/// When it belongs to another experiment, or cannot be read or written.
+pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NeuralRun>, StoreError> {
+    let fingerprint = format!("{experiment} {} {RESULTS}", env!("CARGO_PKG_VERSION"));
+    let format = "undertone reproduction";
+    RunStore::open_as(folder, Identity { format, schema_version: 1, fingerprint })
+}
+
+/// Runs what is missing of a figure and puts it together.
+///
+/// # Errors
+/// When interrupted; finished runs are kept.
+pub fn figure(
+    images: Images,
+    extent: Extent,
+    store: &mut RunStore<NeuralRun>,
+    watch: &Watch<'_>,
+) -> Result<NeuralFigure, ReproduceError> {
+    let configs: Result<Vec<LoadedConfig>, ReproduceError> =
+        METHODS.iter().map(|&method| contender(method, images, extent)).collect();
+    let configs = configs?;
+    run_missing(&configs, extent.seeds, ROWS, store, watch)?;
+    let mut curves = Vec::new();
+    for (method, loaded) in METHODS.into_iter().zip(&configs) {
+        let runs = kept(store, loaded, extent.seeds)?;
+        let unit = unit_budget(loaded)?;
+        let each: Option<Vec<f64>> = runs.iter().map(|run| run.certified).collect();
+        let certified = each.map(|each| each.into_iter().fold(0.0, f64::max));
+        let ran_dry = runs.iter().any(|run| run.ran_dry);
+        curves.push(Curve { method, certified, ran_dry, points: points(&runs, &unit) });
+    }
+    let delta = configs[0].config.delta;
+    Ok(NeuralFigure { images, extent, delta, curves })
+}
+
+/// How many measurements are still to be made.
+///
+/// # Errors
+/// When a config has faults, which does not happen.
+pub fn missing(
+    images: Images,
+    extent: Extent,
+    store: &RunStore<NeuralRun>,
+) -> Result<u64, ReproduceError> {
+    let mut runs = 0;
+    for method in METHODS {
+        let loaded = contender(method, images, extent)?;
+        runs += extent.seeds - kept(store, &loaded, extent.seeds)?.len() as u64;
+    }
+    Ok(runs * ROWS)
+}
+
+/// The config of a method.
+fn contender(
+    method: Method,
+    images: Images,
+    extent: Extent,
+) -> Result<LoadedConfig, ReproduceError> {
+    let preset = match (method, images) {
+        (Method::Shielded, Images::Mnist) => "shielded-mnist",
+        (Method::Shielded, Images::Cifar10) => "shielded-cifar10",
+        _ => "paper-mnist",
+    };
+    let loaded = load_preset_with(preset, |raw| {
+        if method == Method::Shielded {
+            let divide = |count: &mut Option<u64>| {
+                *count = count.map(|count| (count / extent.shielded_divisor).max(1));
+            };
+            divide(&mut raw.data.warmup);
+            divide(&mut raw.data.batch);
+            return;
+        }
+        if images == Images::Cifar10 {
+            on_cifar10(raw);
+        }
+        raw.rounds = Some(extent.rounds);
+        raw.data.batch = Some(extent.batch);
+        match method {
+            Method::Dsgd | Method::Dola | Method::Pdop => {
+                turn_into(method, raw, DOLA_STEP_EXPONENT, 1.0);
+            }
+            Method::Local => raw.method = Some(method.name().into()),
+            Method::Algorithm1 | Method::Shielded => {}
+        }
+    })?;
+    Ok(loaded)
+}
+
+/// The paper changes nothing but the data.
+fn on_cifar10(raw: &mut RawConfig) {
+    raw.data.source = Some("cifar-10".into());
+    raw.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
+    raw.bounds.feature_norm = Some(3072f64.sqrt().ceil());
+}
+
+/// Runs all seeds of all configs that are not kept yet, one after the other: learners share the cores.
+pub(super) fn run_missing(
+    configs: &[LoadedConfig],
+    seeds: u64,
+    rows: u64,
+    store: &mut RunStore<NeuralRun>,
+    watch: &Watch<'_>,
+) -> Result<(), ReproduceError> {
+    for seed in 1..=seeds {
+        for loaded in configs {
+            let digest = config_digest(&loaded.raw)?;
+            if store.runs.iter().any(|run| run.seed == seed && run.digest == digest) {
+                continue;
+            }
+            let quiet = Watch { done: &|| (), ..*watch };
+            let outcome = run(loaded, seed, Measuring::Evenly(rows), &quiet, |_| {
+                (watch.done)();
+                false
+            });
+            let outcome = match outcome {
+                Err(ReproduceError::Interrupted) => {
+                    return Err(ReproduceError::InterruptedButKept { runs: store.runs.len() });
+                }
+                other => other?,
+            };
+            store.add(NeuralRun {
+                digest,
+                seed,
+                certified: certified(loaded, &outcome)?,
+                ran_dry: outcome.ran_dry(),
+                points: outcome.rows.iter().filter_map(run_point).collect(),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The runs of a config that are there, by seed.
+pub(super) fn kept<'a>(
+    store: &'a RunStore<NeuralRun>,
+    loaded: &LoadedConfig,
+    seeds: u64,
+) -> Result<Vec<&'a NeuralRun>, ReproduceError> {
+    let digest = config_digest(&loaded.raw)?;
+    let of_seed = |seed| store.runs.iter().find(|run| run.seed == seed && run.digest == digest);
+    Ok((1..=seeds).filter_map(of_seed).collect())
+}
+
+/// ε for ever of one record, unless nothing can be certified.
+fn certified(loaded: &LoadedConfig, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
+    // Nothing is sent: there is nothing to certify.
+    let silent = loaded.config.rule == Rule::Local;
+    if silent || outcome.ran_dry() {
+        return Ok(None);
+    }
+    Ok(plan(loaded)?.lifetime_epsilon_max())
+}
+
+fn run_point(row: &RoundRow) -> Option<RunPoint> {
+    Some(RunPoint {
+        round: row.round,
+        training: row.metrics.training_accuracy?,
+        test_own: row.metrics.test_accuracy_private?,
+        test_public: row.metrics.test_accuracy_public?,
+    })
+}
+
+fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
+    let rows = runs.first().map_or(&[][..], |run| &run.points[..]);
+    let over_seeds = |place: usize, value: fn(&RunPoint) -> f64| {
+        let values: Vec<f64> =
+            runs.iter().filter_map(|run| run.points.get(place)).map(value).collect();
+        Quartiles::of(&values)
+    };
+    let point = |(place, row): (usize, &RunPoint)| {
+        Some(Point {
+            round: row.round,
+            training: over_seeds(place, |point| point.training)?,
+            test_own: over_seeds(place, |point| point.test_own)?,
+            test_public: over_seeds(place, |point| point.test_public)?,
+            unit_budget: unit_budget.get(usize::try_from(row.round).ok()?).copied(),
+        })
+    };
+    rows.iter().enumerate().filter_map(point).collect()
+}
+
+/// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
+/// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
+fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
+    let plan = plan(loaded)?;
+    let schedule = &loaded.config.schedule;
+    let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
+    let most = |t: u64| {
+        let of_learner = plan.mechanisms.iter().map(|mechanism| match mechanism.rule {
+            Rule::Tight => ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t)),
+            _ => mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1)),
+        });
+        of_learner.fold(0.0, f64::max)
+    };
+    if matches!(loaded.config.rule, Rule::Shielded { .. } | Rule::Local) {
+        return Ok(Vec::new());
+    }
+    let mut sum = 0.0;
+    let running = |t| {
+        sum += most(t);
+        sum
+    };
+    Ok((0..loaded.config.rounds).map(running).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::other_methods;
+    use super::*;
+
+    const TINY: Extent = Extent { rounds: 30, batch: 2, seeds: 2, shielded_divisor: 6 };
+
+    fn made_up(digest: String, seed: u64) -> NeuralRun {
+        let point = |round| RunPoint {
+            round,
+            training: 0.5,
+            test_own: 0.25 * seed as f64,
+            test_public: 0.1,
+        };
+        NeuralRun {
+            digest,
+            seed,
+            certified: None,
+            ran_dry: false,
+            points: vec![point(0), point(29)],
+        }
+    }
+
+    #[test]
+    fn every_contender_has_a_config_on_both_data_sets() {
+        for images in [Images::Mnist, Images::Cifar10] {
+            for extent in [Extent::whole(images), Extent::quick(images)] {
+                for method in METHODS {
+                    let loaded = contender(method, images, extent).unwrap();
+                    plan(&loaded).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kept_runs_are_not_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open(folder.path(), "fig2").unwrap();
+        assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 12 * ROWS);
+        for method in METHODS {
+            let digest =
+                config_digest(&contender(method, Images::Mnist, TINY).unwrap().raw).unwrap();
+            for seed in 1..=2 {
+                store.add(made_up(digest.clone(), seed)).unwrap();
+            }
+        }
+        drop(store);
+        let mut store = open(folder.path(), "fig2").unwrap();
+        assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 0);
+        let longer = Extent { rounds: 31, ..TINY };
+        assert!(missing(Images::Mnist, longer, &store).unwrap() > 0);
+        // With nothing missing the figure needs no data.
+        let watch = Watch { done: &|| (), interrupted: &|| true };
+        let found = figure(Images::Mnist, TINY, &mut store, &watch).unwrap();
+        let last = found.curves[0].points.last().unwrap();
+        assert!((last.test_own.median - 0.375).abs() < 1e-12 && last.round == 29);
+        let page = crate::report::network_page(&found);
+        assert!(page.contains("no certificate") && !page.contains("NaN"));
+        drop(store);
+        assert!(matches!(open(folder.path(), "fig3"), Err(StoreError::Other { .. })));
+    }
+
+    #[test]
+    fn the_shape_of_a_budget_is_the_sum_of_its_rounds() {
+        let of = |method| unit_budget(&contender(method, Images::Mnist, TINY).unwrap()).unwrap();
+        let ours = of(Method::Algorithm1);
+        let noise = std::f64::consts::SQRT_2;
+        let second = 1.0 / noise + 2f64.powf(-1.01 - 0.12) / noise;
+        assert!((ours[0] - 1.0 / noise).abs() < 1e-12 && (ours[1] - second).abs() < 1e-12);
+        // DOLA: 1/√(t+1) over 0.35/(t+2).
+        let dola = of(Method::Dola);
+        assert!((dola[0] - 2.0 / other_methods::DOLA_NOISE).abs() < 1e-9, "{}", dola[0]);
+        assert!(of(Method::Local).is_empty() && of(Method::Shielded).is_empty());
+    }
+}

@@ -1,0 +1,196 @@
+//! The fast tier: batches in f32.
+//!
+//! Records are taken sixteen at a time ([`chunk`]) and one after another within, on kernels for the
+//! processor's instruction set ([`lanes`]): convolutions forward in [`convolve`] and [`pooled`], backward in
+//! [`backward`] and [`taps`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
+
+mod aligned;
+mod backward;
+mod chunk;
+mod convolve;
+mod instruction_set;
+mod lanes;
+mod packed;
+mod plan;
+mod pooled;
+mod scratch;
+mod simple;
+mod smooth;
+mod taps;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod vectors;
+
+use super::checked::same_length;
+use super::{Batch, Clip, ClippedSum, NeuralNetwork, NeuralError};
+use chunk::Task;
+use instruction_set::InstructionSet;
+use packed::{Packed, unpack};
+use plan::Plan;
+use std::fmt;
+use std::num::NonZeroUsize;
+use threads::{Job, Outcome};
+
+/// A neural network for batches: arithmetic in f32, parameters and sums in f64.
+///
+/// Results do not depend on the number of threads, bit for bit. They do depend, in the last digits of f32, on
+/// whether the processor fuses products and sums.
+///
+/// # Example
+/// ```
+/// use std::num::NonZeroUsize;
+/// use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
+///
+/// let fast = NeuralEngine::new(NeuralNetwork::new(NeuralSpec::mlp(2, &[3], 2))?);
+/// let theta = vec![0.1; fast.neural().parameters()];
+/// let batch = Batch::new(fast.neural(), &[0.5, -1.0, 0.25, 2.0], &[0, 1])?;
+/// let clip = Clip::new(ClipNorm::L2, 0.01)?;
+/// let clipped = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN)?;
+/// let norm = clipped.sum.iter().map(|x| x * x).sum::<f64>().sqrt();
+/// assert!(norm <= 2.0 * 0.01 * (1.0 + Clip::ROUNDING));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NeuralEngine {
+    neural: NeuralNetwork,
+    plan: Plan,
+    set: InstructionSet,
+}
+
+impl NeuralEngine {
+    /// Prepares a neural network for the instruction set of this processor.
+    #[must_use]
+    pub fn new(neural: NeuralNetwork) -> NeuralEngine {
+        NeuralEngine::with(neural, InstructionSet::best())
+    }
+
+    fn with(neural: NeuralNetwork, set: InstructionSet) -> NeuralEngine {
+        NeuralEngine { plan: Plan::new(&neural), neural, set }
+    }
+
+    /// The neural network.
+    #[must_use]
+    pub fn neural(&self) -> &NeuralNetwork {
+        &self.neural
+    }
+
+    /// The logits of records, class after class and record after record.
+    ///
+    /// # Errors
+    /// When θ has the wrong length, or the inputs are not whole records.
+    pub fn logits(
+        &self,
+        theta: &[f64],
+        inputs: &[f32],
+        threads: NonZeroUsize,
+    ) -> Result<Vec<f32>, NeuralError> {
+        let whole = inputs.len() - inputs.len() % self.neural.features();
+        same_length("inputs of the batch", inputs.len(), whole)?;
+        Ok(self.run(theta, inputs, Task::Logits, threads)?.logits)
+    }
+
+    /// The predicted class of each record: the smallest one of equal logits.
+    ///
+    /// # Errors
+    /// When θ has the wrong length, or the inputs are not whole records.
+    pub fn predict(
+        &self,
+        theta: &[f64],
+        inputs: &[f32],
+        threads: NonZeroUsize,
+    ) -> Result<Vec<u32>, NeuralError> {
+        let logits = self.logits(theta, inputs, threads)?;
+        let largest = |logits: &[f32]| {
+            let mut best = (0, f32::NEG_INFINITY);
+            for (class, &logit) in (0_u32..).zip(logits) {
+                if logit > best.1 {
+                    best = (class, logit);
+                }
+            }
+            best.0
+        };
+        Ok(logits.chunks_exact(self.neural.classes()).map(largest).collect())
+    }
+
+    /// The mean of the records' gradients as they are; zeros for an empty batch.
+    ///
+    /// Not bounded, and not a number if one record's gradient is not: for measuring, not for releases.
+    ///
+    /// # Errors
+    /// When θ has the wrong length, or the batch is not of this neural network.
+    pub fn mean_gradient(
+        &self,
+        theta: &[f64],
+        batch: &Batch<'_>,
+        threads: NonZeroUsize,
+    ) -> Result<Vec<f64>, NeuralError> {
+        let outcome = self.gradients(theta, batch, None, threads)?;
+        #[expect(clippy::cast_precision_loss, reason = "batches are below 2⁵³")]
+        Ok(self.unpacked(&outcome, 1.0 / batch.len().max(1) as f64))
+    }
+
+    /// The sum of the records' gradients, each clipped: Σ min(1, bound/‖g‖)·g.
+    ///
+    /// A record whose features or gradient are not finite counts as zero, so that no record can break the
+    /// bound; [`ClippedSum::dropped`] says how many.
+    ///
+    /// # Guarantee
+    /// Each record adds a vector whose norm is at most the bound. Replacing one record moves the sum by at
+    /// most 2·bound·(1 + [`Clip::ROUNDING`]) in the clipping norm.
+    ///
+    /// # Errors
+    /// When θ has the wrong length, the batch is not of this neural network, or it has more than
+    /// [`Clip::RECORDS_MAX`] records.
+    pub fn clipped_gradient_sum(
+        &self,
+        theta: &[f64],
+        batch: &Batch<'_>,
+        clip: Clip,
+        threads: NonZeroUsize,
+    ) -> Result<ClippedSum, NeuralError> {
+        let (records, limit) = (batch.len(), Clip::RECORDS_MAX);
+        if records > limit {
+            return Err(NeuralError::BatchTooLarge { records, limit });
+        }
+        let outcome = self.gradients(theta, batch, Some(clip), threads)?;
+        let sum = self.unpacked(&outcome, 1.0);
+        Ok(ClippedSum { sum, clipped: outcome.clipped, dropped: outcome.dropped })
+    }
+
+    fn gradients(
+        &self,
+        theta: &[f64],
+        batch: &Batch<'_>,
+        clip: Option<Clip>,
+        threads: NonZeroUsize,
+    ) -> Result<Outcome, NeuralError> {
+        // A batch that was checked against another neural network.
+        Batch::new(&self.neural, batch.inputs(), batch.labels())?;
+        self.run(theta, batch.inputs(), Task::Gradients(batch.labels(), clip), threads)
+    }
+
+    fn run(
+        &self,
+        theta: &[f64],
+        inputs: &[f32],
+        task: Task<'_>,
+        threads: NonZeroUsize,
+    ) -> Result<Outcome, NeuralError> {
+        self.neural.check_parameters(theta)?;
+        let packed = Packed::new(&self.plan, theta);
+        let job = Job { plan: &self.plan, packed: &packed, set: self.set, inputs, task };
+        Ok(job.run(threads))
+    }
+
+    fn unpacked(&self, outcome: &Outcome, factor: f64) -> Vec<f64> {
+        let mut flat = vec![0.0; self.neural.parameters()];
+        unpack(&self.plan, &outcome.sum, factor, &mut flat);
+        flat
+    }
+}
+
+impl fmt::Debug for NeuralEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NeuralEngine(parameters={}, {:?})", self.neural.parameters(), self.set)
+    }
+}

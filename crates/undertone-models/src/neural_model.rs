@@ -1,0 +1,233 @@
+//! A neural network as a model of records: which it admits, how it scores them, and their gradients.
+
+use crate::model::{ModelError, check_features, is_class};
+use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
+use crate::{Features, Record};
+use std::num::NonZeroUsize;
+use undertone_core::persist::{Fields, Persist, whole_numbers};
+use undertone_core::{DataBounds, Loss, ModelSpec, RecordError, Score};
+
+/// A neural network with its data bounds and the bound on each record's gradient.
+#[derive(Debug)]
+pub struct NeuralModel {
+    fast: NeuralEngine,
+    spec: ModelSpec,
+    bounds: DataBounds,
+    clip: Clip,
+}
+
+/// Records as the engine takes them.
+///
+/// **Private**: shows nothing of itself.
+#[derive(Clone, Default)]
+pub(crate) struct PackedRecords {
+    inputs: Vec<f32>,
+    labels: Vec<u32>,
+}
+
+impl PackedRecords {
+    pub(crate) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    pub(crate) fn append(&mut self, other: &mut PackedRecords) {
+        self.inputs.append(&mut other.inputs);
+        self.labels.append(&mut other.labels);
+    }
+
+    /// Drops the oldest records.
+    pub(crate) fn drop_first(&mut self, records: usize, features: usize) {
+        self.labels.drain(..records);
+        self.inputs.drain(..records * features);
+    }
+}
+
+/// Learners run side by side, so each has one thread to itself.
+const THREADS: NonZeroUsize = NonZeroUsize::MIN;
+
+impl NeuralModel {
+    /// A neural network under public bounds; `spec.clip` bounds each record's gradient.
+    ///
+    /// # Errors
+    /// When the layers do not fit together or to the spec, or the clipping bound is out of range.
+    pub fn new(
+        layers: NeuralSpec,
+        spec: ModelSpec,
+        bounds: DataBounds,
+    ) -> Result<NeuralModel, ModelError> {
+        let neural = NeuralNetwork::new(layers)?;
+        let Loss::Neural { classes, parameters } = spec.loss else {
+            return Err(ModelError::Neural);
+        };
+        let fits = parameters == neural.parameters()
+            && classes as usize == neural.classes()
+            && spec.features == neural.features();
+        if !fits {
+            return Err(ModelError::Neural);
+        }
+        let clip = Clip::new(ClipNorm::L2, spec.clip)?;
+        Ok(NeuralModel { fast: NeuralEngine::new(neural), spec, bounds, clip })
+    }
+
+    /// The neural network itself.
+    #[must_use]
+    pub fn neural(&self) -> &NeuralNetwork {
+        self.fast.neural()
+    }
+
+    /// What the model was built from, layers apart.
+    #[must_use]
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// The public bounds on records and parameters.
+    #[must_use]
+    pub fn bounds(&self) -> &DataBounds {
+        &self.bounds
+    }
+
+    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// Says which bound the record breaks, never its values.
+    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
+        let (features, bound) = (self.spec.features, self.bounds.feature_norm);
+        check_features(&record.features, features, bound, position)?;
+        if !record.label.is_finite() {
+            return Err(RecordError::NotFinite { position });
+        }
+        let last = self.neural().classes() - 1;
+        let last = u32::try_from(last).unwrap_or(u32::MAX);
+        if is_class(record.label, last) {
+            Ok(())
+        } else {
+            Err(RecordError::Label { position, bound: f64::from(last) })
+        }
+    }
+
+    /// Checks and scores a batch, and appends it to records; nothing of it where one is refused.
+    pub(crate) fn observe(
+        &self,
+        theta: &[f64],
+        batch: &[Record],
+        fresh: &mut PackedRecords,
+    ) -> Result<Score, RecordError> {
+        let mut packed = self.pack(batch)?;
+        let score = self.score(theta, &packed);
+        fresh.append(&mut packed);
+        Ok(score)
+    }
+
+    /// Checks a batch and packs it.
+    fn pack(&self, batch: &[Record]) -> Result<PackedRecords, RecordError> {
+        for (position, record) in batch.iter().enumerate() {
+            self.check(record, position)?;
+        }
+        let mut packed = PackedRecords::default();
+        for record in batch {
+            self.pack_features(&record.features, &mut packed.inputs);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a class was checked to be a small whole number"
+            )]
+            packed.labels.push(record.label as u32);
+        }
+        Ok(packed)
+    }
+
+    fn pack_features(&self, features: &Features, inputs: &mut Vec<f32>) {
+        let start = inputs.len();
+        inputs.resize(start + self.spec.features, 0.0);
+        for (index, value) in features.entries() {
+            #[expect(clippy::cast_possible_truncation, reason = "the engine computes in f32")]
+            let value = value as f32;
+            inputs[start + index] = value;
+        }
+    }
+
+    /// The probability of each class.
+    ///
+    /// # Errors
+    /// When the features do not fit the neural network.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub fn probabilities(
+        &self,
+        theta: &[f64],
+        features: &Features,
+    ) -> Result<Vec<f64>, RecordError> {
+        check_features(features, self.spec.features, self.bounds.feature_norm, 0)?;
+        let mut inputs = Vec::new();
+        self.pack_features(features, &mut inputs);
+        let logits = self
+            .fast
+            .logits(theta, &inputs, THREADS)
+            .expect("θ has one entry for each parameter, and the features were checked");
+        let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+        let scores: Vec<f64> = logits.iter().map(|&one| f64::from(one - largest).exp()).collect();
+        let sum: f64 = scores.iter().sum();
+        Ok(scores.into_iter().map(|score| score / sum).collect())
+    }
+
+    /// How well θ does on records.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub(crate) fn score(&self, theta: &[f64], records: &PackedRecords) -> Score {
+        let classes = self.neural().classes();
+        let logits = self
+            .fast
+            .logits(theta, &records.inputs, THREADS)
+            .expect("lengths were checked when the records arrived");
+        let mut score = Score::default();
+        for (logits, &label) in logits.chunks_exact(classes).zip(&records.labels) {
+            let label = label as usize;
+            let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+            let sum: f64 = logits.iter().map(|&logit| f64::from(logit - largest).exp()).sum();
+            score.records += 1;
+            score.loss_sum += sum.ln() - f64::from(logits[label] - largest);
+            let predicted = logits.iter().position(|&logit| logit >= largest);
+            score.correct += u64::from(predicted == Some(label));
+        }
+        score
+    }
+
+    /// The sum of the gradients of records at θ, each clipped.
+    ///
+    /// # Panics
+    /// If θ does not have one entry for each parameter.
+    pub(crate) fn gradient_sum(&self, theta: &[f64], records: &PackedRecords) -> Vec<f64> {
+        assert_eq!(theta.len(), self.neural().parameters(), "θ has one entry for each parameter");
+        let features = self.spec.features;
+        let mut total = vec![0.0; theta.len()];
+        let inputs = records.inputs.chunks(features * CHUNK);
+        for (inputs, labels) in inputs.zip(records.labels.chunks(CHUNK)) {
+            let clipped = Batch::new(self.neural(), inputs, labels)
+                .and_then(|batch| self.fast.clipped_gradient_sum(theta, &batch, self.clip, THREADS))
+                .expect("lengths and labels were checked when the records arrived");
+            for (slot, value) in total.iter_mut().zip(clipped.sum) {
+                *slot += value;
+            }
+        }
+        total
+    }
+}
+
+/// Records of one sum of the engine: few enough for its bound on rounding, whatever a history holds.
+const CHUNK: usize = Clip::RECORDS_MAX;
+
+impl Persist for PackedRecords {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        whole_numbers(fields, &mut self.labels);
+        let length = fields.length(self.inputs.len(), 4);
+        self.inputs.resize(length, 0.0);
+        for value in &mut self.inputs {
+            let mut bytes = value.to_bits().to_le_bytes();
+            fields.bytes(&mut bytes);
+            *value = f32::from_bits(u32::from_le_bytes(bytes));
+        }
+    }
+}
