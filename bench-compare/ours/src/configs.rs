@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use undertone::config::{Config, RawConfig};
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 
-/// A config's text as a plan.
-pub(crate) fn plan(text: &str) -> Arc<Plan> {
+/// A config's text as a setup.
+pub(crate) fn setup(text: &str) -> Arc<Setup> {
     let raw: RawConfig = toml::from_str(text).expect("TOML");
     let config = Config::try_from(&raw).unwrap_or_else(|faults| panic!("{faults}"));
-    Arc::new(Plan::new(config).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(Setup::new(config).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// What all have in common: records come from the program, dense rows of norm at most 1.
@@ -32,8 +32,8 @@ fn common(batch: u64, radius: f64, loss: &str) -> String {
 }
 
 /// One private logistic regression on its own stream: a paid and noisy step for every 32 rows, every gradient once.
-pub(crate) fn alone(features: usize) -> Arc<Plan> {
-    plan(&format!(
+pub(crate) fn alone(features: usize) -> Arc<Setup> {
+    setup(&format!(
         r#"
 method = "shielded"
 rounds = 1000000
@@ -65,8 +65,8 @@ delta = 1e-6
 }
 
 /// A ring that runs Algorithm 1. `memory` is the text of its section.
-pub(crate) fn ring(learners: usize, features: usize, rounds: u64, loss: &str, memory: &str) -> Arc<Plan> {
-    plan(&format!(
+pub(crate) fn ring(learners: usize, features: usize, rounds: u64, loss: &str, memory: &str) -> Arc<Setup> {
+    setup(&format!(
         r#"
 unproven = true
 rounds = {rounds}
@@ -116,8 +116,8 @@ pub(crate) fn loss_of(kind: &str) -> &'static str {
 }
 
 /// A ring of real learners over sockets, who keep the newest batch alone.
-pub(crate) fn over_sockets(learners: usize, features: usize) -> Arc<Plan> {
-    plan(&format!(
+pub(crate) fn over_sockets(learners: usize, features: usize) -> Arc<Setup> {
+    setup(&format!(
         r#"
 name = "bench"
 unproven = true
@@ -159,9 +159,9 @@ delta = 1e-6
 }
 
 /// Everybody is everybody's neighbour: statistics of constant size where they fit, else the newest batch alone.
-pub(crate) fn everybody(learners: u32, dimension: usize) -> Arc<Plan> {
+pub(crate) fn everybody(learners: u32, dimension: usize) -> Arc<Setup> {
     let memory = memory(fitting_memory(dimension));
-    plan(&format!(
+    setup(&format!(
         r#"
 name = "store growth"
 method = "shielded"
@@ -209,8 +209,8 @@ pub(crate) fn fitting_memory(dimension: usize) -> &'static str {
 }
 
 /// Shielded ridge regression from starting points all over the place, coupling 1. `shape` is the text of the graph.
-pub(crate) fn spread_out(learners: usize, shape: &str, weight: f64, dimension: usize, [step, noise]: [f64; 2]) -> Arc<Plan> {
-    plan(&format!(
+pub(crate) fn spread_out(learners: usize, shape: &str, weight: f64, dimension: usize, [step, noise]: [f64; 2]) -> Arc<Setup> {
+    setup(&format!(
         r#"
 name = "events"
 method = "shielded"
@@ -254,8 +254,8 @@ delta = 1e-6
 }
 
 /// The config of docs/node.md with more learners.
-pub(crate) fn readmission(learners: usize) -> Arc<Plan> {
-    plan(&format!(
+pub(crate) fn readmission(learners: usize) -> Arc<Setup> {
+    setup(&format!(
         r#"
 name = "readmission"
 method = "shielded"

@@ -35,14 +35,14 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             }
         }
         "account" => {
-            let plan = learning::pair("exact");
-            let mut account = Accountant::new(plan.mechanisms[0], None);
+            let setup = learning::pair("exact");
+            let mut account = Accountant::new(setup.mechanisms[0], None);
             (0..count).for_each(|_| noise::pay_a_round(&mut account));
         }
         "round-moments-112" | "round-anchored-112" | "round-window-112" | "round-exact-112" => {
             let memory = what.split('-').nth(1).expect("a memory");
-            let plan = learning::pair(memory);
-            let mut pair = [0, 1].map(|id| plan.learner(LearnerId(id)).expect("a learner"));
+            let setup = learning::pair(memory);
+            let mut pair = [0, 1].map(|id| setup.learner(LearnerId(id)).expect("a learner"));
             let rows = learning::rows(64, 112);
             for t in 0..count as usize {
                 round(&mut pair, &rows[t % 64..=t % 64]);
@@ -50,10 +50,10 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
         }
         "decode-112" | "decode-50000" => {
             let features = what.split('-').nth(1).and_then(|text| text.parse().ok()).expect("a number");
-            let plan = configs::ring(2, features, 1000, "logistic", configs::memory("newest"));
-            let mut learner = plan.learner(LearnerId(1)).expect("a learner");
+            let setup = configs::ring(2, features, 1000, "logistic", configs::memory("newest"));
+            let mut learner = setup.learner(LearnerId(1)).expect("a learner");
             let release = learner.release(&mut Fixed).expect("a release");
-            let wire = Wire::new(plan);
+            let wire = Wire::new(setup);
             let sealed = wire.encode(&release, &[0]);
             for _ in 0..count {
                 black_box(wire.decode(LearnerId(1), black_box(sealed.bytes()))).expect("a message");

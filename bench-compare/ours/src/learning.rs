@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_lab::{OnlineLearner, Plan, RunEntropy};
+use undertone_lab::{OnlineLearner, Setup, RunEntropy};
 use undertone_models::{Features, Record};
 
 /// Dense rows of norm about a half, and labels that a line tells apart.
@@ -46,11 +46,11 @@ pub(crate) fn logistic(features: usize) -> f64 {
 }
 
 /// Two learners, n = 112, with a memory that is known by name.
-pub(crate) fn pair(memory: &str) -> Arc<Plan> {
+pub(crate) fn pair(memory: &str) -> Arc<Setup> {
     ring(2, 1_000_000, memory)
 }
 
-fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Plan> {
+fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Setup> {
     configs::ring(learners, 112, rounds, configs::loss_of(memory), configs::memory(memory))
 }
 
@@ -71,17 +71,17 @@ pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
 /// Microseconds a round of one learner with a memory, after so many rounds: the median of fresh learners, each over a
 /// fixed stretch that begins there.
 pub(crate) fn memory(kind: &str, start: u64) -> f64 {
-    let plan = pair(kind);
+    let setup = pair(kind);
     let rows = rows(1024, 112);
-    median((0..FRESH_LEARNERS).map(|_| seconds_of_rounds(&plan, &rows, start)).collect()) * 1e6
+    median((0..FRESH_LEARNERS).map(|_| seconds_of_rounds(&setup, &rows, start)).collect()) * 1e6
 }
 
 const FRESH_LEARNERS: usize = 5;
 const STRETCH_MOST: u64 = 2000;
 
-fn seconds_of_rounds(plan: &Plan, rows: &[Record], start: u64) -> f64 {
-    let mut learner = plan.learner(LearnerId(0)).expect("a learner");
-    let mut other = plan.learner(LearnerId(1)).expect("a learner");
+fn seconds_of_rounds(setup: &Setup, rows: &[Record], start: u64) -> f64 {
+    let mut learner = setup.learner(LearnerId(0)).expect("a learner");
+    let mut other = setup.learner(LearnerId(1)).expect("a learner");
     let mut next = 0;
     let mut round = || {
         let row = &rows[next % rows.len()..=next % rows.len()];

@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use undertone::noise::OsEntropy;
 use undertone::{Learner, LearnerId, Release};
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 use undertone_models::{AnyMemory, Record};
 
 pub(crate) struct Network {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     learners: Vec<Learner<AnyMemory>>,
     /// What all of them released in the round that has begun; nothing before the first.
     releases: Vec<Release>,
@@ -20,14 +20,14 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn new(plan: Arc<Plan>, threads: bool) -> Network {
-        let learners = plan.config.graph.ids().map(|id| plan.learner(id).expect("a learner")).collect();
-        Network { plan, learners, releases: Vec::new(), threads }
+    pub(crate) fn new(setup: Arc<Setup>, threads: bool) -> Network {
+        let learners = setup.config.graph.ids().map(|id| setup.learner(id).expect("a learner")).collect();
+        Network { setup, learners, releases: Vec::new(), threads }
     }
 
     /// One round of all, from absorb to release; `record` gives what arrives at a learner.
     pub(crate) fn round<R: AsRef<[Record]>>(&mut self, record: impl Fn(LearnerId) -> R + Sync) {
-        let (graph, releases) = (&self.plan.config.graph, &self.releases);
+        let (graph, releases) = (&self.setup.config.graph, &self.releases);
         let round = |learner: &mut Learner<AnyMemory>| {
             if !releases.is_empty() {
                 let neighbours = graph.neighbours(learner.id());

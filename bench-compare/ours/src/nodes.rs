@@ -13,7 +13,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Plan, Record};
+use undertone_models::{Features, Setup, Record};
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
@@ -26,7 +26,7 @@ const LEARNERS: usize = 5;
 /// Both sides write so much before they read: it fits into the system's buffers.
 const CHUNK: usize = 32 << 10;
 
-fn plan(features: usize) -> Arc<Plan> {
+fn setup(features: usize) -> Arc<Setup> {
     configs::over_sockets(LEARNERS, features)
 }
 
@@ -56,7 +56,7 @@ fn network_certificates() -> tempfile::TempDir {
 
 /// Rounds a second of five threads in a ring that send the bytes of a learner's message and nothing else.
 pub(crate) fn sockets(tls: bool, bytes: usize) -> f64 {
-    let bytes = Wire::new(plan(features_of(bytes))).message_bytes();
+    let bytes = Wire::new(setup(features_of(bytes))).message_bytes();
     let rounds = rounds_of(bytes) * 2;
     let folder = tls.then(network_certificates);
     let listeners: Vec<_> = (0..LEARNERS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -171,20 +171,20 @@ impl Storage for NoStore {
 
 /// Rounds a second of learners.
 fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path>) -> f64 {
-    let (plan, ports, barrier) = (plan(features), ports(), Barrier::new(LEARNERS));
+    let (setup, ports, barrier) = (setup(features), ports(), Barrier::new(LEARNERS));
     thread::scope(|scope| {
         let handles: Vec<_> = (0..LEARNERS as u32)
             .map(|id| {
-                let (plan, ports, barrier) = (&plan, &ports, &barrier);
+                let (setup, ports, barrier) = (&setup, &ports, &barrier);
                 scope.spawn(move || {
-                    let network = Wire::new(Arc::clone(plan)).network();
+                    let network = Wire::new(Arc::clone(setup)).network();
                     match disk {
                         Some(folder) => {
                             let path = folder.join(format!("{id}-{features}-{}", tls.is_some()));
                             let store = DiskStore::create(&path, network, LearnerId(id)).unwrap();
-                            learner(plan, id, ports, (rounds, tls), store, barrier)
+                            learner(setup, id, ports, (rounds, tls), store, barrier)
                         }
-                        None => learner(plan, id, ports, (rounds, tls), NoStore, barrier),
+                        None => learner(setup, id, ports, (rounds, tls), NoStore, barrier),
                     }
                 })
             })
@@ -195,7 +195,7 @@ fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path
 }
 
 fn learner<S: Storage>(
-    plan: &Arc<Plan>,
+    setup: &Arc<Setup>,
     id: u32,
     ports: &[u16],
     (rounds, tls): (u64, Option<&Path>),
@@ -203,7 +203,7 @@ fn learner<S: Storage>(
     barrier: &Barrier,
 ) -> f64 {
     let own = LearnerId(id);
-    let wire = Wire::new(Arc::clone(plan));
+    let wire = Wire::new(Arc::clone(setup));
     let settings = Settings {
         deadline: Duration::from_secs(60),
         ask_after: Duration::from_secs(10),
@@ -212,9 +212,9 @@ fn learner<S: Storage>(
         end: Round(rounds),
         inbox_max: usize::MAX,
     };
-    let mut node = Node::open(Arc::clone(plan), own, settings, OsEntropy, store).unwrap();
+    let mut node = Node::open(Arc::clone(setup), own, settings, OsEntropy, store).unwrap();
     let neighbours: Vec<LearnerId> =
-        plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+        setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
     let addresses = Addresses::Direct {
         listen: address(id),
@@ -229,7 +229,7 @@ fn learner<S: Storage>(
     let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone(), addresses.when_full())).unwrap();
     barrier.wait();
     thread::sleep(Duration::from_secs(2)); // Until all have found each other.
-    let dimension = u32::try_from(plan.config.model.features).unwrap();
+    let dimension = u32::try_from(setup.config.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
     let (answer, _taken) = tokio::sync::oneshot::channel();
     let records = vec![Record { features, label: 1.0 }];

@@ -23,8 +23,8 @@ impl Large {
     /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
     fn new(learners: usize, dimension: usize) -> Large {
         let memory = configs::memory(configs::fitting_memory(dimension));
-        let plan = configs::ring(learners, dimension, 1_000_000, "ridge", memory);
-        Large { network: Network::new(plan, true), records: rows(RECORDS, dimension), round: 0 }
+        let setup = configs::ring(learners, dimension, 1_000_000, "ridge", memory);
+        Large { network: Network::new(setup, true), records: rows(RECORDS, dimension), round: 0 }
     }
 
     fn round(&mut self) {
@@ -73,14 +73,14 @@ fn resident() -> f64 {
 /// more learners.
 pub(crate) fn budget(learners: usize, rounds: u64) -> String {
     let begin = Instant::now();
-    let plan = configs::readmission(learners);
+    let setup = configs::readmission(learners);
     let planned = begin.elapsed().as_secs_f64();
-    let mut account = Accountant::new(plan.mechanisms[0], None);
+    let mut account = Accountant::new(setup.mechanisms[0], None);
     (0..rounds).for_each(|_| noise::pay_a_round(&mut account));
     serde_json::json!({
-        "learners": learners, "rounds": rounds, "delta": plan.config.delta,
-        "epsilon_after_rounds": account.epsilon(plan.config.delta),
-        "epsilon_for_ever": plan.lifetime_epsilon_max(),
+        "learners": learners, "rounds": rounds, "delta": setup.config.delta,
+        "epsilon_after_rounds": account.epsilon(setup.config.delta),
+        "epsilon_for_ever": setup.lifetime_epsilon_max(),
         "plan_seconds": planned,
     })
     .to_string()

@@ -65,8 +65,8 @@ impl<S: Storage> Timed<S> {
 
 /// `ours store-growth DIMENSION ROUNDS`: learner 0 keeps its rounds on disk, the others do not.
 pub(crate) fn command(dimension: usize, rounds: u64) -> String {
-    let plan = configs::everybody(LEARNERS, dimension);
-    let wire = Wire::new(Arc::clone(&plan));
+    let setup = configs::everybody(LEARNERS, dimension);
+    let wire = Wire::new(Arc::clone(&setup));
     let folder = folder_beside_the_build();
     let path = folder.path().join("learner-0.redb");
     let store = DiskStore::create(&path, wire.network(), LearnerId(0)).expect("a store");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use undertone::Round;
 use undertone::noise::OsEntropy;
 use undertone_lab::config_file::Overrides;
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 
@@ -64,19 +64,19 @@ impl NodeSource {
         }
         let Some(path) = &self.store else { bail!("give --node URL or --store FILE") };
         ensure!(config.is_given(), "--store: give the learner's config file too");
-        let plan = Arc::new(Plan::new(config.load(&Overrides::default())?.config)?);
+        let setup = Arc::new(Setup::new(config.load(&Overrides::default())?.config)?);
         let (store, id) =
-            DiskStore::open_any(path, &plan).with_context(|| path.display().to_string())?;
+            DiskStore::open_any(path, &setup).with_context(|| path.display().to_string())?;
         // Nothing is going to run: how patient it would be does not matter.
         let settings = Settings {
             deadline: Duration::from_secs(1),
             ask_after: Duration::from_secs(1),
             records_wait: Duration::from_secs(1),
             heard_least: 1,
-            end: Round(plan.config.rounds),
+            end: Round(setup.config.rounds),
             inbox_max: 0,
         };
-        Ok(Target::Stored(Box::new(Node::open(plan, id, settings, OsEntropy, store)?)))
+        Ok(Target::Stored(Box::new(Node::open(setup, id, settings, OsEntropy, store)?)))
     }
 }
 

@@ -6,7 +6,7 @@ use undertone::privacy::{
     Cost, Mechanism, Rule, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
     worst_record,
 };
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 /// The version of the JSON that `budget` and `simulate` print.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -91,10 +91,10 @@ pub fn finite(value: f64) -> Option<f64> {
 }
 
 impl LifetimeBudget {
-    /// The lifetime bounds of one learner of a plan.
+    /// The lifetime bounds of one learner of a setup.
     #[must_use]
-    pub fn of(plan: &Plan, learner: usize, delta: f64) -> LifetimeBudget {
-        match &plan.lifetimes[learner] {
+    pub fn of(setup: &Setup, learner: usize, delta: f64) -> LifetimeBudget {
+        match &setup.lifetimes[learner] {
             Ok(bound) => LifetimeBudget {
                 pure_epsilon: finite(bound.total.pure),
                 zcdp: finite(bound.total.zcdp),
@@ -112,10 +112,10 @@ impl LifetimeBudget {
 ///
 /// T rounds count the releases of rounds 1 to T, as Theorem 5 of the paper does.
 #[must_use]
-pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
+pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     let mut known: Vec<(Mechanism, LearnerBudget)> = Vec::new();
-    let mut learners = Vec::with_capacity(plan.mechanisms.len());
-    for (place, mechanism) in plan.mechanisms.iter().enumerate() {
+    let mut learners = Vec::with_capacity(setup.mechanisms.len());
+    for (place, mechanism) in setup.mechanisms.iter().enumerate() {
         let id = u32::try_from(place).unwrap_or(u32::MAX);
         if let Some((_, same)) = known.iter().find(|(other, _)| other == mechanism) {
             learners.push(LearnerBudget { learner: id, ..same.clone() });
@@ -130,7 +130,7 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
             epsilon: epsilon_from_zcdp(total.zcdp, delta),
             delta,
             user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
-            lifetime: LifetimeBudget::of(plan, place, delta),
+            lifetime: LifetimeBudget::of(setup, place, delta),
             rule: mechanism.rule,
             noise_scale: mechanism.noise.scale.initial,
             worst_arrival_round: worst.0,
@@ -141,11 +141,11 @@ pub fn budget(plan: &Plan, rounds: u64, delta: f64) -> BudgetReport {
     }
     BudgetReport {
         schema_version: SCHEMA_VERSION,
-        name: plan.config.name.clone(),
+        name: setup.config.name.clone(),
         rounds,
         unit: UNIT,
-        unproven: !plan.config.broken_conditions().is_empty(),
-        declared_by_user: plan.config.model.declared_by_user(),
+        unproven: !setup.config.broken_conditions().is_empty(),
+        declared_by_user: setup.config.model.declared_by_user(),
         learners,
     }
 }

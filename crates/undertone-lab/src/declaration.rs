@@ -3,7 +3,7 @@
 use crate::entropy::Shuffle;
 use thiserror::Error;
 use undertone::{Loss, ModelSpec};
-use undertone_models::{DeclaredLoss, Plan};
+use undertone_models::{DeclaredLoss, Setup};
 
 /// How far computed numbers may be off before a declaration counts as false.
 const SLACK: f64 = 1e-6;
@@ -73,27 +73,27 @@ pub enum Falsehood {
 /// What is false.
 ///
 /// # Panics
-/// When the loss of the plan is not a declared one: a bug in the caller.
+/// When the loss of the setup is not a declared one: a bug in the caller.
 pub fn check_declaration(
-    plan: &Plan,
+    setup: &Setup,
     function: &dyn DeclaredLoss,
     samples: u32,
     seed: u64,
 ) -> Result<(), Falsehood> {
-    let spec = plan.config.model;
+    let spec = setup.config.model;
     let Loss::Declared { .. } = spec.loss else { unreachable!("a declared loss") };
-    let mut sampler = Sampler { order: Shuffle::new(seed), plan };
+    let mut sampler = Sampler { order: Shuffle::new(seed), setup };
     for sample in 0..samples {
         let records = [sampler.record(), sampler.record()];
         let mut points = [sampler.point(), sampler.point()];
         if sample % 2 == 1 {
             // Curvature is found between near points, along the gradient above all: few random directions in
             // many dimensions come near it.
-            points[1] = beside(function, &points[0], &records[0], plan)?;
+            points[1] = beside(function, &points[0], &records[0], setup)?;
         }
         check_pair(&spec, function, &points, &records)?;
         let direction = sampler.direction(points[0].len());
-        let reach = STEP * plan.config.bounds.radius.min(1.0);
+        let reach = STEP * setup.config.bounds.radius.min(1.0);
         check_gradient(&spec, function, &points[0], &records[0], &direction, reach)?;
     }
     Ok(())
@@ -122,17 +122,17 @@ fn beside(
     function: &dyn DeclaredLoss,
     point: &[f64],
     record: &Drawn,
-    plan: &Plan,
+    setup: &Setup,
 ) -> Result<Vec<f64>, Falsehood> {
     let (_, gradient) = evaluate(function, point, record)?;
     let length = norm(&gradient).max(f64::MIN_POSITIVE);
-    let reach = 1e-3 * plan.config.bounds.radius.min(1.0);
+    let reach = 1e-3 * setup.config.bounds.radius.min(1.0);
     let mut moved: Vec<f64> = point
         .iter()
         .zip(&gradient)
         .map(|(&value, &slope)| value + reach * slope / length)
         .collect();
-    plan.config.domain.project(&mut moved);
+    setup.config.domain.project(&mut moved);
     Ok(moved)
 }
 
@@ -203,7 +203,7 @@ fn check_gradient(
 
 struct Sampler<'a> {
     order: Shuffle,
-    plan: &'a Plan,
+    setup: &'a Setup,
 }
 
 impl Sampler<'_> {
@@ -222,7 +222,7 @@ impl Sampler<'_> {
 
     /// Near zero or far out, by powers of two: losses bend at different scales.
     fn point(&mut self) -> Vec<f64> {
-        let config = &self.plan.config;
+        let config = &self.setup.config;
         let (dimension, radius) = (config.model.parameters(), config.bounds.radius);
         let length = radius * (-10.0 * (2.0 * self.order.unit() - 1.0).max(0.0)).exp2();
         let mut point = self.direction(dimension);
@@ -232,7 +232,7 @@ impl Sampler<'_> {
     }
 
     fn record(&mut self) -> Drawn {
-        let config = &self.plan.config;
+        let config = &self.setup.config;
         let length = config.bounds.feature_norm * self.share();
         let mut features = self.direction(config.model.features);
         features.iter_mut().for_each(|value| *value *= length);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::LearnerId;
 use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
-use undertone_models::{Plan, PlanError};
+use undertone_models::{Setup, SetupError};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -36,7 +36,7 @@ pub enum LedgerFileError {
     Config(#[from] ConfigError),
     /// The config of the run cannot be planned.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Setup(#[from] SetupError),
     /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Read {
@@ -106,8 +106,8 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
 /// When config or ledger cannot be read. A ledger that disagrees is not an error but a finding.
 pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
     let loaded: LoadedConfig = load_file(&folder.join("config.toml"), &Overrides::default())?;
-    let plan = Plan::new(loaded.config)?;
-    let (exhausted, receipts) = read(&folder.join(NAME), plan.mechanisms.len())?;
+    let setup = Setup::new(loaded.config)?;
+    let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
     // Learners work in lock-step: one that has fewer receipts than the others lost some.
     let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
     let learners: Vec<LearnerVerification> = receipts
@@ -115,7 +115,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
         .enumerate()
         .map(|(place, receipts)| {
             let id = LearnerId(u32::try_from(place).unwrap_or(u32::MAX));
-            let result = verify(id, &plan.mechanisms[place], plan.config.caps[place], receipts);
+            let result = verify(id, &setup.mechanisms[place], setup.config.caps[place], receipts);
             let result = result.map_err(|disagreement| disagreement.to_string());
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
@@ -126,7 +126,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
                     receipts.len()
                 )),
             });
-            learner_verification(id, receipts.len(), result, plan.config.delta)
+            learner_verification(id, receipts.len(), result, setup.config.delta)
         })
         .collect();
     let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
@@ -135,11 +135,11 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
 
 /// Computes one learner's account again, whose rounds need not be those of the others.
 #[must_use]
-pub fn verify_one(plan: &Plan, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
+pub fn verify_one(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
     let place = id.0 as usize;
-    let result = verify(id, &plan.mechanisms[place], plan.config.caps[place], receipts);
+    let result = verify(id, &setup.mechanisms[place], setup.config.caps[place], receipts);
     let result = result.map_err(|disagreement| disagreement.to_string());
-    learner_verification(id, receipts.len(), result, plan.config.delta)
+    learner_verification(id, receipts.len(), result, setup.config.delta)
 }
 
 /// Whether a learner may have been refused the round after its last receipt.

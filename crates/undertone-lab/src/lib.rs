@@ -1,6 +1,6 @@
 //! Datasets, in-process runs, metrics and reports for Undertone.
 //!
-//! Read [`simulate`](simulate()) first: it is the plain loop over a round. [`Plan`] is what follows
+//! Read [`simulate`](simulate()) first: it is the plain loop over a round. [`Setup`] is what follows
 //! from a config before any record is seen, [`stream`] is where records come from, [`catalogue`] gets
 //! data sets by name. [`audit`] tries to break what the accountant claims.
 
@@ -40,4 +40,4 @@ pub use simulate::{
     Simulation, simulate,
 };
 pub use summary::{RunFacts, Summary};
-pub use undertone_models::{Plan, PlanError, memory_error};
+pub use undertone_models::{Setup, SetupError, memory_error};

@@ -16,11 +16,11 @@ use undertone::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
 };
 use undertone_models::bounds::{BoundFault, Bounds};
-use undertone_models::{AnyMemory, DeclaredFault, MemoryError, Plan, Record, visit_records};
+use undertone_models::{AnyMemory, DeclaredFault, MemoryError, Record, Setup, visit_records};
 
 /// A learner without neighbours.
 pub struct OnlineLearner {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     bounds: Bounds,
     entropy: RunEntropy,
     learner: Learner<AnyMemory>,
@@ -37,7 +37,7 @@ pub struct OnlineLearner {
 /// Why a learner does not go on.
 #[derive(Debug, Error)]
 pub enum OnlineError {
-    /// A plan of several learners.
+    /// A setup of several learners.
     #[error("network.topology: a learner on its own needs \"alone\", and learners = 1")]
     NotAlone,
     /// A method whose releases say nothing.
@@ -79,12 +79,12 @@ impl OnlineLearner {
     /// A learner before its first record.
     ///
     /// # Errors
-    /// When the plan is not that of one learner, or memory and loss do not fit.
-    pub fn new(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
-        let mut fresh = OnlineLearner::unreleased(plan, entropy)?;
+    /// When the setup is not that of one learner, or memory and loss do not fit.
+    pub fn new(setup: Arc<Setup>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
+        let mut fresh = OnlineLearner::unreleased(setup, entropy)?;
         let mut order = Shuffle::new(0);
-        if let Some(start) =
-            common_start(&fresh.plan, &mut order).or_else(|| spread_start(&fresh.plan, &mut order))
+        if let Some(start) = common_start(&fresh.setup, &mut order)
+            .or_else(|| spread_start(&fresh.setup, &mut order))
         {
             fresh.learner = fresh.learner.starting_at(&start);
         }
@@ -103,33 +103,33 @@ impl OnlineLearner {
     /// # Panics
     /// When the model has another dimension: a bug in the caller.
     pub fn starting_at(
-        plan: Arc<Plan>,
+        setup: Arc<Setup>,
         entropy: RunEntropy,
         start: &PublicModel,
     ) -> Result<OnlineLearner, OnlineError> {
-        let mut fresh = OnlineLearner::unreleased(plan, entropy)?;
+        let mut fresh = OnlineLearner::unreleased(setup, entropy)?;
         fresh.learner = fresh.learner.starting_at(start.values());
         fresh.release()?;
         Ok(fresh)
     }
 
-    fn unreleased(plan: Arc<Plan>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
-        if plan.config.graph.learners() != 1 {
+    fn unreleased(setup: Arc<Setup>, entropy: RunEntropy) -> Result<OnlineLearner, OnlineError> {
+        if setup.config.graph.learners() != 1 {
             return Err(OnlineError::NotAlone);
         }
-        if plan.config.rule == Rule::Local {
+        if setup.config.rule == Rule::Local {
             return Err(OnlineError::NothingReleased);
         }
         Ok(OnlineLearner {
-            bounds: Bounds::of(&plan.config),
+            bounds: Bounds::of(&setup.config),
             entropy,
-            learner: plan.learner(LearnerId(0))?,
-            public: PublicModel::new(plan.model.parameters()),
+            learner: setup.learner(LearnerId(0))?,
+            public: PublicModel::new(setup.model.parameters()),
             waiting: Vec::new(),
             total: Score::default(),
             scaled: 0,
             end: None,
-            plan,
+            setup,
         })
     }
 
@@ -151,7 +151,7 @@ impl OnlineLearner {
     /// When the record does not fit.
     pub fn admit(&self, record: &mut Record) -> Result<bool, OnlineError> {
         let changed = self.bounds.apply(record)?;
-        self.learner.memory().check(&self.plan.model, record, 0)?;
+        self.learner.memory().check(&self.setup.model, record, 0)?;
         Ok(changed && !self.bounds.normalise)
     }
 
@@ -172,7 +172,7 @@ impl OnlineLearner {
 
     /// Whether it may go on learning.
     fn check_able(&self) -> Result<(), OnlineError> {
-        if let Some(fault) = self.plan.model.declared_fault() {
+        if let Some(fault) = self.setup.model.declared_fault() {
             return Err(fault.into());
         }
         self.end.map_or(Ok(()), |end| Err(end.into()))
@@ -180,12 +180,12 @@ impl OnlineLearner {
 
     /// How many records the round that it is in takes.
     fn batch_wanted(&self) -> u64 {
-        let data = &self.plan.config.data;
+        let data = &self.setup.config.data;
         data.batch + if self.learner.memory().records() == 0 { data.warmup } else { 0 }
     }
 
     fn round(&mut self) -> Result<(), OnlineError> {
-        let warming_up = self.batch_wanted() > self.plan.config.data.batch;
+        let warming_up = self.batch_wanted() > self.setup.config.data.batch;
         let score = self.learner.observe(&self.waiting)?;
         self.waiting.clear();
         // The warm-up is collected before anything is learnt: it says nothing about predictions.
@@ -213,10 +213,10 @@ impl OnlineLearner {
         }
     }
 
-    /// The plan it follows.
+    /// The setup it follows.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    pub fn setup(&self) -> &Arc<Setup> {
+        &self.setup
     }
 
     /// Its account.
@@ -273,7 +273,7 @@ impl OnlineLearner {
     /// What may be said about privacy, in sentences. With a seed nothing is private.
     #[must_use]
     pub fn statement(&self, seeded: bool) -> Vec<String> {
-        let delta = self.plan.config.delta;
+        let delta = self.setup.config.delta;
         let rounds = self.accountant().round();
         let mut text = Vec::new();
         if seeded {
@@ -286,7 +286,7 @@ impl OnlineLearner {
             "Spent in {rounds} rounds: ε = {:.4} at δ = {delta:e}.",
             rounded_up(self.accountant().epsilon(delta))
         ));
-        text.push(match (&self.plan.lifetimes[0], self.plan.lifetime_epsilon(LearnerId(0))) {
+        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
             (_, Some(epsilon)) => format!(
                 "For ever: ε = {:.4} at δ = {delta:e}, however many records arrive.",
                 rounded_up(epsilon)
@@ -294,7 +294,7 @@ impl OnlineLearner {
             (Err(reason), None) => format!("For ever: no certificate ({reason})."),
             (Ok(_), None) => "For ever: no certificate.".into(),
         });
-        if let Some(declared) = self.plan.config.model.declared_by_user() {
+        if let Some(declared) = self.setup.config.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }
         text.push(
@@ -320,16 +320,16 @@ impl OnlineLearner {
         }
     }
 
-    /// The learner that `save` was called on, from the same plan.
+    /// The learner that `save` was called on, from the same setup.
     ///
     /// # Errors
-    /// When the bytes are damaged or of another plan.
+    /// When the bytes are damaged or of another setup.
     pub fn load(
-        plan: Arc<Plan>,
+        setup: Arc<Setup>,
         entropy: RunEntropy,
         bytes: &[u8],
     ) -> Result<OnlineLearner, OnlineError> {
-        let mut learner = OnlineLearner::unreleased(plan, entropy)?;
+        let mut learner = OnlineLearner::unreleased(setup, entropy)?;
         persist::load(&mut learner, bytes)?;
         if !learner.learner.has_released() {
             // It was saved after a refusal, and is refused again. Anything else was never saved.

@@ -9,7 +9,7 @@ use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict
 use undertone::privacy::{Cap, Horizon, Rule};
 use undertone_models::memory::error_bound;
 use undertone_models::{AnyModel, MemoryError, ModelError};
-use undertone_models::{Plan, PlanError};
+use undertone_models::{Setup, SetupError};
 
 /// As in a config: no more records are collected first.
 const WARMUP_MAX: u64 = 1_000_000_000;
@@ -98,7 +98,7 @@ pub enum PlanningError {
     Faults(#[from] Faults),
     /// The config found cannot be run.
     #[error("no plan: {0}")]
-    Plan(#[from] PlanError),
+    Setup(#[from] SetupError),
     /// Nothing is known of the loss that a forecast could follow from.
     #[error(
         "--tune cannot forecast how a network, or a loss without L and μ, learns; give the schedule in the config"
@@ -148,7 +148,7 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
     };
     let raw = as_written(loaded, &config, &scales);
     // What is reported is what a reader of the printed config finds.
-    let plan = Plan::new(Config::try_from(&raw)?)?;
+    let plan = Setup::new(Config::try_from(&raw)?)?;
     let budget = budget(&plan, plan.config.rounds, plan.config.delta);
     let targets = plan.config.caps.iter().flatten().map(|cap| match *cap {
         Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),

@@ -7,14 +7,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
 use undertone::config::Config;
-use undertone_models::{Plan, PlanError};
+use undertone_models::{Setup, SetupError};
 
 /// Why a config could not be run.
 #[derive(Debug, Error)]
 pub enum SeededRunError {
     /// The config cannot be run.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Setup(#[from] SetupError),
     /// The data cannot be used.
     #[error(transparent)]
     Stream(#[from] StreamError),
@@ -23,24 +23,24 @@ pub enum SeededRunError {
     Simulate(#[from] SimulateError),
 }
 
-/// What a seeded run needs: the plan, and the records in the order of the seed.
+/// What a seeded run needs: the setup, and the records in the order of the seed.
 pub(crate) fn prepare(
     config: &Config,
     folder: &Path,
     seed: u64,
-) -> Result<(Plan, Streams), SeededRunError> {
-    let plan = Plan::new(config.clone())?;
-    let streams = stream::load(&plan.config, folder, seed)?;
-    Ok((plan, streams))
+) -> Result<(Setup, Streams), SeededRunError> {
+    let setup = Setup::new(config.clone())?;
+    let streams = stream::load(&setup.config, folder, seed)?;
+    Ok((setup, streams))
 }
 
 /// Runs it with the noise of the seed. NOT PRIVATE.
 pub(crate) fn seeded_run(
-    plan: &Plan,
+    setup: &Setup,
     streams: Streams,
     seed: u64,
     measuring: Measuring,
     after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SeededRunError> {
-    Ok(simulate(plan, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
+    Ok(simulate(setup, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
 }

@@ -14,7 +14,7 @@ use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{
     Learner, LearnerId, Memory, PublicModel, RecordError, Release, ReleaseError, Round, Score,
 };
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_models::{AnyMemory, AnyModel, DeclaredFault, MemoryError, Record};
 
 /// One line of `rounds.csv`.
@@ -193,7 +193,7 @@ const ROWS_OF_LARGE_MAX: u64 = 200;
 
 /// A run in progress: [`simulate`] takes it to its end, others may stop and look in between.
 pub struct Simulation {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     entropy: RunEntropy,
     measuring: Measuring,
     /// Which learners are measured.
@@ -215,15 +215,15 @@ impl Simulation {
     /// # Errors
     /// When memory and loss do not fit, or a test record is outside the bounds.
     pub fn new(
-        plan: Arc<Plan>,
+        setup: Arc<Setup>,
         streams: Streams,
         entropy: RunEntropy,
         measuring: Measuring,
     ) -> Result<Simulation, SimulateError> {
-        let config = &plan.config;
+        let config = &setup.config;
         // Every record of every learner counts in θ*, so a large network is measured less often.
         let large = config.graph.learners() > MEASURED_LEARNERS_MAX;
-        let network = plan.model.linear().is_none();
+        let network = setup.model.linear().is_none();
         let measuring = if network {
             measuring.at_most(ROWS_OF_NETWORK_MAX)
         } else if large {
@@ -232,16 +232,16 @@ impl Simulation {
             measuring
         };
         let measured = measured_learners(config.graph.learners());
-        let evaluator = evaluator(&plan, if large { 1 } else { measured.len() }, &streams.test)
+        let evaluator = evaluator(&setup, if large { 1 } else { measured.len() }, &streams.test)
             .map_err(SimulateError::TestRecord)?;
-        let members = gather(&plan, streams.learners, streams.order)?;
+        let members = gather(&setup, streams.learners, streams.order)?;
         let keep_ledger = config.rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
         Ok(Simulation {
             entropy,
             measuring,
             measured,
             evaluator,
-            public: PublicModel::new(plan.model.parameters()),
+            public: PublicModel::new(setup.model.parameters()),
             members,
             total: Score::default(),
             rows: Vec::new(),
@@ -249,14 +249,14 @@ impl Simulation {
             keep_ledger,
             rounds_run: 0,
             ending: Ending::Interrupted,
-            plan,
+            setup,
         })
     }
 
-    /// The plan it follows.
+    /// The setup it follows.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    pub fn setup(&self) -> &Arc<Setup> {
+        &self.setup
     }
 
     /// How many rounds are over.
@@ -274,7 +274,7 @@ impl Simulation {
     /// How many records learner i will take in the next rounds beyond those it has.
     #[must_use]
     pub fn records_wanted(&self, learner: usize, rounds: u64) -> u64 {
-        let data = &self.plan.config.data;
+        let data = &self.setup.config.data;
         let warmup = if self.rounds_run == 0 { data.warmup } else { 0 };
         let wanted = data.batch.saturating_mul(rounds).saturating_add(warmup);
         wanted.saturating_sub(self.members[learner].stream.left())
@@ -290,7 +290,7 @@ impl Simulation {
         learner: usize,
         records: Vec<Record>,
     ) -> Result<(u64, u64), StreamError> {
-        let bounded = keep_to_bounds(&self.plan.config, records)?;
+        let bounded = keep_to_bounds(&self.setup.config, records)?;
         self.members[learner].stream.append(bounded.records);
         Ok((bounded.scaled, bounded.refused))
     }
@@ -301,7 +301,7 @@ impl Simulation {
     /// When a record is outside the bounds, a user's function fails or there is no entropy. An exhausted
     /// budget is an [`Ending`], not an error: what was learnt until then is kept.
     pub fn round(&mut self) -> Result<Option<RoundRow>, SimulateError> {
-        let config = &self.plan.config;
+        let config = &self.setup.config;
         let t = self.rounds_run;
         let count = config.data.batch + if t == 0 { config.data.warmup } else { 0 };
         let warming_up = count > config.data.batch;
@@ -327,10 +327,10 @@ impl Simulation {
             self.public.include(release);
         }
         let row = self.measuring.at(t, config.rounds).then(|| self.measure(t, &score));
-        absorb_all(&mut self.members, &releases, &self.plan);
+        absorb_all(&mut self.members, &releases, &self.setup);
         self.check_function()?;
         self.rounds_run = t + 1;
-        if self.rounds_run == self.plan.config.rounds {
+        if self.rounds_run == self.setup.config.rounds {
             self.ending = Ending::Finished;
         }
         self.rows.extend(row.clone());
@@ -345,17 +345,17 @@ impl Simulation {
             .collect();
         let since = self.rows.last().map_or(1, |row| t - row.round);
         let metrics = self.evaluator.measure(&thetas, self.public.values(), since);
-        row(&self.plan, t, &self.members, score, &self.total, metrics)
+        row(&self.setup, t, &self.members, score, &self.total, metrics)
     }
 
     fn check_function(&self) -> Result<(), SimulateError> {
-        self.plan.model.declared_fault().map_or(Ok(()), |fault| Err(fault.into()))
+        self.setup.model.declared_fault().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
     /// What has come of it so far; the rows of all measured rounds.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        let delta = self.plan.config.delta;
+        let delta = self.setup.config.delta;
         let learners = self.members.iter().map(|member| learner_outcome(member, delta)).collect();
         let thetas =
             self.members.iter().map(|member| member.learner.private_parameters().for_owner());
@@ -385,13 +385,13 @@ impl fmt::Debug for Simulation {
 /// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
 /// exhausted budget is an [`Ending`], not an error: what was learnt until then is kept.
 pub fn simulate(
-    plan: &Plan,
+    setup: &Setup,
     streams: Streams,
     entropy: RunEntropy,
     measuring: Measuring,
     mut after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SimulateError> {
-    let mut run = Simulation::new(Arc::new(plan.clone()), streams, entropy, measuring)?;
+    let mut run = Simulation::new(Arc::new(setup.clone()), streams, entropy, measuring)?;
     while run.ended().is_none() {
         let row = run.round()?;
         let over = matches!(run.ended(), Some(Ending::BudgetExhausted { .. }));
@@ -403,9 +403,9 @@ pub fn simulate(
 }
 
 /// Learners may clip gradients; they are measured by the loss itself.
-fn evaluator(plan: &Plan, histories: usize, test: &[Record]) -> Result<Evaluator, RecordError> {
-    let config = &plan.config;
-    match &plan.model {
+fn evaluator(setup: &Setup, histories: usize, test: &[Record]) -> Result<Evaluator, RecordError> {
+    let config = &setup.config;
+    match &setup.model {
         AnyModel::Linear(model) if model.is_declared() => {
             DeclaredEvaluator::new(model, test).map(Evaluator::Declared)
         }
@@ -432,16 +432,16 @@ fn measured_learners(learners: usize) -> Vec<usize> {
 
 /// All learners before round 0.
 pub(crate) fn gather(
-    plan: &Plan,
+    setup: &Setup,
     streams: Vec<Stream>,
     mut order: Shuffle,
 ) -> Result<Vec<Member>, SimulateError> {
-    let config = &plan.config;
+    let config = &setup.config;
     let mut members = Vec::with_capacity(streams.len());
-    let start = common_start(plan, &mut order);
+    let start = common_start(setup, &mut order);
     for (id, stream) in config.graph.ids().zip(streams) {
-        let mut learner = plan.learner(id)?;
-        if let Some(start) = start.clone().or_else(|| spread_start(plan, &mut order)) {
+        let mut learner = setup.learner(id)?;
+        if let Some(start) = start.clone().or_else(|| spread_start(setup, &mut order)) {
             learner = learner.starting_at(&start);
         }
         members.push(Member { learner, stream, batch: Vec::new(), ran_dry: false });
@@ -451,8 +451,8 @@ pub(crate) fn gather(
 
 /// Where all learners of a network start: at zero it would learn nothing, and learners who start apart could
 /// not be averaged.
-pub(crate) fn common_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>> {
-    match &plan.model {
+pub(crate) fn common_start(setup: &Setup, order: &mut Shuffle) -> Option<Vec<f64>> {
+    match &setup.model {
         AnyModel::Neural(model) => {
             model.neural().initial_parameters(|| Ok::<_, Infallible>(order.unit())).ok()
         }
@@ -461,10 +461,10 @@ pub(crate) fn common_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>>
 }
 
 /// Where one learner starts, if the config wants learners apart.
-pub(crate) fn spread_start(plan: &Plan, order: &mut Shuffle) -> Option<Vec<f64>> {
-    let spread = plan.config.start_spread;
+pub(crate) fn spread_start(setup: &Setup, order: &mut Shuffle) -> Option<Vec<f64>> {
+    let spread = setup.config.start_spread;
     let mut coordinate = || spread * (2.0 * order.unit() - 1.0);
-    (spread > 0.0).then(|| (0..plan.model.parameters()).map(|_| coordinate()).collect())
+    (spread > 0.0).then(|| (0..setup.model.parameters()).map(|_| coordinate()).collect())
 }
 
 /// A round of all learners is worth several threads from so many multiplications on: waking one takes longer
@@ -534,9 +534,9 @@ pub(crate) fn release_all(
     released.into_iter().collect()
 }
 
-pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Plan) {
+pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], setup: &Setup) {
     with_each(members, |member| {
-        let neighbours = plan.config.graph.neighbours(member.learner.id());
+        let neighbours = setup.config.graph.neighbours(member.learner.id());
         let heard: Vec<&Release> =
             neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
         member.learner.absorb(&heard);
@@ -544,14 +544,14 @@ pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], plan: &Pl
 }
 
 fn row(
-    plan: &Plan,
+    setup: &Setup,
     t: u64,
     members: &[Member],
     score: &Score,
     total: &Score,
     metrics: Metrics,
 ) -> RoundRow {
-    let delta = plan.config.delta;
+    let delta = setup.config.delta;
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
     let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
@@ -562,7 +562,7 @@ fn row(
         records: members.iter().map(|member| member.learner.memory().records()).sum(),
         prequential_loss: share(score.loss_sum, score.records),
         prequential_accuracy: share(correct, total.records)
-            .filter(|_| !is_regression(&plan.config)),
+            .filter(|_| !is_regression(&setup.config)),
         metrics,
         epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
         pure_epsilon: accounts().map(|account| account.spent().pure).collect(),

@@ -6,7 +6,7 @@ use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Cap, Rule, UNIT, epsilon_from_zcdp};
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -124,7 +124,7 @@ pub struct LearnerSummary {
     pub noise_exponent: f64,
 }
 
-/// What a summary needs to know beside the plan and the outcome.
+/// What a summary needs to know beside the setup and the outcome.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
     /// The seed of a repeatable run.
@@ -148,8 +148,8 @@ pub const NOT_PRIVATE: &str =
 impl Summary {
     /// Sums up a run.
     #[must_use]
-    pub fn new(plan: &Plan, outcome: &Outcome, facts: &RunFacts) -> Summary {
-        let config = &plan.config;
+    pub fn new(setup: &Setup, outcome: &Outcome, facts: &RunFacts) -> Summary {
+        let config = &setup.config;
         let spectrum = config.spectrum;
         let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
         let mut summary = Summary {
@@ -182,7 +182,7 @@ impl Summary {
             },
             data: DataSummary {
                 source: facts.source.clone(),
-                parameters: plan.model.parameters(),
+                parameters: setup.model.parameters(),
                 test_records: facts.test_records,
                 records_scaled: facts.records_scaled,
                 records_refused: facts.records_refused,
@@ -194,7 +194,7 @@ impl Summary {
             last: metrics(outcome.rows.last()),
             prequential_accuracy: outcome.rows.last().and_then(|row| row.prequential_accuracy),
             unit: UNIT,
-            learners: learner_summaries(plan, outcome),
+            learners: learner_summaries(setup, outcome),
             privacy_statement: Vec::new(),
             seconds: facts.seconds,
         };
@@ -230,14 +230,14 @@ impl Summary {
     }
 }
 
-fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
-    let delta = plan.config.delta;
+fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
+    let delta = setup.config.delta;
     outcome
         .learners
         .iter()
         .enumerate()
         .map(|(place, learner)| {
-            let mechanism = &plan.mechanisms[place];
+            let mechanism = &setup.mechanisms[place];
             LearnerSummary {
                 learner: u32::try_from(place).unwrap_or(u32::MAX),
                 records: learner.records,
@@ -248,10 +248,10 @@ fn learner_summaries(plan: &Plan, outcome: &Outcome) -> Vec<LearnerSummary> {
                 zcdp: learner.zcdp,
                 epsilon: learner.epsilon,
                 delta,
-                cap_epsilon: plan.config.caps[place].map(|cap| match cap {
+                cap_epsilon: setup.config.caps[place].map(|cap| match cap {
                     Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
                 }),
-                lifetime: LifetimeBudget::of(plan, place, delta),
+                lifetime: LifetimeBudget::of(setup, place, delta),
                 rule: mechanism.rule,
                 noise: mechanism.noise.kind,
                 noise_scale: mechanism.noise.scale.initial,

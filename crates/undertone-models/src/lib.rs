@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
 //! stream, at a cost per round that need not grow with it. A [`neural`] network is a small neural network, with
-//! gradients that are clipped record by record. A [`Plan`] is what follows from a config before any
+//! gradients that are clipped record by record. A [`Setup`] is what follows from a config before any
 //! record is seen.
 
 mod any_model;
@@ -17,10 +17,10 @@ mod monomials;
 pub mod neural;
 mod neural_model;
 mod packed;
-mod plan;
 pub mod record;
 mod row;
 mod scalar_loss;
+mod setup;
 mod softmax;
 mod vector;
 
@@ -30,5 +30,5 @@ pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
 pub use neural_model::NeuralModel;
-pub use plan::{Plan, PlanError, memory_error};
 pub use record::{Features, Record, visit_records};
+pub use setup::{Setup, SetupError, memory_error};

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone_models::bounds::{BoundFault, Bounds};
-use undertone_models::{Features, Plan, Record};
+use undertone_models::{Features, Record, Setup};
 
 /// Why text is not a record. Says what is wrong and where, never a value.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -74,7 +74,7 @@ pub struct TextFault {
 /// Reads records of one network.
 #[derive(Clone)]
 pub struct Intake {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     bounds: Bounds,
 }
 
@@ -113,11 +113,11 @@ enum LabelJson {
 }
 
 impl Intake {
-    /// For the records of a plan's network.
+    /// For the records of a setup's network.
     #[must_use]
-    pub fn new(plan: Arc<Plan>) -> Intake {
-        let bounds = Bounds::of(&plan.config);
-        Intake { plan, bounds }
+    pub fn new(setup: Arc<Setup>) -> Intake {
+        let bounds = Bounds::of(&setup.config);
+        Intake { setup, bounds }
     }
 
     /// Reads one record and keeps it to the bounds.
@@ -158,12 +158,12 @@ impl Intake {
     /// The name of a class, if classes have names.
     #[must_use]
     pub fn class_name(&self, class: usize) -> Option<&str> {
-        self.plan.config.data.classes.as_ref()?.get(class).map(String::as_str)
+        self.setup.config.data.classes.as_ref()?.get(class).map(String::as_str)
     }
 
     fn features(&self, json: FeaturesJson) -> Result<Features, RecordFault> {
-        let whole = self.plan.config.model.features;
-        let intercept = self.plan.config.data.intercept;
+        let whole = self.setup.config.model.features;
+        let intercept = self.setup.config.data.intercept;
         let expected = whole - usize::from(intercept);
         match json {
             FeaturesJson::Dense(mut values) => {
@@ -190,7 +190,7 @@ impl Intake {
     }
 
     fn label(&self, json: LabelJson) -> Result<f64, RecordFault> {
-        let config = &self.plan.config;
+        let config = &self.setup.config;
         let Some(count) = config.model.loss.classes() else {
             return match json {
                 LabelJson::Number(number) => Ok(number),

@@ -108,8 +108,8 @@ pub struct Budget {
 /// What the learner is doing.
 #[must_use]
 pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> Status {
-    let (plan, learner) = (node.plan(), node.learner());
-    let config = &plan.config;
+    let (setup, learner) = (node.setup(), node.learner());
+    let config = &setup.config;
     let round = learner.round().0;
     let classes = config.model.loss.classes().is_some();
     let neighbours = node.neighbours().map(|one| NeighbourStatus {
@@ -145,17 +145,17 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         neighbours: neighbours.collect(),
         sources: node.positions().clone(),
         dropped,
-        history: history.series(classes, node.plan().config.delta),
+        history: history.series(classes, node.setup().config.delta),
     }
 }
 
 /// What was spent.
 #[must_use]
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
-    let (plan, learner) = (node.plan(), node.learner());
+    let (setup, learner) = (node.setup(), node.learner());
     let place = learner.id().0 as usize;
-    let (delta, spent) = (plan.config.delta, learner.accountant().spent());
-    let cap = plan.config.caps[place];
+    let (delta, spent) = (setup.config.delta, learner.accountant().spent());
+    let cap = setup.config.caps[place];
     Budget {
         unit: UNIT,
         delta,
@@ -170,8 +170,8 @@ pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
             Cap::Pure { epsilon } => Some(epsilon),
             Cap::Approximate { .. } => None,
         }),
-        lifetime_epsilon: plan.lifetime_epsilon(learner.id()),
-        no_certificate: plan.lifetimes[place].as_ref().err().map(ToString::to_string),
+        lifetime_epsilon: setup.lifetime_epsilon(learner.id()),
+        no_certificate: setup.lifetimes[place].as_ref().err().map(ToString::to_string),
         releases: node.releases(),
         exhausted: node.refusal().map(ToString::to_string),
         ledger: node.receipts().copied().collect(),
@@ -187,7 +187,7 @@ pub fn predict<E: Entropy, S: Storage>(
     features: &[Features],
 ) -> Result<Vec<Prediction>, RecordError> {
     let theta = node.learner().private_parameters().for_owner();
-    features.iter().map(|features| node.plan().model.predict(theta, features)).collect()
+    features.iter().map(|features| node.setup().model.predict(theta, features)).collect()
 }
 
 /// The model that may be published, as safetensors.
@@ -195,7 +195,7 @@ pub fn predict<E: Entropy, S: Storage>(
 /// # Errors
 /// When the format cannot hold it.
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
-    let config = &node.plan().config;
+    let config = &node.setup().config;
     let epsilon = node.learner().accountant().epsilon(config.delta);
     let metadata = HashMap::from(
         [

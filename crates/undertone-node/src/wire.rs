@@ -26,7 +26,7 @@ use undertone::noise::Grid;
 use undertone::persist::Fields;
 use undertone::privacy::{Mechanism, genesis};
 use undertone::{Heard, LearnerId, Release, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 const MAGIC: [u8; 4] = *b"UNDT";
 const VERSION: u32 = 1;
@@ -41,18 +41,18 @@ const STEPS_MAX: u64 = 1 << 53;
 pub struct NetworkId([u8; 16]);
 
 impl NetworkId {
-    /// The id of the network that a plan describes.
+    /// The id of the network that a setup describes.
     ///
     /// Learners whose configs differ in anything that matters to the others have different ids, and do not
     /// talk to each other.
     #[must_use]
-    pub fn of(plan: &Plan) -> NetworkId {
-        let config = &plan.config;
+    pub fn of(setup: &Setup) -> NetworkId {
+        let config = &setup.config;
         let mut hash = Sha256::new();
         hash.update(b"undertone network 1");
         hash.update((config.name.len() as u64).to_le_bytes());
         hash.update(config.name.as_bytes());
-        for (id, mechanism) in config.graph.ids().zip(&plan.mechanisms) {
+        for (id, mechanism) in config.graph.ids().zip(&setup.mechanisms) {
             hash.update(genesis(id, mechanism).bytes());
             for (neighbour, weight) in config.graph.neighbours(id) {
                 hash.update(neighbour.0.to_le_bytes());
@@ -96,7 +96,7 @@ impl fmt::Debug for NetworkId {
 /// The wire format of one network.
 #[derive(Clone, Debug)]
 pub struct Wire {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     network: NetworkId,
     dimension: usize,
     degree_max: usize,
@@ -194,17 +194,22 @@ pub enum Rejection {
 }
 
 impl Wire {
-    /// The format of a plan's network.
+    /// The format of a setup's network.
     #[must_use]
-    pub fn new(plan: Arc<Plan>) -> Wire {
-        let graph = &plan.config.graph;
+    pub fn new(setup: Arc<Setup>) -> Wire {
+        let graph = &setup.config.graph;
         let degree_max = graph.ids().map(|id| graph.neighbours(id).len()).max().unwrap_or(0);
-        Wire { network: NetworkId::of(&plan), dimension: plan.model.parameters(), degree_max, plan }
+        Wire {
+            network: NetworkId::of(&setup),
+            dimension: setup.model.parameters(),
+            degree_max,
+            setup,
+        }
     }
 
-    /// The plan that it follows from.
-    pub(crate) fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    /// The setup that it follows from.
+    pub(crate) fn setup(&self) -> &Arc<Setup> {
+        &self.setup
     }
 
     /// The network's id.
@@ -281,7 +286,7 @@ impl Wire {
         if round >= Round::LIMIT {
             return Err(Rejection::Round);
         }
-        let mechanism = self.plan.mechanisms.get(from.0 as usize).ok_or(Rejection::Sender)?;
+        let mechanism = self.setup.mechanisms.get(from.0 as usize).ok_or(Rejection::Sender)?;
         let grid = mechanism.release_grid(round).map_err(|_| Rejection::Round)?;
         let used = (0..self.degree_max).map(|_| reader.u64()).collect();
         let values = &before[before.len() - 8 * self.dimension..];

@@ -5,7 +5,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use undertone_models::{Features, Plan, Prediction, Record};
+use undertone_models::{Features, Prediction, Record, Setup};
 
 /// A matrix of float64, as the Python files hand it over.
 pub(crate) type Matrix<'py> = PyReadonlyArray2<'py, f64>;
@@ -25,19 +25,19 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) fn new(
         py: Python<'_>,
-        plan: &Plan,
+        setup: &Setup,
         names: Option<Vec<String>>,
         classes: Option<Bound<'_, PyList>>,
     ) -> PyResult<Schema> {
-        let intercept = plan.config.data.intercept;
-        let features = plan.config.model.features - usize::from(intercept);
+        let intercept = setup.config.data.intercept;
+        let features = setup.config.model.features - usize::from(intercept);
         if let Some(names) = names.as_ref().filter(|names| names.len() != features) {
             let found = names.len();
             let text = format!("{found} names of features, and the model takes {features}");
             return Err(PyValueError::new_err(text));
         }
         let names = names.map(|names| PyTuple::new(py, names).map(Bound::unbind)).transpose()?;
-        let expected = plan.config.model.loss.classes();
+        let expected = setup.config.model.loss.classes();
         let classes = match (classes, expected) {
             (Some(labels), Some(count)) if labels.len() == count as usize => {
                 let numbers = PyDict::new(py);
@@ -56,7 +56,7 @@ impl Schema {
             }
             (None, Some(count)) => {
                 let labels = PyList::new(py, 0..count)?;
-                return Schema::new(py, plan, None, Some(labels))
+                return Schema::new(py, setup, None, Some(labels))
                     .map(|schema| Schema { names, ..schema });
             }
             (None, None) => None,

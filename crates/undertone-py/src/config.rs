@@ -12,7 +12,7 @@ use undertone::config::RawConfig;
 use undertone_lab::config_file::{
     self, Given, LoadedConfig, Overrides, check_given, check_given_for_examination, resolved,
 };
-use undertone_lab::{Plan, PlanError};
+use undertone_lab::{Setup, SetupError};
 
 /// Settings of learners, checked: the same as the file of the command ``undertone``.
 ///
@@ -28,23 +28,23 @@ use undertone_lab::{Plan, PlanError};
 #[pyclass(module = "undertone", name = "Config", frozen)]
 pub(crate) struct PyConfig {
     pub(crate) loaded: LoadedConfig,
-    plan: OnceLock<Arc<Plan>>,
+    setup: OnceLock<Arc<Setup>>,
 }
 
 impl PyConfig {
     pub(crate) fn new(loaded: LoadedConfig) -> PyConfig {
-        PyConfig { loaded, plan: OnceLock::new() }
+        PyConfig { loaded, setup: OnceLock::new() }
     }
 
     /// What follows from the config; worked out once.
-    pub(crate) fn plan(&self, py: Python<'_>) -> PyResult<Arc<Plan>> {
-        if let Some(plan) = self.plan.get() {
-            return Ok(Arc::clone(plan));
+    pub(crate) fn setup(&self, py: Python<'_>) -> PyResult<Arc<Setup>> {
+        if let Some(setup) = self.setup.get() {
+            return Ok(Arc::clone(setup));
         }
         let config = self.loaded.config.clone();
-        let plan: Result<Plan, PlanError> = py.detach(|| Plan::new(config));
-        let plan = Arc::new(plan.map_err(config_error)?);
-        Ok(Arc::clone(self.plan.get_or_init(|| plan)))
+        let setup: Result<Setup, SetupError> = py.detach(|| Setup::new(config));
+        let setup = Arc::new(setup.map_err(config_error)?);
+        Ok(Arc::clone(self.setup.get_or_init(|| setup)))
     }
 
     /// What [`PyConfig::to_toml`] gave.
@@ -109,20 +109,20 @@ impl PyConfig {
 
     /// The settings as the text of a file for the command ``undertone``, noise scales worked out.
     pub(crate) fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
-        let raw = resolved(&self.loaded, &self.plan(py)?.scales());
+        let raw = resolved(&self.loaded, &self.setup(py)?.scales());
         toml::to_string(&raw).map_err(config_error)
     }
 
     /// The noise scale of round 0, for each learner.
     #[getter]
     fn noise_scales(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        Ok(self.plan(py)?.scales())
+        Ok(self.setup(py)?.scales())
     }
 
     /// What is bounded for ever: the largest ε of any learner at the config's δ; None without a certificate.
     #[getter]
     fn lifetime_epsilon(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        Ok(self.plan(py)?.lifetime_epsilon_max())
+        Ok(self.setup(py)?.lifetime_epsilon_max())
     }
 
     fn __repr__(&self) -> String {

@@ -67,7 +67,7 @@ impl PyLearner {
     fn said(&self, features: Features) -> PyResult<Prediction> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        said(learner.plan(), theta, features, self.loss.as_ref())
+        said(learner.setup(), theta, features, self.loss.as_ref())
     }
 
     fn build(
@@ -79,17 +79,17 @@ impl PyLearner {
         seed: Option<u64>,
         origin: Origin<'_>,
     ) -> PyResult<PyLearner> {
-        let mut plan = config.get().plan(py)?;
+        let mut setup = config.get().setup(py)?;
         if let Some(loss) = &loss {
-            plan = loss.get().join(py, &plan)?;
+            setup = loss.get().join(py, &setup)?;
         }
-        let schema = Schema::new(py, &plan, names, classes)?;
+        let schema = Schema::new(py, &setup, names, classes)?;
         let entropy = RunEntropy::new(seed);
         let learner = match origin {
-            Origin::Zero => OnlineLearner::new(plan, entropy),
-            Origin::State(bytes) => OnlineLearner::load(plan, entropy, bytes),
-            Origin::Model(model) if model.values().len() == plan.model.parameters() => {
-                OnlineLearner::starting_at(plan, entropy, model)
+            Origin::Zero => OnlineLearner::new(setup, entropy),
+            Origin::State(bytes) => OnlineLearner::load(setup, entropy, bytes),
+            Origin::Model(model) if model.values().len() == setup.model.parameters() => {
+                OnlineLearner::starting_at(setup, entropy, model)
             }
             Origin::Model(_) => {
                 return Err(PyValueError::new_err(
@@ -215,7 +215,7 @@ impl PyLearner {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        predict_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?, self.loss.as_ref())
+        predict_rows(py, learner.setup(), theta, self.schema.rows(&matrix)?, self.loss.as_ref())
     }
 
     fn _predict_proba_rows<'py>(
@@ -225,14 +225,14 @@ impl PyLearner {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        predict_proba_rows(py, learner.plan(), theta, self.schema.rows(&matrix)?)
+        predict_proba_rows(py, learner.setup(), theta, self.schema.rows(&matrix)?)
     }
 
     /// ε spent so far, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         let learner = self.get()?;
-        let delta = checked_delta(delta, learner.plan().config.delta)?;
+        let delta = checked_delta(delta, learner.setup().config.delta)?;
         Ok(learner.accountant().epsilon(delta))
     }
 
@@ -242,7 +242,7 @@ impl PyLearner {
         let learner = self.get()?;
         let mut text = learner.statement(self.seeded);
         if self.start_epsilon > 0.0 {
-            let delta = learner.plan().config.delta;
+            let delta = learner.setup().config.delta;
             text.push(format!(
                 "It started from a published model, whose records have paid ε = {:.4} at δ = {delta:e} for it; \
                  records that came since must be others.",
@@ -257,7 +257,7 @@ impl PyLearner {
     fn public_model(&self, py: Python<'_>) -> PyResult<PyPublicModel> {
         let learner = self.get()?;
         Ok(PyPublicModel {
-            plan: Arc::clone(learner.plan()),
+            setup: Arc::clone(learner.setup()),
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),

@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
-use undertone_lab::{Plan, check_declaration};
+use undertone_lab::{Setup, check_declaration};
 use undertone_models::{DeclaredLoss, Prediction};
 
 /// How many random points and records a declaration is tried on.
@@ -77,21 +77,21 @@ impl PyLoss {
 }
 
 impl PyLoss {
-    /// The plan with this function in it, after what is declared of it was tried.
-    pub(crate) fn join(&self, py: Python<'_>, plan: &Plan) -> PyResult<Arc<Plan>> {
+    /// The setup with this function in it, after what is declared of it was tried.
+    pub(crate) fn join(&self, py: Python<'_>, setup: &Setup) -> PyResult<Arc<Setup>> {
         let function: Arc<dyn DeclaredLoss> = Arc::<Callback>::clone(&self.callback);
-        if plan.config.model.declared_by_user().is_none() {
+        if setup.config.model.declared_by_user().is_none() {
             return Err(PyTypeError::new_err(
                 "the config has a loss of its own: model.loss must be \"declared\"",
             ));
         }
-        let tried = py.detach(|| check_declaration(plan, function.as_ref(), SAMPLES, 0));
+        let tried = py.detach(|| check_declaration(setup, function.as_ref(), SAMPLES, 0));
         if let Err(falsehood) = tried {
             return Err(self
                 .raised()
                 .unwrap_or_else(|| DeclarationError::new_err(falsehood.to_string())));
         }
-        Ok(Arc::new(plan.clone().with_function(function)))
+        Ok(Arc::new(setup.clone().with_function(function)))
     }
 
     /// What the function itself raised, which says more than that it failed.

@@ -48,32 +48,32 @@ impl PyNetwork {
         loss: Option<Py<PyLoss>>,
         seed: Option<u64>,
     ) -> PyResult<PyNetwork> {
-        let mut plan = config.get().plan(py)?;
+        let mut setup = config.get().setup(py)?;
         if let Some(loss) = &loss {
-            plan = loss.get().join(py, &plan)?;
+            setup = loss.get().join(py, &setup)?;
         }
         let order = seed.unwrap_or(0);
         let (streams, schema) = match sources {
             None => {
                 let folder = &config.get().loaded.folder;
-                let streams = py.detach(|| stream::load(&plan.config, folder, order));
+                let streams = py.detach(|| stream::load(&setup.config, folder, order));
                 let streams = streams.map_err(config_error)?;
                 let classes =
                     streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
-                (streams, Schema::new(py, &plan, None, classes)?)
+                (streams, Schema::new(py, &setup, None, classes)?)
             }
             Some(sources) => {
-                let learners = plan.config.graph.learners();
+                let learners = setup.config.graph.learners();
                 if sources.len() != learners {
                     let text = format!("{} sources for {learners} learners", sources.len());
                     return Err(PyValueError::new_err(text));
                 }
-                let schema = Schema::new(py, &plan, names, classes)?;
+                let schema = Schema::new(py, &setup, names, classes)?;
                 let records: PyResult<Vec<_>> =
                     sources.iter().map(|(rows, labels)| schema.records(rows, labels)).collect();
                 let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
                 let streams =
-                    stream::given(&plan.config, records?, test.unwrap_or_default(), order);
+                    stream::given(&setup.config, records?, test.unwrap_or_default(), order);
                 (streams.map_err(|error| stream_error(None, error))?, schema)
             }
         };
@@ -86,7 +86,7 @@ impl PyNetwork {
             seconds: 0.0,
         };
         let (entropy, measuring) = (RunEntropy::new(seed), Measuring::Evenly(ROWS_MAX));
-        let run = py.detach(|| Simulation::new(plan, streams, entropy, measuring));
+        let run = py.detach(|| Simulation::new(setup, streams, entropy, measuring));
         let run = run.map_err(simulate_error)?;
         Ok(PyNetwork { run, schema, config, loss, facts, broken: false })
     }
@@ -148,7 +148,7 @@ impl PyNetwork {
     /// How many learners there are.
     #[getter]
     fn learners(&self) -> usize {
-        self.run.plan().config.graph.learners()
+        self.run.setup().config.graph.learners()
     }
 
     /// Why no more rounds can be run: ``"finished"`` or ``"budget-exhausted"``; None while they can.
@@ -179,25 +179,25 @@ impl PyNetwork {
     /// ε that each learner has spent, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
-        let delta = checked_delta(delta, self.run.plan().config.delta)?;
+        let delta = checked_delta(delta, self.run.setup().config.delta)?;
         let learners = self.run.outcome().learners;
         Ok(learners.iter().map(|learner| epsilon_from_zcdp(learner.zcdp, delta)).collect())
     }
 
     /// The run in numbers, and what may be said about privacy: what ``undertone simulate --json`` prints.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let summary = Summary::new(self.run.plan(), &self.run.outcome(), &self.facts);
+        let summary = Summary::new(self.run.setup(), &self.run.outcome(), &self.facts);
         to_python(py, &summary)
     }
 
     /// The model that may be published: an average of all releases.
     #[getter]
     fn public_model(&self, py: Python<'_>) -> PyPublicModel {
-        let plan = Arc::clone(self.run.plan());
+        let setup = Arc::clone(self.run.setup());
         let outcome = self.run.outcome();
         let epsilon = outcome.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max);
         PyPublicModel {
-            plan,
+            setup,
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
@@ -221,11 +221,11 @@ impl PyNetwork {
 
     /// Writes what ``undertone simulate`` writes: config, rounds, summary, model, ledger and report.
     fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        let plan = self.run.plan();
+        let setup = self.run.setup();
         let outcome = self.run.outcome();
-        let summary = Summary::new(plan, &outcome, &self.facts);
-        let raw = resolved(&self.config.get().loaded, &plan.scales());
-        let network = plan.config.network.as_ref();
+        let summary = Summary::new(setup, &outcome, &self.facts);
+        let raw = resolved(&self.config.get().loaded, &setup.scales());
+        let network = setup.config.network.as_ref();
         let os_error = |error: run_folder::RunFolderError| PyOSError::new_err(error.to_string());
         py.detach(|| {
             run_folder::check(&folder).map_err(os_error)?;

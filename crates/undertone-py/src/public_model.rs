@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::bounds::Bounds;
-use undertone_models::{Features, Plan, Prediction, model_file};
+use undertone_models::{Features, Prediction, Setup, model_file};
 
 /// A model that may be published: an average of noisy releases. Publishing it costs nothing more.
 #[pyclass(module = "undertone", name = "PublicModel", frozen)]
 pub(crate) struct PyPublicModel {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) setup: Arc<Setup>,
     pub(crate) config: Py<PyConfig>,
     pub(crate) schema: Schema,
     pub(crate) loss: Option<Py<PyLoss>>,
@@ -29,7 +29,7 @@ pub(crate) struct PyPublicModel {
 
 impl PyPublicModel {
     fn said(&self, features: Features) -> PyResult<Prediction> {
-        said(&self.plan, self.model.values(), features, self.loss.as_ref())
+        said(&self.setup, self.model.values(), features, self.loss.as_ref())
     }
 
     fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
@@ -81,7 +81,7 @@ impl PyPublicModel {
         let py = X.py();
         let rows = self.schema.rows(&self.matrix(X)?)?;
         let theta = self.model.values();
-        let numbers = predict_rows(py, &self.plan, theta, rows, self.loss.as_ref())?;
+        let numbers = predict_rows(py, &self.setup, theta, rows, self.loss.as_ref())?;
         let arrays = py.import("undertone._arrays")?;
         arrays.call_method1("from_numbers", (numbers, self.schema.labels(py)))
     }
@@ -90,25 +90,25 @@ impl PyPublicModel {
     #[expect(non_snake_case, reason = "scikit-learn's name")]
     fn predict_proba<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows = self.schema.rows(&self.matrix(X)?)?;
-        predict_proba_rows(X.py(), &self.plan, self.model.values(), rows)
+        predict_proba_rows(X.py(), &self.setup, self.model.values(), rows)
     }
 
     /// Writes it as a safetensors file.
     fn save(&self, path: PathBuf) -> PyResult<()> {
         let mut metadata = HashMap::from([
             ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
-            ("name".to_string(), self.plan.config.name.clone()),
+            ("name".to_string(), self.setup.config.name.clone()),
             ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
             ("epsilon_spent".to_string(), self.epsilon.to_string()),
-            ("delta".to_string(), self.plan.config.delta.to_string()),
+            ("delta".to_string(), self.setup.config.delta.to_string()),
         ]);
-        if let Some(declared) = self.plan.config.model.declared_by_user() {
+        if let Some(declared) = self.setup.config.model.declared_by_user() {
             metadata.insert("declared_by_user".into(), declared);
         }
         if !self.private {
             metadata.insert("content".into(), NOT_PRIVATE.into());
         }
-        let bytes = model_file(&self.model, self.plan.config.network.as_ref(), metadata);
+        let bytes = model_file(&self.model, self.setup.config.network.as_ref(), metadata);
         let bytes = bytes.map_err(config_error)?;
         std::fs::write(&path, bytes)
             .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
@@ -123,7 +123,7 @@ impl PyPublicModel {
         Bound<'py, PyAny>,
         (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool),
     )> {
-        if self.plan.config.model.declared_by_user().is_some() {
+        if self.setup.config.model.declared_by_user().is_some() {
             return Err(PyTypeError::new_err(
                 "a model with a loss of your own cannot be pickled: save its values",
             ));
@@ -147,11 +147,11 @@ impl PyPublicModel {
         private: bool,
     ) -> PyResult<PyPublicModel> {
         let config = Py::new(py, PyConfig::from_text(text)?)?;
-        let plan = config.get().plan(py)?;
-        let schema = Schema::new(py, &plan, names, classes)?;
-        let mut model = undertone::PublicModel::new(plan.model.parameters());
+        let setup = config.get().setup(py)?;
+        let schema = Schema::new(py, &setup, names, classes)?;
+        let mut model = undertone::PublicModel::new(setup.model.parameters());
         undertone::persist::load(&mut model, &state).map_err(config_error)?;
-        Ok(PyPublicModel { plan, config, schema, loss: None, model, epsilon, private })
+        Ok(PyPublicModel { setup, config, schema, loss: None, model, epsilon, private })
     }
 
     fn __repr__(&self) -> String {
@@ -161,29 +161,29 @@ impl PyPublicModel {
 
 /// What parameters say of features, which are kept to the bounds first.
 pub(crate) fn said(
-    plan: &Plan,
+    setup: &Setup,
     theta: &[f64],
     mut features: Features,
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Prediction> {
     let record_error = |text: String| RecordError::new_err(text);
-    Bounds::of(&plan.config)
+    Bounds::of(&setup.config)
         .apply_to_features(&mut features)
         .map_err(|error| record_error(error.to_string()))?;
-    let said = plan.model.predict(theta, &features);
+    let said = setup.model.predict(theta, &features);
     let said = said.map_err(|error| record_error(error.to_string()))?;
     loss.map_or(Ok(said.clone()), |loss| loss.get().predicted(said))
 }
 
 pub(crate) fn predict_rows<'py>(
     py: Python<'py>,
-    plan: &Plan,
+    setup: &Setup,
     theta: &[f64],
     rows: Vec<Features>,
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let answers: PyResult<Vec<f64>> = py.detach(|| {
-        let answer = |features| match said(plan, theta, features, loss)? {
+        let answer = |features| match said(setup, theta, features, loss)? {
             #[expect(clippy::cast_precision_loss, reason = "classes are few")]
             Prediction::Class { class, .. } => Ok(class as f64),
             Prediction::Value(value) => Ok(value),
@@ -195,12 +195,12 @@ pub(crate) fn predict_rows<'py>(
 
 pub(crate) fn predict_proba_rows<'py>(
     py: Python<'py>,
-    plan: &Plan,
+    setup: &Setup,
     theta: &[f64],
     rows: Vec<Features>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let answers: PyResult<Vec<Vec<f64>>> = py.detach(|| {
-        let answer = |features| match said(plan, theta, features, None)? {
+        let answer = |features| match said(setup, theta, features, None)? {
             Prediction::Class { probabilities, .. } => Ok(probabilities),
             Prediction::Value(_) => Err(PyTypeError::new_err("a regression has no probabilities")),
         };

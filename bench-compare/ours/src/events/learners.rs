@@ -1,4 +1,4 @@
-//! Learners of one network: their plan, their records, their noise, and stores that outlive them.
+//! Learners of one network: their setup, their records, their noise, and stores that outlive them.
 
 use super::Scenario;
 use crate::configs;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Plan, Record};
+use undertone_models::{Features, Setup, Record};
 use undertone_node::protocol::Settings;
 use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 
@@ -14,7 +14,7 @@ use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageEr
 ///
 /// Weights are half of one over the degree: no eigenvalue of W is then below −1, and a graph that is not bipartite has
 /// none at −1, as Assumption 2 asks.
-pub(super) fn plan(scenario: &Scenario) -> Arc<Plan> {
+pub(super) fn setup(scenario: &Scenario) -> Arc<Setup> {
     let Scenario { learners, degree, dimension, step, noise, .. } = scenario;
     let (shape, degree) = match scenario.topology.as_str() {
         "ring" => ("topology = \"ring\"".to_string(), 2),

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone::{LearnerId, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::protocol::{Action, Halt, Node, Settings, State};
 use undertone_node::wire::{Sealed, Wire};
 
@@ -47,7 +47,7 @@ enum Machine {
 /// All learners, what is between them, and what is to come.
 pub(super) struct Simulation {
     scenario: Scenario,
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     wire: Wire,
     /// How long it took to make the wire format, which hashes all learners.
     pub(super) wire_seconds: f64,
@@ -69,15 +69,15 @@ const NEVER: u64 = u64::MAX;
 
 impl Simulation {
     pub(super) fn new(scenario: &Scenario) -> Simulation {
-        let plan = learners::plan(scenario);
+        let setup = learners::setup(scenario);
         let learners = scenario.learners;
         let begin = Instant::now();
-        let wire = Wire::new(Arc::clone(&plan));
+        let wire = Wire::new(Arc::clone(&setup));
         let mut simulation = Simulation {
             scenario: scenario.clone(),
             wire_seconds: begin.elapsed().as_secs_f64(),
             wire,
-            plan,
+            setup,
             settings: learners::settings(scenario),
             machines: (0..learners).map(|_| Machine::Down(Disk::default())).collect(),
             starts: Vec::with_capacity(learners),
@@ -195,8 +195,8 @@ impl Simulation {
     /// Of two neighbours the one with the smaller number calls, at once when it comes back, and again every two seconds at the
     /// most. A connection is there after two round trips.
     fn call_neighbours(&mut self, place: usize) {
-        let plan = Arc::clone(&self.plan);
-        for &(neighbour, _) in plan.config.graph.neighbours(LearnerId(place as u32)) {
+        let setup = Arc::clone(&self.setup);
+        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
             let other = neighbour.0 as usize;
             let pause = if place < other { 0.0 } else { CALLED_WITHIN_SECONDS * self.churn.unit() };
             let trips = 2 * self.network.round_trip(place, other);
@@ -278,7 +278,7 @@ impl Simulation {
     fn note_end(&mut self, place: usize, round: u64, [heard, made_up]: [usize; 2], newest: bool) {
         let Machine::Up(node) = &self.machines[place] else { return };
         let learner = node.learner();
-        let neighbours = self.plan.config.graph.neighbours(learner.id()).len();
+        let neighbours = self.setup.config.graph.neighbours(learner.id()).len();
         let (at, now_in) = (self.now, learner.round().0);
         let parameters = newest.then(|| learner.private_parameters().for_owner());
         self.measures.ended(&Ended { learner: place, round, now_in, heard, neighbours, made_up, at, parameters });
@@ -288,8 +288,8 @@ impl Simulation {
     }
 
     fn publish(&mut self, place: usize, release: &Sealed) {
-        let plan = Arc::clone(&self.plan);
-        for &(neighbour, _) in plan.config.graph.neighbours(LearnerId(place as u32)) {
+        let setup = Arc::clone(&self.setup);
+        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
             self.deliver(place, neighbour.0 as usize, release.clone());
         }
     }
@@ -323,8 +323,8 @@ impl Simulation {
         self.now as f64 * 1e-9
     }
 
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
+    pub(super) fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     pub(super) fn starts(&self) -> &[Vec<f64>] {

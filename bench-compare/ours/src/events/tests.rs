@@ -23,9 +23,9 @@ fn parameters(simulation: &Simulation, learners: usize) -> Vec<Vec<f64>> {
 
 /// The same learners with no network at all: everyone releases, then everyone absorbs.
 fn plain_loop(scenario: &Scenario, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let plan = learners::plan(scenario);
-    let graph = &plan.config.graph;
-    let begin = |id: LearnerId| plan.learner(id).unwrap().starting_at(&starts[id.0 as usize]);
+    let setup = learners::setup(scenario);
+    let graph = &setup.config.graph;
+    let begin = |id: LearnerId| setup.learner(id).unwrap().starting_at(&starts[id.0 as usize]);
     let mut all: Vec<_> = graph.ids().map(begin).collect();
     let mut entropy = SeededEntropy(scenario.seed);
     for round in 0..scenario.rounds {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone::privacy::Rule;
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
 use undertone_lab::config_file::Overrides;
 use undertone_lab::summary::rounded_up;
@@ -74,8 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             RuleName::Theorem5ii => Rule::Theorem5ii,
         };
     }
-    let plan = Plan::new(loaded.config)?;
-    let report = budget(&plan, plan.config.rounds, plan.config.delta);
+    let setup = Setup::new(loaded.config)?;
+    let report = budget(&setup, setup.config.rounds, setup.config.delta);
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;

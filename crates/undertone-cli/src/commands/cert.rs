@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use undertone::LearnerId;
 use undertone_lab::config_file::Overrides;
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::link::router_settings;
 use undertone_node::wire::Wire;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             )?;
         }
         Action::Router { folder, source, listen, reach } => {
-            let plan = Arc::new(Plan::new(source.load(&Overrides::default())?.config)?);
+            let setup = Arc::new(Setup::new(source.load(&Overrides::default())?.config)?);
             let validity = Validity::days(reach.days);
             let mut files = certificates::files(folder, Holder::Router);
             // Its settings are made again when the network changes; its certificate stays.
@@ -100,8 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             for file in [&mut files.authority, &mut files.certificate, &mut files.key] {
                 *file = file.canonicalize().with_context(|| file.display().to_string())?;
             }
-            let wire = Wire::new(Arc::clone(&plan));
-            let mut settings = router_settings(&wire, &plan.config.graph, listen, &files)?;
+            let wire = Wire::new(Arc::clone(&setup));
+            let mut settings = router_settings(&wire, &setup.config.graph, listen, &files)?;
             for (_, file) in
                 settings["transport"]["link"]["tls"].as_object_mut().into_iter().flatten()
             {

@@ -13,7 +13,7 @@ use std::time::Instant;
 use undertone_lab::config_file::{Overrides, resolved};
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_lab::{
-    Ending, Measuring, Plan, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+    Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
 };
 
 /// So many rounds are measured, evenly spaced.
@@ -51,11 +51,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load(&overrides)?;
     let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.config.name));
     run_folder::check(&folder)?;
-    let plan = Plan::new(loaded.config.clone())?;
-    let streams = stream::load(&plan.config, &loaded.folder, arguments.seed.unwrap_or(0))?;
+    let setup = Setup::new(loaded.config.clone())?;
+    let streams = stream::load(&setup.config, &loaded.folder, arguments.seed.unwrap_or(0))?;
     let talk = !arguments.quiet && !arguments.json;
     if talk {
-        introduce(&plan, &streams.name, arguments.seed)?;
+        introduce(&setup, &streams.name, arguments.seed)?;
     }
     let mut facts = RunFacts {
         seed: arguments.seed,
@@ -65,10 +65,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         records_refused: streams.refused,
         seconds: 0.0,
     };
-    let progress = progress_bar("round", plan.config.rounds, talk);
+    let progress = progress_bar("round", setup.config.rounds, talk);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
-    let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
+    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
         progress.inc(1);
         if let Some(row) = row {
             progress.set_message(progress_message(row));
@@ -81,10 +81,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })?;
     progress.finish_and_clear();
     facts.seconds = started.elapsed().as_secs_f64();
-    let summary = Summary::new(&plan, &outcome, &facts);
+    let summary = Summary::new(&setup, &outcome, &facts);
     run_folder::write(
         &folder,
-        &resolved(&loaded, &plan.scales()),
+        &resolved(&loaded, &setup.scales()),
         &outcome,
         &summary,
         loaded.config.network.as_ref(),
@@ -103,16 +103,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn introduce(plan: &Plan, data: &str, seed: Option<u64>) -> io::Result<()> {
+fn introduce(setup: &Setup, data: &str, seed: Option<u64>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let config = &plan.config;
+    let config = &setup.config;
     writeln!(
         out,
         "{}: {} learners, {} edges, {} parameters, {} rounds, data: {data}",
         config.name,
         config.graph.learners(),
         config.graph.edges(),
-        plan.model.parameters(),
+        setup.model.parameters(),
         config.rounds,
     )?;
     if seed.is_some() {

@@ -20,7 +20,7 @@ use undertone::LearnerId;
 use undertone_lab::config_file::{Overrides, resolved};
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::rounded_up;
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 /// Run a network on this machine, every learner a process of its own
 #[derive(Args)]
@@ -71,15 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Overrides::default()
     };
     let loaded = arguments.source.load(&overrides)?;
-    let plan = Plan::new(loaded.config.clone())?;
+    let setup = Setup::new(loaded.config.clone())?;
     let folder =
-        arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &plan.config.name));
+        arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &setup.config.name));
     make_private_folder(&folder).with_context(|| folder.display().to_string())?;
     let config = folder.join("config.toml");
-    let text = toml::to_string(&resolved(&loaded, &plan.scales()))?;
+    let text = toml::to_string(&resolved(&loaded, &setup.scales()))?;
     fs::write(&config, text).with_context(|| config.display().to_string())?;
-    let ports = free_ports(plan.mechanisms.len())?;
-    let rounds = plan.config.rounds;
+    let ports = free_ports(setup.mechanisms.len())?;
+    let rounds = setup.config.rounds;
     let progress = progress_bar("round", rounds, !arguments.quiet);
     let shared = Arc::new(Shared {
         reached: ports.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -87,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         talks: !arguments.quiet,
     });
     let mut members = Vec::new();
-    for id in plan.config.graph.ids() {
-        let command = command(arguments, &plan, id, &folder, &ports)?;
+    for id in setup.config.graph.ids() {
+        let command = command(arguments, &setup, id, &folder, &ports)?;
         match start(command, id, &folder, &shared) {
             Ok(member) => members.push(member),
             Err(error) => {
@@ -140,7 +140,7 @@ struct Shared {
 
 fn command(
     arguments: &Arguments,
-    plan: &Plan,
+    setup: &Setup,
     id: LearnerId,
     folder: &Path,
     ports: &[u16],
@@ -154,7 +154,7 @@ fn command(
     }
     command.args(["--http", "127.0.0.1:0"]);
     command.args(["--listen", &format!("127.0.0.1:{}", ports[id.0 as usize])]);
-    for (neighbour, _) in plan.config.graph.neighbours(id) {
+    for (neighbour, _) in setup.config.graph.neighbours(id) {
         let port = ports[neighbour.0 as usize];
         command.args(["--peer", &format!("{neighbour}=127.0.0.1:{port}")]);
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 use undertone_lab::config_file::{Overrides, load_file};
 use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
 use undertone_lab::summary::rounded_up;
@@ -37,11 +37,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn verify_store(path: &Path, config: &Path) -> anyhow::Result<Verification> {
-    let plan = Plan::new(load_file(config, &Overrides::default())?.config)?;
+    let setup = Setup::new(load_file(config, &Overrides::default())?.config)?;
     let place = || path.display().to_string();
-    let (store, id) = DiskStore::open_any(path, &plan).with_context(place)?;
+    let (store, id) = DiskStore::open_any(path, &setup).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;
-    let learner = verify_one(&plan, id, &receipts);
+    let learner = verify_one(&setup, id, &receipts);
     Ok(Verification { agrees: learner.disagreement.is_none(), learners: vec![learner] })
 }
 

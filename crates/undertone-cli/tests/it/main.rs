@@ -9,7 +9,7 @@ mod dashboard;
 mod data;
 mod doctor;
 mod node;
-mod plan;
+mod setup;
 mod reproduce;
 mod same_as_simulate;
 mod up;
@@ -85,7 +85,7 @@ fn help_names_every_command_and_the_exit_codes() {
     for word in [
         "simulate",
         "budget",
-        "plan",
+        "setup",
         "doctor",
         "audit",
         "compare",

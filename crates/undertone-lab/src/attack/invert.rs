@@ -9,7 +9,7 @@ use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
-use undertone_models::neural::{Guess, NeuralNetwork, NeuralError};
+use undertone_models::neural::{Guess, NeuralError, NeuralNetwork};
 
 /// How labels are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

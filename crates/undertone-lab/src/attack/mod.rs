@@ -21,8 +21,8 @@ use thiserror::Error;
 use undertone::MemoryKind;
 use undertone::neural::{LayerSpec, Shape};
 use undertone::privacy::Rule;
-use undertone_models::Plan;
-use undertone_models::neural::{NeuralNetwork, NeuralError};
+use undertone_models::Setup;
+use undertone_models::neural::{NeuralError, NeuralNetwork};
 use undertone_models::{AnyModel, Record};
 
 /// Beyond this many records behind one gradient nobody has reconstructed any, and each costs time.
@@ -206,16 +206,16 @@ pub fn attack(
     let mut victims = Vec::new();
     let mut network = None;
     for seed in 1..=settings.seeds {
-        let (mut plan, mut streams) = prepare(&loaded.config, &loaded.folder, seed)?;
+        let (mut setup, mut streams) = prepare(&loaded.config, &loaded.folder, seed)?;
         if (watch.interrupted)() {
             return Err(AttackError::Interrupted);
         }
         // Half the noise may cost more than the cap; this is a laboratory.
-        plan.config.caps.fill(None);
+        setup.config.caps.fill(None);
         shorten(&mut streams, settings.records * (settings.round + 1))?;
         let first = victims.len();
         for (number, &multiple) in settings.multiples.iter().enumerate() {
-            let heard = hear(&plan, &streams, seed, &settings, multiple)?;
+            let heard = hear(&setup, &streams, seed, &settings, multiple)?;
             for (learner, heard) in heard.into_iter().enumerate() {
                 if number == 0 {
                     let originals = heard.truth.iter().map(features).collect();
@@ -224,7 +224,7 @@ pub fn attack(
                 jobs.push((first + learner, multiple, heard));
             }
         }
-        network = Some(plan.model);
+        network = Some(setup.model);
     }
     let Some(AnyModel::Neural(model)) = network else { return Err(AttackError::NotANetwork) };
     let network = model.neural();
@@ -324,27 +324,27 @@ fn check(loaded: &LoadedConfig, settings: &Settings) -> Result<u64, AttackError>
 
 /// Overhears all learners at a multiple of the config's noise.
 fn hear(
-    plan: &Plan,
+    setup: &Setup,
     streams: &Streams,
     seed: u64,
     settings: &Settings,
     multiple: f64,
 ) -> Result<Vec<Overheard>, AttackError> {
-    let mut plan = plan.clone();
+    let mut setup = setup.clone();
     let view = match (multiple > 0.0, settings.knows_start) {
         (false, _) => View::Unprotected,
         (true, true) => View::ReleasesAndStart,
         (true, false) => View::Releases,
     };
     if view != View::Unprotected {
-        for mechanism in &mut plan.mechanisms {
+        for mechanism in &mut setup.mechanisms {
             mechanism.noise.scale.initial *= multiple;
             mechanism.noise_max.initial *= multiple;
         }
     }
     // Noise stays what the config's own batch and warm-up ask for, with fewer records behind it.
     let script = Script { seed, round: settings.round, records: settings.records };
-    overhear(&plan, streams.clone(), script, view)
+    overhear(&setup, streams.clone(), script, view)
 }
 
 fn attempt(

@@ -9,8 +9,8 @@ use crate::simulate::{Member, SimulateError, absorb_all, gather, release_all};
 use crate::stream::Streams;
 use undertone::privacy::{Mechanism, Rule};
 use undertone::{Release, Round};
-use undertone_models::Plan;
 use undertone_models::Record;
+use undertone_models::Setup;
 
 /// One learner as seen from outside; and what the attacker is after, to judge it by.
 pub(super) struct Overheard {
@@ -46,24 +46,24 @@ pub(super) enum View {
 
 /// Runs all learners until their gradient of round t has been released, and listens.
 pub(super) fn overhear(
-    plan: &Plan,
+    setup: &Setup,
     streams: Streams,
     Script { seed, round, records }: Script,
     view: View,
 ) -> Result<Vec<Overheard>, AttackError> {
     let entropy = RunEntropy::new(Some(seed));
-    let mut members = gather(plan, streams.learners, streams.order)?;
+    let mut members = gather(setup, streams.learners, streams.order)?;
     let mut truths: Vec<Vec<Record>> = vec![Vec::new(); members.len()];
     for t in 0..=round {
         observe(&mut members, records, &mut truths)?;
         if t < round {
             let releases = released(&mut members, entropy)?;
-            absorb_all(&mut members, &releases, plan);
+            absorb_all(&mut members, &releases, setup);
         }
     }
     let before: Vec<Vec<f64>> = members.iter().map(parameters).collect();
     let first = released(&mut members, entropy)?;
-    absorb_all(&mut members, &first, plan);
+    absorb_all(&mut members, &first, setup);
     // A shielded learner's own gradient is private until its next release.
     let gradients: Vec<Option<Vec<f64>>> = members
         .iter()
@@ -73,7 +73,7 @@ pub(super) fn overhear(
     let second = released(&mut members, entropy)?;
     let mut found = Vec::with_capacity(members.len());
     for (place, truth) in truths.into_iter().enumerate() {
-        let mechanism = &plan.mechanisms[place];
+        let mechanism = &setup.mechanisms[place];
         let unprotected = view == View::Unprotected;
         let start_known = view == View::ReleasesAndStart && round == 0;
         // What a shielded learner sends is where it is.
@@ -84,7 +84,7 @@ pub(super) fn overhear(
             first[place].values()
         };
         let next = if unprotected { &after[place] } else { second[place].values() };
-        let (theta, mut gradient) = estimate(plan, mechanism, place, (own, next), &first, round);
+        let (theta, mut gradient) = estimate(setup, mechanism, place, (own, next), &first, round);
         if let Some(private) = gradients[place].as_ref().filter(|_| unprotected) {
             gradient.clone_from(private);
         }
@@ -95,7 +95,7 @@ pub(super) fn overhear(
 
 /// Where the gradient was taken and what it was, from two views of a learner and its neighbours' releases.
 fn estimate(
-    plan: &Plan,
+    setup: &Setup,
     mechanism: &Mechanism,
     place: usize,
     (own, next): (&[f64], &[f64]),
@@ -108,7 +108,7 @@ fn estimate(
     // The other methods go on from their own noisy copy.
     let base = if mechanism.rule.is_baseline() { releases[place].values() } else { own };
     let mut mixed = base.to_vec();
-    for &(neighbour, weight) in plan.config.graph.neighbours(id) {
+    for &(neighbour, weight) in setup.config.graph.neighbours(id) {
         let said = releases[neighbour.0 as usize].values();
         for ((slot, &said), &base) in mixed.iter_mut().zip(said).zip(base) {
             *slot += coupling * weight * (said - base);

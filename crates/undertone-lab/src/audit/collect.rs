@@ -40,14 +40,14 @@ pub(super) struct Collection {
 }
 
 /// How many runs of how many rounds.
-struct Plan {
+struct Schedule {
     runs: u64,
     rounds: u64,
 }
 
-impl Plan {
+impl Schedule {
     /// At least two runs, or two runs could not be compared, and two secrets in each.
-    fn new(facts: &Facts, effort: &Effort) -> Plan {
+    fn new(facts: &Facts, effort: &Effort) -> Schedule {
         let dimension = facts.dimension() as u64;
         let interval = facts.interval();
         let fit = limits::vectors(facts, 4) as u64;
@@ -58,7 +58,7 @@ impl Plan {
         // Round 0 of a shielded learner has none.
         let each = facts.rounds.div_ceil(interval).clamp(2, ROUNDS_MAX).min(secrets / 2);
         let rounds = each * interval + u64::from(facts.is_shielded());
-        Plan { runs: secrets.div_ceil(each), rounds }
+        Schedule { runs: secrets.div_ceil(each), rounds }
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn collect<S: Subject>(
     make: Make<'_, S>,
     effort: &Effort,
 ) -> Result<Collection, ReleaseError> {
-    let plan = Plan::new(facts, effort);
+    let plan = Schedule::new(facts, effort);
     let planned = facts.mechanism.warmup + facts.mechanism.batch;
     let extent = Extent { rounds: plan.rounds, first: planned.min(RECORDS), batch: 0 };
     let world = World::new(facts, Background::Alternating, Message::Push, extent);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
 use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_models::{Model, Record};
 
 /// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass
@@ -42,17 +42,22 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts about one learner of a plan.
+    /// The facts about one learner of a setup.
     ///
     /// # Panics
     /// If the model is a network, which the audit does not [support](super::unsupported).
     #[must_use]
-    pub fn new(plan: &Plan, id: LearnerId, own: Vec<(LearnerId, Vec<Record>)>, seed: u64) -> Facts {
-        let (config, place) = (&plan.config, id.0 as usize);
-        let mechanism = plan.mechanisms[place];
+    pub fn new(
+        setup: &Setup,
+        id: LearnerId,
+        own: Vec<(LearnerId, Vec<Record>)>,
+        seed: u64,
+    ) -> Facts {
+        let (config, place) = (&setup.config, id.0 as usize);
+        let mechanism = setup.mechanisms[place];
         let planned_rounds = config.rounds.min(account_rounds(&mechanism, PLANNED_MAX));
         Facts {
-            model: Arc::clone(plan.model.linear().expect("an audited model is linear")),
+            model: Arc::clone(setup.model.linear().expect("an audited model is linear")),
             memory: config.memory,
             mechanism,
             domain: config.domain,
@@ -61,7 +66,7 @@ impl Facts {
             cap: config.caps[place],
             planned_rounds,
             planned: planned_cost(&mechanism, planned_rounds),
-            lifetime: plan.lifetimes[place],
+            lifetime: setup.lifetimes[place],
             own,
             seed,
         }

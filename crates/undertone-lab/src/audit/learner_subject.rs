@@ -9,7 +9,7 @@ use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
     RecordError, Release, ReleaseError, Round, Score,
 };
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_models::{AnyMemory, Record};
 
 /// Keeps starting points apart from the other uses of a small seed.
@@ -69,34 +69,34 @@ impl Memory for AuditMemory {
 }
 
 impl<E: Entropy> LearnerSubject<E> {
-    /// One learner of a plan, or its first neighbour if the trial asks for that.
+    /// One learner of a setup, or its first neighbour if the trial asks for that.
     ///
     /// # Panics
-    /// When the plan's memory does not fit its model, which [`Plan::new`] has checked.
+    /// When the setup's memory does not fit its model, which [`Setup::new`] has checked.
     #[must_use]
-    pub fn new(plan: &Plan, id: LearnerId, entropy: E, trial: &Trial) -> LearnerSubject<E> {
-        let config = &plan.config;
+    pub fn new(setup: &Setup, id: LearnerId, entropy: E, trial: &Trial) -> LearnerSubject<E> {
+        let config = &setup.config;
         let neighbour = config.graph.neighbours(id).first().map(|&(other, _)| other);
         let id = neighbour.filter(|_| trial.neighbour).unwrap_or(id);
-        let mut setup = LearnerSetup {
+        let mut subject = LearnerSetup {
             id,
             neighbours: config.graph.neighbours(id).to_vec(),
-            mechanism: driven(plan.mechanisms[id.0 as usize]),
+            mechanism: driven(setup.mechanisms[id.0 as usize]),
             cap: config.caps[id.0 as usize].filter(|_| trial.capped),
             domain: config.domain,
             lasso: config.model.lasso,
         };
-        let shielded = matches!(setup.mechanism.rule, Rule::Shielded { .. });
+        let shielded = matches!(subject.mechanism.rule, Rule::Shielded { .. });
         if shielded && trial.still {
-            setup.mechanism.schedule.step = PowerLaw::ZERO;
+            subject.mechanism.schedule.step = PowerLaw::ZERO;
         }
         let learner = match &trial.planted {
-            Some(secret) => planted(setup, secret, shielded),
+            Some(secret) => planted(subject, secret, shielded),
             None => {
-                let memory = AnyMemory::new(config.memory, plan.model.clone())
-                    .expect("the plan was built with this memory");
-                let learner = Learner::new(setup, AuditMemory::Real(Box::new(memory)));
-                match trial.start.clone().or_else(|| spread_start(plan, id)) {
+                let memory = AnyMemory::new(config.memory, setup.model.clone())
+                    .expect("the setup was built with this memory");
+                let learner = Learner::new(subject, AuditMemory::Real(Box::new(memory)));
+                match trial.start.clone().or_else(|| spread_start(setup, id)) {
                     Some(start) => learner.starting_at(&start),
                     None => learner,
                 }
@@ -107,11 +107,11 @@ impl<E: Entropy> LearnerSubject<E> {
 }
 
 /// A starting point as `parameters.start_spread` wants it: public, and the same in every trial.
-fn spread_start(plan: &Plan, id: LearnerId) -> Option<Vec<f64>> {
-    let spread = plan.config.start_spread;
+fn spread_start(setup: &Setup, id: LearnerId) -> Option<Vec<f64>> {
+    let spread = setup.config.start_spread;
     let mut random = Shuffle::new(START_SEED ^ u64::from(id.0));
     let mut coordinate = || spread * (2.0 * random.unit() - 1.0);
-    (spread > 0.0).then(|| (0..plan.model.parameters()).map(|_| coordinate()).collect())
+    (spread > 0.0).then(|| (0..setup.model.parameters()).map(|_| coordinate()).collect())
 }
 
 /// A learner whose first secret is given, with bounds wide enough to let it be.

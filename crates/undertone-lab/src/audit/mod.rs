@@ -44,8 +44,8 @@ pub use subject::{Claims, Subject, Trial};
 use crate::stream::Streams;
 use undertone::privacy::Rule;
 use undertone::{LearnerId, ReleaseError};
-use undertone_models::Plan;
 use undertone_models::Record;
+use undertone_models::Setup;
 
 /// The version of the JSON that `audit` prints.
 const SCHEMA_VERSION: u32 = 1;
@@ -96,24 +96,24 @@ pub struct Options {
     pub effort: Effort,
 }
 
-/// Why the learners of a plan cannot be audited, if they cannot.
+/// Why the learners of a setup cannot be audited, if they cannot.
 ///
 /// The other methods are there to compare with: their learners go on from what they sent, noise
 /// included, which the twins of a replay do not share.
 #[must_use]
-pub fn unsupported(plan: &Plan) -> Option<&'static str> {
-    if plan.model.linear().is_none() {
+pub fn unsupported(setup: &Setup) -> Option<&'static str> {
+    if setup.model.linear().is_none() {
         return Some("the audit knows linear models only, no networks");
     }
-    if plan.config.model.declared_by_user().is_some() {
+    if setup.config.model.declared_by_user().is_some() {
         return Some("the audit knows the losses that come with the program, not a user's own");
     }
-    let rule = plan.config.rule;
+    let rule = setup.config.rule;
     let supported = rule.is_algorithm1() || matches!(rule, Rule::Shielded { .. });
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
 }
 
-/// Audits every distinct learner of a plan, which must be [supported](unsupported).
+/// Audits every distinct learner of a setup, which must be [supported](unsupported).
 ///
 /// `progress` is told before each of them how many are done and how many there are. With the config's
 /// own data the numbers depend on them, so the report is for their owner.
@@ -121,20 +121,20 @@ pub fn unsupported(plan: &Plan) -> Option<&'static str> {
 /// # Errors
 /// When a release fails for another reason than the budget: no entropy, above all.
 pub fn audit(
-    plan: &Plan,
+    setup: &Setup,
     data: Option<&Streams>,
     options: &Options,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<AuditReport, ReleaseError> {
     let mut audits = Vec::new();
-    let kinds = kinds::kinds(plan, options.learner);
+    let kinds = kinds::kinds(setup, options.learner);
     for (done, learners) in kinds.iter().enumerate() {
         progress(done, kinds.len());
         let id = learners[0];
-        let own = data.map_or(Vec::new(), |streams| own_records(plan, streams, learners));
-        let facts = Facts::new(plan, id, own, options.seed.unwrap_or(0));
+        let own = data.map_or(Vec::new(), |streams| own_records(setup, streams, learners));
+        let facts = Facts::new(setup, id, own, options.seed.unwrap_or(0));
         let make =
-            |trial: &Trial| LearnerSubject::new(plan, id, trial.entropy(options.seed), trial);
+            |trial: &Trial| LearnerSubject::new(setup, id, trial.entropy(options.seed), trial);
         let checks = audit_subject(&facts, &options.effort, &make)?;
         audits.push(LearnerAudit {
             learners: learners.iter().map(|id| id.0).collect(),
@@ -144,7 +144,7 @@ pub fn audit(
     }
     Ok(AuditReport {
         schema_version: SCHEMA_VERSION,
-        name: plan.config.name.clone(),
+        name: setup.config.name.clone(),
         seed: options.seed,
         own_data: data.is_some(),
         passed: !audits.is_empty() && audits.iter().all(|audit| passes(&audit.checks)),
@@ -172,12 +172,12 @@ pub fn audit_subject<S: Subject>(
 
 /// The first records of some learners, as many as the audit can use.
 fn own_records(
-    plan: &Plan,
+    setup: &Setup,
     streams: &Streams,
     learners: &[LearnerId],
 ) -> Vec<(LearnerId, Vec<Record>)> {
-    let data = &plan.config.data;
-    let planned = data.warmup.saturating_add(data.batch.saturating_mul(plan.config.rounds));
+    let data = &setup.config.data;
+    let planned = data.warmup.saturating_add(data.batch.saturating_mul(setup.config.rounds));
     let one = |&id: &LearnerId| {
         let stream = &streams.learners[id.0 as usize];
         let width = world::average_entries(&stream.clone().next(64));

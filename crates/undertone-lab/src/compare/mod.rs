@@ -76,21 +76,21 @@ const ROWS: Measuring = Measuring::Evenly(40);
 /// # Errors
 /// When data or config cannot be used.
 pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
-    let (plan, streams) = prepare(&settings.config, folder, seed)?;
+    let (setup, streams) = prepare(&settings.config, folder, seed)?;
     let started = Instant::now();
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome = seeded_run(&plan, streams, seed, ROWS, go)?;
+    let outcome = seeded_run(&setup, streams, seed, ROWS, go)?;
     let seconds = started.elapsed().as_secs_f64();
-    if outcome.rounds_run < plan.config.rounds {
+    if outcome.rounds_run < setup.config.rounds {
         return Err(RunError::Exhausted { method: settings.method, rounds: outcome.rounds_run });
     }
     let last = outcome.rows.last().map(|row| row.metrics).unwrap_or_default();
-    let rounds = plan.config.rounds as f64;
-    let graph = &plan.config.graph;
+    let rounds = setup.config.rounds as f64;
+    let graph = &setup.config.graph;
     let messages = 2.0 * graph.edges() as f64 / graph.learners() as f64;
     let sends = settings.method.publishes();
     // A certificate counts on the planned records: without them each of the others weighs more.
-    let certified = plan.lifetime_epsilon_max().filter(|_| !outcome.ran_dry());
+    let certified = setup.lifetime_epsilon_max().filter(|_| !outcome.ran_dry());
     Ok(Measurement {
         digest: settings.digest()?,
         method: settings.method,
@@ -103,6 +103,6 @@ pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement,
         regret_mean: last.dynamic_regret / rounds,
         certified_epsilon: settings.epsilon.and(certified),
         seconds_per_round: seconds / rounds,
-        bytes_per_round: if sends { 8.0 * plan.model.parameters() as f64 * messages } else { 0.0 },
+        bytes_per_round: if sends { 8.0 * setup.model.parameters() as f64 * messages } else { 0.0 },
     })
 }

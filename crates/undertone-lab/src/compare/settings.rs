@@ -108,9 +108,9 @@ pub enum SettingsError {
         /// What is wrong.
         faults: Faults,
     },
-    /// There is no plan.
+    /// There is no setup.
     #[error("{method}: {error}")]
-    Plan {
+    Setup {
         /// Which method.
         method: Method,
         /// Why.
@@ -182,7 +182,7 @@ pub fn settings(
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
     let planned = make(&start, &request);
     let mut raw =
-        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw;
+        planned.map_err(|error| SettingsError::Setup { method, error: Box::new(error) })?.raw;
     if epsilon.is_none() {
         raw.privacy.epsilon = None;
         raw.noise.scale = Some(OneOrEach::One(NO_NOISE));

@@ -4,7 +4,7 @@ use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
-use super::{PRESET, ReproduceError, Watch, plan, run, run_all};
+use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
 use crate::compare::settings::Method;
 use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::simulate::{Measuring, Outcome};
@@ -115,7 +115,7 @@ pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, Repr
     })?;
     let mut curves = Vec::new();
     for (place, method) in METHODS.into_iter().enumerate() {
-        let points = points(&plan(&configs[place])?.mechanisms, method, &outcomes[place]);
+        let points = points(&setup(&configs[place])?.mechanisms, method, &outcomes[place]);
         curves.push(Curve { method, tuned: tunings[place], points });
     }
     let slope_measured = slope(&curves[0].points);

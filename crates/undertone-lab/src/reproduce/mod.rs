@@ -23,7 +23,7 @@ use crate::simulate::{Measuring, Outcome, RoundRow};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use thiserror::Error;
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 /// Why an experiment could not be run.
 #[derive(Debug, Error)]
@@ -75,8 +75,8 @@ pub struct Watch<'a> {
 /// The preset that the experiments on mushrooms start from.
 const PRESET: &str = "paper-mushrooms";
 
-fn plan(loaded: &LoadedConfig) -> Result<Plan, SeededRunError> {
-    Ok(Plan::new(loaded.config.clone())?)
+fn setup(loaded: &LoadedConfig) -> Result<Setup, SeededRunError> {
+    Ok(Setup::new(loaded.config.clone())?)
 }
 
 /// Runs a config with one seed, until `stop` says so.
@@ -90,9 +90,9 @@ fn run(
     if (watch.interrupted)() {
         return Err(ReproduceError::Interrupted);
     }
-    let (plan, streams) = prepare(&loaded.config, &loaded.folder, seed)?;
+    let (setup, streams) = prepare(&loaded.config, &loaded.folder, seed)?;
     let mut interrupted = false;
-    let outcome = seeded_run(&plan, streams, seed, measuring, |row| {
+    let outcome = seeded_run(&setup, streams, seed, measuring, |row| {
         interrupted = (watch.interrupted)();
         if interrupted || row.is_some_and(&mut stop) {
             ControlFlow::Break(())

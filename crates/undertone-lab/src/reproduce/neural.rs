@@ -4,7 +4,7 @@
 
 use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
-use super::{ReproduceError, Watch, plan, run};
+use super::{ReproduceError, Watch, run, setup};
 use crate::compare::settings::Method;
 use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::run_store::{Identity, RunStore, StoreError, config_digest};
@@ -295,7 +295,7 @@ fn certified(loaded: &LoadedConfig, outcome: &Outcome) -> Result<Option<f64>, Re
     if silent || outcome.ran_dry() {
         return Ok(None);
     }
-    Ok(plan(loaded)?.lifetime_epsilon_max())
+    Ok(setup(loaded)?.lifetime_epsilon_max())
 }
 
 fn run_point(row: &RoundRow) -> Option<RunPoint> {
@@ -329,11 +329,11 @@ fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
 /// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
 /// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
 fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
-    let plan = plan(loaded)?;
+    let setup = setup(loaded)?;
     let schedule = &loaded.config.schedule;
     let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
     let most = |t: u64| {
-        let of_learner = plan.mechanisms.iter().map(|mechanism| match mechanism.rule {
+        let of_learner = setup.mechanisms.iter().map(|mechanism| match mechanism.rule {
             Rule::Tight => ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t)),
             _ => mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1)),
         });
@@ -379,7 +379,7 @@ mod tests {
             for extent in [Extent::whole(images), Extent::quick(images)] {
                 for method in METHODS {
                     let loaded = contender(method, images, extent).unwrap();
-                    plan(&loaded).unwrap();
+                    setup(&loaded).unwrap();
                 }
             }
         }

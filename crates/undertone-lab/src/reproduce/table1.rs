@@ -1,13 +1,13 @@
 //! Table I: how the budget falls and learning slows as noise is multiplied.
 
 use super::quartiles::Quartiles;
-use super::{PRESET, ReproduceError, Watch, plan, run, run_all};
+use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
 use crate::config_file::{LoadedConfig, load_preset_with};
 use crate::simulate::Measuring;
 use serde::Serialize;
 use undertone::config::OneOrEach;
 use undertone::privacy::{Cost, Mechanism, epsilon_from_zcdp, lifetimes, planned_cost};
-use undertone_models::Plan;
+use undertone_models::Setup;
 
 /// One column of the paper's table.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -140,7 +140,7 @@ pub fn table(
     let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
     let mut rows = Vec::new();
     for ((printed, loaded), passages) in printed.iter().zip(&configs).zip(&passages) {
-        rows.push(row(*printed, &plan(loaded)?, passages));
+        rows.push(row(*printed, &setup(loaded)?, passages));
     }
     Ok(Table { unknowns, seeds, rows })
 }
@@ -157,15 +157,15 @@ fn first_passage(
     Ok(found.map_or(f64::INFINITY, |row| row.round as f64))
 }
 
-fn row(printed: Printed, plan: &Plan, passages: &[f64]) -> Row {
+fn row(printed: Printed, setup: &Setup, passages: &[f64]) -> Row {
     let costs = |mechanism: &Mechanism| planned_cost(mechanism, printed.iterations);
-    // The plan has no certificate because records repeat: these are for each use of a record.
+    // The setup has no certificate because records repeat: these are for each use of a record.
     let for_ever: Option<Vec<Cost>> =
-        lifetimes(&plan.mechanisms).into_iter().map(|bound| Some(bound.ok()?.total)).collect();
+        lifetimes(&setup.mechanisms).into_iter().map(|bound| Some(bound.ok()?.total)).collect();
     Row {
         printed,
         unit_formula: unit_formula(printed.multiple, printed.iterations),
-        certified: largest(&plan.mechanisms.iter().map(costs).collect::<Vec<_>>()),
+        certified: largest(&setup.mechanisms.iter().map(costs).collect::<Vec<_>>()),
         certified_for_ever: for_ever.map(|costs| largest(&costs)),
         iterations: Quartiles::of(passages),
         never: passages.iter().filter(|passage| passage.is_infinite()).count(),

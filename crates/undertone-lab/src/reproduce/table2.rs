@@ -167,7 +167,7 @@ mod tests {
     fn every_level_has_a_config_and_its_own_noise() {
         for extent in [WHOLE, QUICK] {
             let base = config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(NOISE))).unwrap();
-            let scale = crate::Plan::new(base.config).unwrap().scales();
+            let scale = crate::Setup::new(base.config).unwrap().scales();
             assert!(scale.iter().all(|scale| (scale - NOISE).abs() < 1e-12));
         }
     }

@@ -13,7 +13,7 @@ use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Options, Subject, Trial, Verdict, audit,
     audit_subject, passes,
 };
-use undertone_lab::{Plan, RunEntropy, SeededEntropy, stream};
+use undertone_lab::{RunEntropy, SeededEntropy, Setup, stream};
 use undertone_models::{Model, Record};
 
 /// Enough for faults that are not a matter of statistics.
@@ -35,11 +35,11 @@ const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
 const ID: LearnerId = LearnerId(0);
 
 /// The default preset over fewer rounds and records.
-fn plan() -> Plan {
+fn setup() -> Setup {
     plan_with(NoiseKind::Laplace)
 }
 
-fn plan_with(kind: NoiseKind) -> Plan {
+fn plan_with(kind: NoiseKind) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
         raw.data.warmup = Some(20);
@@ -47,15 +47,19 @@ fn plan_with(kind: NoiseKind) -> Plan {
             raw.noise.kind = Some("gaussian".into());
         }
     });
-    Plan::new(loaded.config).unwrap()
+    Setup::new(loaded.config).unwrap()
 }
 
-fn honest(plan: &Plan, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
-    LearnerSubject::new(plan, ID, trial.entropy(Some(seed)), trial)
+fn honest(setup: &Setup, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
+    LearnerSubject::new(setup, ID, trial.entropy(Some(seed)), trial)
 }
 
-fn run<S: Subject>(plan: &Plan, effort: &Effort, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
-    audit_subject(&Facts::new(plan, ID, Vec::new(), 1), effort, &make).unwrap()
+fn run<S: Subject>(
+    setup: &Setup,
+    effort: &Effort,
+    make: impl Fn(&Trial) -> S + Sync,
+) -> Vec<Check> {
+    audit_subject(&Facts::new(setup, ID, Vec::new(), 1), effort, &make).unwrap()
 }
 
 pub(crate) fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
@@ -121,30 +125,30 @@ impl<E: Entropy> Subject for Faulty<E> {
 /// 21 checks a run at 10⁻⁶ each: a false alarm in these runs has a chance of 10⁻⁴.
 #[test]
 fn an_honest_learner_passes_with_every_seed() {
-    let plan = plan();
+    let setup = setup();
     for seed in [1, 2, 3, 5, 8, 13, 21, 34] {
-        let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+        let checks = run(&setup, &QUICK, |trial| honest(&setup, seed, trial));
         assert_eq!(failed(&checks), [], "seed {seed}: {checks:#?}");
     }
-    let checks = run(&plan, &RUNS, |trial| honest(&plan, 55, trial));
+    let checks = run(&setup, &RUNS, |trial| honest(&setup, 55, trial));
     assert!(checks.iter().all(|check| check.verdict == Verdict::Holds), "{checks:#?}");
 }
 
 #[test]
 fn an_honest_learner_with_gaussian_noise_passes() {
-    let plan = plan_with(NoiseKind::Gaussian);
+    let setup = plan_with(NoiseKind::Gaussian);
     for seed in [1, 2, 3] {
-        let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+        let checks = run(&setup, &QUICK, |trial| honest(&setup, seed, trial));
         assert_eq!(failed(&checks), [], "seed {seed}: {checks:#?}");
     }
 }
 
 #[test]
 fn the_operating_systems_noise_and_the_learners_own_records_pass() {
-    let plan = plan();
-    let data = stream::load(&plan.config, std::path::Path::new("."), 1).unwrap();
+    let setup = setup();
+    let data = stream::load(&setup.config, std::path::Path::new("."), 1).unwrap();
     let options = Options { seed: None, learner: None, effort: QUICK };
-    let report = audit(&plan, Some(&data), &options, |_, _| ()).unwrap();
+    let report = audit(&setup, Some(&data), &options, |_, _| ()).unwrap();
     assert!(report.passed, "{report:#?}");
     assert!(report.own_data);
     // All five learners are alike.
@@ -156,10 +160,10 @@ fn the_operating_systems_noise_and_the_learners_own_records_pass() {
 #[test]
 fn noise_two_percent_too_small_is_caught_by_the_scale() {
     for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
-        let plan = plan_with(kind);
-        let mut short = plan.clone();
+        let setup = plan_with(kind);
+        let mut short = setup.clone();
         short.mechanisms[0].noise.scale.initial *= 0.98;
-        let checks = run(&plan, &SAMPLES, |trial| Faulty {
+        let checks = run(&setup, &SAMPLES, |trial| Faulty {
             claims: |claims| Claims { scale: claims.scale / 0.98, ..claims },
             ..Faulty::new(honest(&short, 1, trial))
         });
@@ -169,10 +173,10 @@ fn noise_two_percent_too_small_is_caught_by_the_scale() {
 
 #[test]
 fn noise_a_tenth_too_small_is_caught_from_outside_too() {
-    let plan = plan();
-    let mut short = plan.clone();
+    let setup = setup();
+    let mut short = setup.clone();
     short.mechanisms[0].noise.scale.initial *= 0.9;
-    let checks = run(&plan, &SAMPLES, |trial| Faulty {
+    let checks = run(&setup, &SAMPLES, |trial| Faulty {
         claims: |claims| Claims { scale: claims.scale / 0.9, ..claims },
         ..Faulty::new(honest(&short, 1, trial))
     });
@@ -188,14 +192,14 @@ fn one_bare_coordinate_is_caught_wherever_it_is() {
         sent[place] = (theta[place] / step).round() * step;
         sent
     }
-    let plan = plan();
+    let setup = setup();
     for sent in [
         (|theta, claims, _, sent| bare(0, theta, claims, sent)) as fn(&[f64], &Claims, u64, _) -> _,
         |theta, claims, _, sent| bare(theta.len() - 1, theta, claims, sent),
         |theta, claims, _, sent| bare(37, theta, claims, sent),
     ] {
         let checks =
-            run(&plan, &QUICK, |trial| Faulty { sent, ..Faulty::new(honest(&plan, 1, trial)) });
+            run(&setup, &QUICK, |trial| Faulty { sent, ..Faulty::new(honest(&setup, 1, trial)) });
         assert_caught(&checks, (Layer::Residuals, "bare"));
         assert_caught(&checks, (Layer::Residuals, "coordinates"));
     }
@@ -203,23 +207,23 @@ fn one_bare_coordinate_is_caught_wherever_it_is() {
 
 #[test]
 fn bounds_that_are_not_enforced_are_caught() {
-    let plan = plan();
-    let mut wide = plan.clone();
-    let bounds = DataBounds { feature_norm: 1e6, label: 1e6, ..*plan.model.bounds() };
-    wide.model = Model::new(*plan.model.spec(), bounds).unwrap().into();
-    let checks = run(&plan, &QUICK, |trial| honest(&wide, 1, trial));
+    let setup = setup();
+    let mut wide = setup.clone();
+    let bounds = DataBounds { feature_norm: 1e6, label: 1e6, ..*setup.model.bounds() };
+    wide.model = Model::new(*setup.model.spec(), bounds).unwrap().into();
+    let checks = run(&setup, &QUICK, |trial| honest(&wide, 1, trial));
     assert_caught(&checks, (Layer::Replay, "bounds"));
 }
 
 /// What a record does is no excuse for accepting it: an account twice too large hides its harm.
 #[test]
 fn one_record_outside_the_bounds_is_one_too_many() {
-    let plan = plan();
-    let mut wide = plan.clone();
-    let norm = 1.6 * plan.model.bounds().feature_norm;
-    let bounds = DataBounds { feature_norm: norm, ..*plan.model.bounds() };
-    wide.model = Model::new(*plan.model.spec(), bounds).unwrap().into();
-    let checks = run(&plan, &QUICK, |trial| Faulty {
+    let setup = setup();
+    let mut wide = setup.clone();
+    let norm = 1.6 * setup.model.bounds().feature_norm;
+    let bounds = DataBounds { feature_norm: norm, ..*setup.model.bounds() };
+    wide.model = Model::new(*setup.model.spec(), bounds).unwrap().into();
+    let checks = run(&setup, &QUICK, |trial| Faulty {
         claims: |claims| Claims {
             sensitivity: 4.0 * claims.sensitivity,
             spent: Cost { pure: 4.0 * claims.spent.pure, zcdp: 16.0 * claims.spent.zcdp },
@@ -237,15 +241,15 @@ fn a_warm_up_that_is_cut_does_not_end_replays_before_they_cost_anything() {
         raw.rounds = Some(60);
         raw.data.warmup = Some(100_000);
     });
-    let plan = Plan::new(loaded.config).unwrap();
-    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    let setup = Setup::new(loaded.config).unwrap();
+    let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let note = |name| &checks.iter().find(|check| check.name == name).unwrap().note;
     assert!(note("distance").contains("of 100000"), "{}", note("distance"));
     // Only a replay that goes on for rounds that cost something sees half the claim.
-    let checks = run(&plan, &SEARCH, |trial| Faulty {
+    let checks = run(&setup, &SEARCH, |trial| Faulty {
         claims: |claims| Claims { sensitivity: 0.5 * claims.sensitivity, ..claims },
-        ..Faulty::new(honest(&plan, 1, trial))
+        ..Faulty::new(honest(&setup, 1, trial))
     });
     assert_caught(&checks, (Layer::Replay, "distance"));
 }
@@ -253,13 +257,13 @@ fn a_warm_up_that_is_cut_does_not_end_replays_before_they_cost_anything() {
 /// A learner that never pays: everything it claims would hold, for nothing was compared.
 #[test]
 fn replays_without_a_charge_or_without_effect_are_dead() {
-    let plan = plan();
-    let mut deaf = plan.clone();
+    let setup = setup();
+    let mut deaf = setup.clone();
     // Its records do not count: the twins never differ.
     deaf.mechanisms[0].schedule.step.initial = 1e-9;
-    let checks = run(&plan, &QUICK, |trial| honest(&deaf, 1, trial));
+    let checks = run(&setup, &QUICK, |trial| honest(&deaf, 1, trial));
     assert_caught(&checks, (Layer::Replay, "power"));
-    let checks = run(&plan, &QUICK, |trial| Faulty {
+    let checks = run(&setup, &QUICK, |trial| Faulty {
         claims: |claims| Claims { spent: Cost::default(), ..claims },
         ..Faulty::new(honest(&deaf, 1, trial))
     });
@@ -268,8 +272,8 @@ fn replays_without_a_charge_or_without_effect_are_dead() {
 
 #[test]
 fn an_audit_whose_layers_were_skipped_does_not_pass() {
-    let plan = plan();
-    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    let setup = setup();
+    let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert!(passes(&checks));
     for layer in [Layer::Replay, Layer::Account, Layer::Residuals, Layer::Canaries] {
         let mut skipped = checks.clone();
@@ -282,21 +286,21 @@ fn an_audit_whose_layers_were_skipped_does_not_pass() {
 
 #[test]
 fn a_cap_that_is_not_kept_is_caught() {
-    let plan = plan();
+    let setup = setup();
     let checks =
-        run(&plan, &QUICK, |trial| honest(&plan, 1, &Trial { capped: false, ..trial.clone() }));
+        run(&setup, &QUICK, |trial| honest(&setup, 1, &Trial { capped: false, ..trial.clone() }));
     assert_caught(&checks, (Layer::Account, "cap"));
 }
 
-/// What is promised beforehand, halved: the plan, the certificate, and its tail alone.
+/// What is promised beforehand, halved: the setup, the certificate, and its tail alone.
 #[test]
 fn promises_below_the_account_are_caught() {
-    let plan = plan();
+    let setup = setup();
     let long = Effort { account_rounds: 1 << 20, ..QUICK };
-    let honest_facts = Facts::new(&plan, ID, Vec::new(), 1);
+    let honest_facts = Facts::new(&setup, ID, Vec::new(), 1);
     let half = |cost: Cost| Cost { pure: 0.5 * cost.pure, zcdp: 0.5 * cost.zcdp };
     let audit_with = |facts: &Facts| {
-        audit_subject(facts, &long, &|trial: &Trial| honest(&plan, 1, trial)).unwrap()
+        audit_subject(facts, &long, &|trial: &Trial| honest(&setup, 1, trial)).unwrap()
     };
     assert_eq!(failed(&audit_with(&honest_facts)), []);
     let mut facts = honest_facts.clone();
@@ -318,14 +322,14 @@ fn promises_below_the_account_are_caught() {
 /// An account that is short in the middle of a run and right at its end.
 #[test]
 fn an_account_that_lags_behind_is_caught() {
-    let plan = plan();
-    let checks = run(&plan, &SEARCH, |trial| Faulty {
+    let setup = setup();
+    let checks = run(&setup, &SEARCH, |trial| Faulty {
         claims: |claims| {
             let factor = if claims.round.0 == 1 { 0.5 } else { 2.0 };
             let spent = Cost { pure: factor * claims.spent.pure, zcdp: factor * claims.spent.zcdp };
             Claims { spent, ..claims }
         },
-        ..Faulty::new(honest(&plan, 1, trial))
+        ..Faulty::new(honest(&setup, 1, trial))
     });
     assert_caught(&checks, (Layer::Replay, "pure"));
     assert_caught(&checks, (Layer::Replay, "zcdp"));
@@ -342,8 +346,8 @@ fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
         raw.noise.scale = Some(OneOrEach::One(0.1));
         raw.privacy.epsilon = None;
     });
-    let plan = Plan::new(loaded.config).unwrap();
-    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    let setup = Setup::new(loaded.config).unwrap();
+    let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let find = |name| checks.iter().find(|check| check.name == name).unwrap();
     assert!(find("distance").note.contains("of 4000000000 rounds"));
@@ -354,9 +358,9 @@ fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
 #[test]
 fn nothing_to_guess_from_is_dead_and_no_panic() {
     for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
-        let plan = plan_with(kind);
+        let setup = plan_with(kind);
         let none = Effort { canaries: 0, ..QUICK };
-        let checks = run(&plan, &none, |trial| honest(&plan, 1, trial));
+        let checks = run(&setup, &none, |trial| honest(&setup, 1, trial));
         assert_caught(&checks, (Layer::Canaries, "bound"));
     }
 }
@@ -367,14 +371,14 @@ fn a_start_that_is_spread_is_where_the_audit_starts() {
         raw.rounds = Some(60);
         raw.parameters.start_spread = Some(1.0);
     });
-    let plan = Plan::new(loaded.config).unwrap();
-    let first = honest(&plan, 1, &Trial::new(0));
-    let second = honest(&plan, 1, &Trial::new(1));
+    let setup = Setup::new(loaded.config).unwrap();
+    let first = honest(&setup, 1, &Trial::new(0));
+    let second = honest(&setup, 1, &Trial::new(1));
     let start = first.secret().unwrap().for_owner();
     assert!(start.iter().all(|x| x.abs() > 0.0 && x.abs() <= 1.0));
     // Public: the twins share it.
     assert!(start.iter().eq(second.secret().unwrap().for_owner()));
-    let checks = run(&plan, &QUICK, |trial| honest(&plan, 1, trial));
+    let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
 }
 
@@ -387,14 +391,14 @@ fn debug_output_of_a_trial_never_shows_its_secret() {
 
 #[test]
 fn half_the_sensitivity_is_caught_by_the_replay() {
-    let plan = plan();
-    let checks = run(&plan, &SEARCH, |trial| Faulty {
+    let setup = setup();
+    let checks = run(&setup, &SEARCH, |trial| Faulty {
         claims: |claims| Claims {
             sensitivity: 0.5 * claims.sensitivity,
             spent: Cost { pure: 0.5 * claims.spent.pure, zcdp: 0.25 * claims.spent.zcdp },
             ..claims
         },
-        ..Faulty::new(honest(&plan, 1, trial))
+        ..Faulty::new(honest(&setup, 1, trial))
     });
     assert_caught(&checks, (Layer::Replay, "distance"));
     assert_caught(&checks, (Layer::Replay, "pure"));
@@ -410,18 +414,18 @@ fn noise_used_again_in_the_next_round_is_caught() {
             self.0.key(learner, Round::ZERO)
         }
     }
-    let plan = plan();
-    let checks = run(&plan, &QUICK, |trial| {
-        LearnerSubject::new(&plan, ID, Stuck(SeededEntropy::new(trial.number)), trial)
+    let setup = setup();
+    let checks = run(&setup, &QUICK, |trial| {
+        LearnerSubject::new(&setup, ID, Stuck(SeededEntropy::new(trial.number)), trial)
     });
     assert_caught(&checks, (Layer::Residuals, "rounds"));
 }
 
 #[test]
 fn noise_shared_by_two_runs_is_caught() {
-    let plan = plan();
+    let setup = setup();
     let checks =
-        run(&plan, &QUICK, |trial| LearnerSubject::new(&plan, ID, SeededEntropy::new(1), trial));
+        run(&setup, &QUICK, |trial| LearnerSubject::new(&setup, ID, SeededEntropy::new(1), trial));
     assert_caught(&checks, (Layer::Residuals, "trials"));
 }
 
@@ -434,9 +438,9 @@ fn noise_shared_by_two_learners_is_caught() {
             self.0.key(LearnerId(0), round)
         }
     }
-    let plan = plan();
-    let checks = run(&plan, &QUICK, |trial| {
-        LearnerSubject::new(&plan, ID, Shared(trial.entropy(Some(1))), trial)
+    let setup = setup();
+    let checks = run(&setup, &QUICK, |trial| {
+        LearnerSubject::new(&setup, ID, Shared(trial.entropy(Some(1))), trial)
     });
     assert_eq!(failed(&checks), [(Layer::Residuals, "learners")]);
 }
@@ -444,8 +448,8 @@ fn noise_shared_by_two_learners_is_caught() {
 /// A process that crashes after sending, forgets, and draws again: charged once, answered twice.
 #[test]
 fn a_release_drawn_again_after_a_crash_is_caught() {
-    let plan = plan();
-    let checks = run(&plan, &QUICK, |trial| Faulty {
+    let setup = setup();
+    let checks = run(&setup, &QUICK, |trial| Faulty {
         sent: |theta, claims, asked, sent| {
             if asked < 2 {
                 return sent;
@@ -457,20 +461,20 @@ fn a_release_drawn_again_after_a_crash_is_caught() {
             perturb(&noise, theta, StreamKey::new(Cipher::Aes256Ctr, key), &mut again).unwrap();
             again
         },
-        ..Faulty::new(honest(&plan, 1, trial))
+        ..Faulty::new(honest(&setup, 1, trial))
     });
     assert_caught(&checks, (Layer::Residuals, "repeat"));
 }
 
 #[test]
 fn values_off_the_public_grid_are_caught() {
-    let plan = plan();
-    let checks = run(&plan, &QUICK, |trial| Faulty {
+    let setup = setup();
+    let checks = run(&setup, &QUICK, |trial| Faulty {
         sent: |_, claims, _, mut sent| {
             sent[5] += 1e-9 * claims.scale;
             sent
         },
-        ..Faulty::new(honest(&plan, 1, trial))
+        ..Faulty::new(honest(&setup, 1, trial))
     });
     assert_eq!(failed(&checks), [(Layer::Residuals, "grid")]);
 }
@@ -478,10 +482,10 @@ fn values_off_the_public_grid_are_caught() {
 /// Far too much noise is private, and claims hold; but the tests would see nothing, and must say so.
 #[test]
 fn a_test_that_can_see_nothing_is_dead() {
-    let plan = plan();
-    let mut loud = plan.clone();
+    let setup = setup();
+    let mut loud = setup.clone();
     loud.mechanisms[0].noise.scale.initial *= 50.0;
-    let checks = run(&plan, &RUNS, |trial| Faulty {
+    let checks = run(&setup, &RUNS, |trial| Faulty {
         claims: |claims| Claims { scale: claims.scale / 50.0, ..claims },
         ..Faulty::new(honest(&loud, 1, trial))
     });
@@ -490,7 +494,7 @@ fn a_test_that_can_see_nothing_is_dead() {
 }
 
 /// A learner whose memory is a window behind a long warm-up, so that a later record is the worst.
-fn forgetful_plan(kind: &str) -> Plan {
+fn forgetful_setup(kind: &str) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
         raw.unproven = Some(true);
@@ -505,15 +509,15 @@ fn forgetful_plan(kind: &str) -> Plan {
         raw.schedule.step = Some(0.5);
         raw.schedule.coupling = Some(0.5);
     });
-    Plan::new(loaded.config).unwrap()
+    Setup::new(loaded.config).unwrap()
 }
 
 #[test]
 fn an_honest_learner_that_forgets_passes() {
     for kind in ["window", "decaying"] {
-        let plan = forgetful_plan(kind);
+        let setup = forgetful_setup(kind);
         for seed in [1, 2] {
-            let checks = run(&plan, &QUICK, |trial| honest(&plan, seed, trial));
+            let checks = run(&setup, &QUICK, |trial| honest(&setup, seed, trial));
             assert_eq!(failed(&checks), [], "{kind}, seed {seed}: {checks:#?}");
         }
     }
@@ -554,11 +558,11 @@ impl<E: Entropy> Subject for FirstRecordOnly<E> {
 
 #[test]
 fn an_account_that_assumes_the_first_record_is_caught_where_a_later_one_is_worse() {
-    let plan = forgetful_plan("window");
+    let setup = forgetful_setup("window");
     let spent: Vec<Cost> =
-        (0..=60).map(|t| record_cost(&plan.mechanisms[0], Round::ZERO, t)).collect();
-    let checks = run(&plan, &SEARCH, |trial| FirstRecordOnly {
-        inner: honest(&plan, 1, trial),
+        (0..=60).map(|t| record_cost(&setup.mechanisms[0], Round::ZERO, t)).collect();
+    let checks = run(&setup, &SEARCH, |trial| FirstRecordOnly {
+        inner: honest(&setup, 1, trial),
         spent: spent.clone(),
     });
     assert_caught(&checks, (Layer::Replay, "zcdp"));

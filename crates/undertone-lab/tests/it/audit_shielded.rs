@@ -7,7 +7,7 @@ use undertone::{LearnerId, ModelSpec, PrivateParameters, RecordError, Release, R
 use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Subject, Trial, audit_subject,
 };
-use undertone_lab::{Plan, RunEntropy};
+use undertone_lab::{RunEntropy, Setup};
 use undertone_models::{Model, Record};
 
 const ID: LearnerId = LearnerId(0);
@@ -22,7 +22,7 @@ const EFFORT: Effort = Effort {
     layer_work: 1e9,
 };
 
-fn plan(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Plan {
+fn setup(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.method = Some("shielded".into());
         raw.rounds = Some(60);
@@ -33,15 +33,15 @@ fn plan(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Plan {
             raw.noise.kind = Some("gaussian".into());
         }
     });
-    Plan::new(loaded.config).unwrap()
+    Setup::new(loaded.config).unwrap()
 }
 
-fn honest(plan: &Plan, trial: &Trial) -> LearnerSubject<RunEntropy> {
-    LearnerSubject::new(plan, ID, trial.entropy(Some(1)), trial)
+fn honest(setup: &Setup, trial: &Trial) -> LearnerSubject<RunEntropy> {
+    LearnerSubject::new(setup, ID, trial.entropy(Some(1)), trial)
 }
 
-fn run<S: Subject>(plan: &Plan, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
-    audit_subject(&Facts::new(plan, ID, Vec::new(), 1), &EFFORT, &make).unwrap()
+fn run<S: Subject>(setup: &Setup, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
+    audit_subject(&Facts::new(setup, ID, Vec::new(), 1), &EFFORT, &make).unwrap()
 }
 
 /// The real learner with other claims, or with something else sent than what follows.
@@ -103,8 +103,8 @@ fn an_honest_shielded_learner_passes() {
         // Far more rounds than any replay has.
         (NoiseKind::Gaussian, 1_000_000, None),
     ] {
-        let plan = plan(kind, interval, clip);
-        let checks = run(&plan, |trial| honest(&plan, trial));
+        let setup = setup(kind, interval, clip);
+        let checks = run(&setup, |trial| honest(&setup, trial));
         assert_eq!(failed(&checks), [], "{kind:?} {interval}: {checks:#?}");
         assert!(checks.iter().any(|check| check.name == "public"));
     }
@@ -113,10 +113,10 @@ fn an_honest_shielded_learner_passes() {
 #[test]
 fn noise_two_percent_too_small_is_caught() {
     for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
-        let plan = plan(kind, 1, None);
-        let mut short = plan.clone();
+        let setup = setup(kind, 1, None);
+        let mut short = setup.clone();
         short.mechanisms[0].noise.scale.initial *= 0.98;
-        let checks = run(&plan, |trial| Faulty {
+        let checks = run(&setup, |trial| Faulty {
             claims: |claims| Claims { scale: claims.scale / 0.98, ..claims },
             ..Faulty::new(honest(&short, trial))
         });
@@ -126,11 +126,11 @@ fn noise_two_percent_too_small_is_caught() {
 
 #[test]
 fn gradients_that_are_not_clipped_are_caught() {
-    let plan = plan(NoiseKind::Laplace, 1, Some(0.25));
-    let mut loose = plan.clone();
-    let spec = ModelSpec { clip: f64::INFINITY, ..*plan.model.spec() };
-    loose.model = Model::new(spec, *plan.model.bounds()).unwrap().into();
-    let checks = run(&plan, |trial| honest(&loose, trial));
+    let setup = setup(NoiseKind::Laplace, 1, Some(0.25));
+    let mut loose = setup.clone();
+    let spec = ModelSpec { clip: f64::INFINITY, ..*setup.model.spec() };
+    loose.model = Model::new(spec, *setup.model.bounds()).unwrap().into();
+    let checks = run(&setup, |trial| honest(&loose, trial));
     for name in ["distance", "zcdp", "pure"] {
         assert_caught(&checks, (Layer::Replay, name));
     }
@@ -138,10 +138,10 @@ fn gradients_that_are_not_clipped_are_caught() {
 
 #[test]
 fn half_the_sensitivity_is_caught() {
-    let plan = plan(NoiseKind::Laplace, 1, None);
-    let checks = run(&plan, |trial| Faulty {
+    let setup = setup(NoiseKind::Laplace, 1, None);
+    let checks = run(&setup, |trial| Faulty {
         claims: |claims| Claims { sensitivity: 0.5 * claims.sensitivity, ..claims },
-        ..Faulty::new(honest(&plan, trial))
+        ..Faulty::new(honest(&setup, trial))
     });
     assert_caught(&checks, (Layer::Replay, "distance"));
 }
@@ -149,8 +149,8 @@ fn half_the_sensitivity_is_caught() {
 /// Noise that is drawn and paid for, but is not all that the point sent depends on.
 #[test]
 fn a_point_that_depends_on_the_bare_gradient_is_caught() {
-    let plan = plan(NoiseKind::Laplace, 1, None);
-    let checks = run(&plan, |trial| Faulty { leak: 0.01, ..Faulty::new(honest(&plan, trial)) });
+    let setup = setup(NoiseKind::Laplace, 1, None);
+    let checks = run(&setup, |trial| Faulty { leak: 0.01, ..Faulty::new(honest(&setup, trial)) });
     assert_caught(&checks, (Layer::Residuals, "public"));
     assert_caught(&checks, (Layer::Replay, "distance"));
 }

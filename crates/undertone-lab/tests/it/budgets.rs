@@ -3,7 +3,7 @@
 use crate::{preset, run};
 use undertone::config::OneOrEach;
 use undertone::privacy::epsilon_from_zcdp;
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 use undertone_lab::budget::budget;
 
 /// The numbers of a logistic config that the cost follows from.
@@ -77,9 +77,9 @@ fn close(found: f64, expected: f64, tolerance: f64) {
 #[test]
 fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
-    let (plan, outcome) = run(&loaded.config, 1, 10);
+    let (setup, outcome) = run(&loaded.config, 1, 10);
     for learner in &outcome.learners {
-        let (zcdp, pure) = recompute(&default_facts(plan.scales()[0]), 119);
+        let (zcdp, pure) = recompute(&default_facts(setup.scales()[0]), 119);
         close(learner.zcdp, zcdp, 1e-9);
         close(learner.pure_epsilon, pure, 1e-9);
         close(learner.epsilon, convert(zcdp, 1e-6), 1e-7);
@@ -90,8 +90,8 @@ fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
 fn a_wrong_recursion_would_be_noticed() {
     // Control: one per cent less spread must not pass the test above.
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
-    let (plan, outcome) = run(&loaded.config, 1, 10);
-    let facts = Facts { spread: 1.98, ..default_facts(plan.scales()[0]) };
+    let (setup, outcome) = run(&loaded.config, 1, 10);
+    let facts = Facts { spread: 1.98, ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
     assert!((outcome.learners[0].zcdp / zcdp - 1.0).abs() > 1e-3);
 }
@@ -100,8 +100,8 @@ fn a_wrong_recursion_would_be_noticed() {
 fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
     for epsilon in [0.5, 2.0, 8.0] {
         let loaded = preset("mushrooms", |raw| raw.privacy.epsilon = Some(OneOrEach::One(epsilon)));
-        let plan = Plan::new(loaded.config).unwrap();
-        let report = budget(&plan, 800, 1e-6);
+        let setup = Setup::new(loaded.config).unwrap();
+        let report = budget(&setup, 800, 1e-6);
         for learner in &report.learners {
             let lifetime = learner.lifetime.epsilon.unwrap();
             assert!(lifetime <= epsilon && lifetime > epsilon * (1.0 - 1e-6), "{lifetime}");
@@ -119,10 +119,10 @@ fn learners_may_choose_their_own_budgets() {
     let loaded = preset("mushrooms", |raw| {
         raw.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
     });
-    let plan = Plan::new(loaded.config).unwrap();
-    let scales = plan.scales();
+    let setup = Setup::new(loaded.config).unwrap();
+    let scales = setup.scales();
     assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
-    let report = budget(&plan, 100, 1e-6);
+    let report = budget(&setup, 100, 1e-6);
     for (learner, target) in report.learners.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
         assert!(learner.lifetime.epsilon.unwrap() <= target);
     }
@@ -131,10 +131,10 @@ fn learners_may_choose_their_own_budgets() {
 #[test]
 fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
-    let tight = budget(&Plan::new(loaded.config.clone()).unwrap(), 2000, 1e-6);
+    let tight = budget(&Setup::new(loaded.config.clone()).unwrap(), 2000, 1e-6);
     let mut config = loaded.config;
     config.rule = undertone::privacy::Rule::Theorem5ii;
-    let paper = budget(&Plan::new(config).unwrap(), 2000, 1e-6);
+    let paper = budget(&Setup::new(config).unwrap(), 2000, 1e-6);
     assert!(tight.unproven);
     assert!(tight.learners[0].pure_epsilon.unwrap() < 1e5);
     assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);
@@ -144,8 +144,8 @@ fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() 
 #[test]
 fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
     let loaded = preset("shielded-mushrooms", |_| ());
-    let (plan, outcome) = run(&loaded.config, 1, 10);
-    let scale = plan.scales()[0];
+    let (setup, outcome) = run(&loaded.config, 1, 10);
+    let scale = setup.scales()[0];
     // Clipped to slopes of ¼, two records' gradients are at most ½ apart.
     let cost = |last: u64| -> f64 {
         let gradients = (1..=last).filter(|t| t % 8 == 0);
@@ -155,7 +155,7 @@ fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
     for learner in &outcome.learners {
         close(learner.zcdp, cost(299), 1e-9);
     }
-    let report = budget(&plan, 300, 1e-6);
+    let report = budget(&setup, 300, 1e-6);
     let certified = report.learners[0].lifetime.zcdp.unwrap();
     assert!(cost(2_000_000) <= certified && cost(2_000_000) > 0.99 * certified);
     // Control: the same without the cut would not pass.

@@ -7,7 +7,7 @@ use undertone::config::{Config, RawConfig};
 use undertone::neural::Shape;
 use undertone_lab::compare::store::{Store, StoreError};
 use undertone_lab::config_file::{LoadedConfig, load_file, resolved};
-use undertone_lab::{Measuring, Outcome, Plan, RunEntropy, simulate, stream};
+use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
 
 /// How many images there are of each class.
 const IMAGES: u32 = 60;
@@ -98,12 +98,12 @@ fn loaded(folder: &Path, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
 }
 
 fn run(loaded: &LoadedConfig) -> Outcome {
-    let plan = Plan::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&plan.config, &loaded.folder, 1).unwrap();
+    let setup = Setup::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&setup.config, &loaded.folder, 1).unwrap();
     assert_eq!(streams.classes.as_deref().unwrap(), ["left", "right"]);
     assert_eq!((streams.name.as_str(), streams.test.len()), ("images", 24));
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(3), go).unwrap()
+    simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(3), go).unwrap()
 }
 
 fn refused(folder: &Path, change: impl FnOnce(&mut RawConfig)) -> String {
@@ -145,7 +145,7 @@ fn the_config_as_it_was_run_finds_the_folder_from_anywhere() {
     write_images(folder.path());
     let loaded = loaded(folder.path(), |_| ());
     let first = run(&loaded);
-    let scales = Plan::new(loaded.config.clone()).unwrap().scales();
+    let scales = Setup::new(loaded.config.clone()).unwrap().scales();
     let elsewhere = tempfile::tempdir().unwrap();
     let path = elsewhere.path().join("config.toml");
     fs::write(&path, toml::to_string(&resolved(&loaded, &scales)).unwrap()).unwrap();

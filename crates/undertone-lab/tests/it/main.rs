@@ -19,7 +19,7 @@ mod tidy;
 use std::path::Path;
 use undertone::config::{Config, RawConfig};
 use undertone_lab::config_file::{LoadedConfig, Overrides, load_preset};
-use undertone_lab::{Measuring, Outcome, Plan, RunEntropy, simulate, stream};
+use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
 
 /// A preset, changed.
 fn preset(name: &str, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
@@ -30,13 +30,13 @@ fn preset(name: &str, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
 }
 
 /// Runs a config with a seed, measuring about `rows` rounds.
-fn run(config: &Config, seed: u64, rows: u64) -> (Plan, Outcome) {
-    let plan = Plan::new(config.clone()).unwrap();
-    let streams = stream::load(&plan.config, Path::new("."), seed).unwrap();
+fn run(config: &Config, seed: u64, rows: u64) -> (Setup, Outcome) {
+    let setup = Setup::new(config.clone()).unwrap();
+    let streams = stream::load(&setup.config, Path::new("."), seed).unwrap();
     let entropy = RunEntropy::new(Some(seed));
-    let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(rows), |_| {
+    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(rows), |_| {
         std::ops::ControlFlow::Continue(())
     })
     .unwrap();
-    (plan, outcome)
+    (setup, outcome)
 }

@@ -11,7 +11,9 @@ use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
 use undertone_lab::config_file::{Overrides, load_file, resolved};
-use undertone_lab::{Measuring, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
+use undertone_lab::{
+    Measuring, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
+};
 use undertone_models::memory::{NeuralArrival, NeuralHistory};
 use undertone_models::{AnyMemory, AnyModel, Features, NeuralModel, Record};
 
@@ -89,12 +91,12 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
             raw.memory.kind = Some(kind.into());
             raw.memory.window = (kind == "window").then_some(200);
         });
-        let (plan, outcome) = run(&config, 1, 10);
+        let (setup, outcome) = run(&config, 1, 10);
         let last = outcome.rows.last().unwrap().metrics;
         let (public, seen) = (last.test_accuracy_public.unwrap(), last.training_accuracy.unwrap());
         assert!(public > 0.85 && seen > 0.8, "{kind}: {public} {seen}");
         assert!(last.tracking_error.is_nan() && last.test_accuracy_optimum.is_none());
-        for (learner, bound) in outcome.learners.iter().zip(&plan.lifetimes) {
+        for (learner, bound) in outcome.learners.iter().zip(&setup.lifetimes) {
             assert!(learner.zcdp <= bound.as_ref().unwrap().total.zcdp, "{kind}");
         }
     }
@@ -118,13 +120,13 @@ fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
         raw.noise.calibrate = None;
         raw.noise.scale = Some(undertone::config::OneOrEach::One(1.0));
     });
-    let plan = Plan::new(config.clone()).unwrap();
-    assert_eq!(plan.lifetimes[0], Err(NoCertificate::NotConvexAndSmooth));
+    let setup = Setup::new(config.clone()).unwrap();
+    assert_eq!(setup.lifetimes[0], Err(NoCertificate::NotConvexAndSmooth));
     let (_, outcome) = run(&config, 1, 10);
     // Round 1 is the last that has a bound.
     assert_eq!(outcome.rounds_run, 2);
     let uncapped = Config { caps: vec![None; 3], ..config };
-    let (plan, outcome) = run(&uncapped, 1, 10);
+    let (setup, outcome) = run(&uncapped, 1, 10);
     assert_eq!(outcome.rounds_run, 120);
     assert!(outcome.learners[0].epsilon.is_infinite());
     // Costs without bound are null in JSON, and the ledger is still verified.
@@ -132,13 +134,13 @@ fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     let ledger: Vec<Receipt> = serde_json::from_str(&text).unwrap();
     let own: Vec<Receipt> = ledger.into_iter().filter(|one| one.learner == LearnerId(0)).collect();
     assert!(own.last().unwrap().zcdp_total.is_infinite());
-    verify(LearnerId(0), &plan.mechanisms[0], None, &own).unwrap();
+    verify(LearnerId(0), &setup.mechanisms[0], None, &own).unwrap();
 }
 
 fn small_model(clip: f64) -> Arc<NeuralModel> {
     let folder = tempfile::tempdir().unwrap();
     let config = rings_config(folder.path(), |raw| raw.model.clip = Some(clip));
-    match Plan::new(config).unwrap().model {
+    match Setup::new(config).unwrap().model {
         AnyModel::Neural(model) => model,
         AnyModel::Linear(_) => panic!("the config has a network"),
     }
@@ -276,8 +278,8 @@ fn the_public_network_is_written_layer_by_layer() {
     rings_config(folder.path(), |_| ());
     let overrides = Overrides { rounds: Some(2), ..Overrides::default() };
     let loaded = load_file(&folder.path().join("rings.toml"), &overrides).unwrap();
-    let plan = Plan::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&plan.config, folder.path(), 1).unwrap();
+    let setup = Setup::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&setup.config, folder.path(), 1).unwrap();
     let facts = RunFacts {
         seed: Some(1),
         source: streams.name.clone(),
@@ -288,9 +290,9 @@ fn the_public_network_is_written_layer_by_layer() {
     };
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let entropy = RunEntropy::new(Some(1));
-    let outcome = simulate(&plan, streams, entropy, Measuring::Evenly(2), go).unwrap();
-    let summary = Summary::new(&plan, &outcome, &facts);
-    let (out, raw) = (folder.path().join("run"), resolved(&loaded, &plan.scales()));
+    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(2), go).unwrap();
+    let summary = Summary::new(&setup, &outcome, &facts);
+    let (out, raw) = (folder.path().join("run"), resolved(&loaded, &setup.scales()));
     let network = loaded.config.network.as_ref();
     run_folder::write(&out, &raw, &outcome, &summary, network).unwrap();
     let bytes = fs::read(out.join("model.safetensors")).unwrap();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use undertone::config::{Config, RawConfig};
 use undertone_lab::{
-    Falsehood, Measuring, OnlineError, OnlineLearner, Plan, RunEntropy, check_declaration,
+    Falsehood, Measuring, OnlineError, OnlineLearner, RunEntropy, Setup, check_declaration,
     simulate, stream,
 };
 use undertone_models::{DeclaredFault, DeclaredLoss, Features, Record};
@@ -49,10 +49,10 @@ epsilon = 4.0
 delta = 1e-6
 "#;
 
-fn plan(change: impl FnOnce(&mut RawConfig)) -> Arc<Plan> {
+fn setup(change: impl FnOnce(&mut RawConfig)) -> Arc<Setup> {
     let mut raw: RawConfig = toml::from_str(ALONE).unwrap();
     change(&mut raw);
-    Arc::new(Plan::new(Config::try_from(&raw).unwrap()).unwrap())
+    Arc::new(Setup::new(Config::try_from(&raw).unwrap()).unwrap())
 }
 
 fn records(count: usize) -> Vec<Record> {
@@ -75,15 +75,15 @@ fn seeded() -> RunEntropy {
 
 #[test]
 fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
-    let plan = plan(|_| ());
+    let setup = setup(|_| ());
     let all = records(12 + 4 * 31);
-    let mut learner = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
+    let mut learner = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
     for record in &all[..12 + 4 * 30] {
         learner.learn(record.clone()).unwrap();
     }
-    let streams = stream::given(&plan.config, vec![all], Vec::new(), 0).unwrap();
+    let streams = stream::given(&setup.config, vec![all], Vec::new(), 0).unwrap();
     let go_on = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome = simulate(&plan, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
+    let outcome = simulate(&setup, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(learner.public_model().values()), bits(outcome.public.values()));
     assert_eq!(learner.accountant().spent(), {
@@ -95,37 +95,37 @@ fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
 
 #[test]
 fn a_learner_goes_on_from_its_bytes_and_refuses_others() {
-    let plan = plan(|_| ());
+    let setup = setup(|_| ());
     let all = records(150);
-    let mut whole = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
-    let mut first = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
+    let mut whole = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
+    let mut first = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
     all[..77].iter().for_each(|record| learn(&mut first, record));
     let bytes = first.save().unwrap();
-    let mut second = OnlineLearner::load(Arc::clone(&plan), seeded(), &bytes).unwrap();
+    let mut second = OnlineLearner::load(Arc::clone(&setup), seeded(), &bytes).unwrap();
     all[77..].iter().for_each(|record| learn(&mut second, record));
     all.iter().for_each(|record| learn(&mut whole, record));
     assert_eq!(whole.save().unwrap(), second.save().unwrap());
-    let cut = OnlineLearner::load(Arc::clone(&plan), seeded(), &bytes[..bytes.len() - 1]);
+    let cut = OnlineLearner::load(Arc::clone(&setup), seeded(), &bytes[..bytes.len() - 1]);
     assert!(matches!(cut, Err(OnlineError::Damaged(_))));
 }
 
 #[test]
 fn a_refused_learner_stays_refused_when_it_is_loaded() {
-    let plan = plan(|raw| {
+    let setup = setup(|raw| {
         raw.noise.calibrate = Some("rounds".into());
         raw.rounds = Some(3);
     });
-    let mut learner = OnlineLearner::new(Arc::clone(&plan), seeded()).unwrap();
+    let mut learner = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
     let refused = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
     assert!(matches!(refused, OnlineError::Budget(_)), "{refused}");
-    let mut again = OnlineLearner::load(plan, seeded(), &learner.save().unwrap()).unwrap();
+    let mut again = OnlineLearner::load(setup, seeded(), &learner.save().unwrap()).unwrap();
     assert_eq!(again.refusal(), learner.refusal());
     assert!(matches!(again.learn(records(1).remove(0)), Err(OnlineError::Budget(_))));
 }
 
 #[test]
 fn a_record_that_does_not_fit_leaves_nothing_behind() {
-    let mut learner = OnlineLearner::new(plan(|_| ()), seeded()).unwrap();
+    let mut learner = OnlineLearner::new(setup(|_| ()), seeded()).unwrap();
     let wide = Record { features: Features::Dense([0.1; 3].into()), label: 0.0 };
     assert!(matches!(learner.learn(wide), Err(OnlineError::Record(_))));
     let odd = Record { features: Features::Dense([0.1, f64::NAN].into()), label: 0.0 };
@@ -136,8 +136,8 @@ fn a_record_that_does_not_fit_leaves_nothing_behind() {
 #[test]
 fn several_learners_are_not_alone() {
     let raw = undertone_lab::config_file::load_preset("mushrooms", &Default::default()).unwrap();
-    let plan = Arc::new(Plan::new(raw.config).unwrap());
-    assert!(matches!(OnlineLearner::new(plan, seeded()), Err(OnlineError::NotAlone)));
+    let setup = Arc::new(Setup::new(raw.config).unwrap());
+    assert!(matches!(OnlineLearner::new(setup, seeded()), Err(OnlineError::NotAlone)));
 }
 
 /// ½ k (a·θ − b)², wrong on purpose where asked.
@@ -163,8 +163,8 @@ impl DeclaredLoss for Square {
 const SQUARE: Square = Square { scale: 1.0, wrong_gradient: false, fails_at: f64::INFINITY };
 
 /// The gradient of the square is at most 1·(5·1 + 1) = 6 long, L = 1 and C = 12.
-fn declared(clip: f64, curvature: Option<(f64, f64)>, spread: Option<f64>) -> Arc<Plan> {
-    plan(|raw| {
+fn declared(clip: f64, curvature: Option<(f64, f64)>, spread: Option<f64>) -> Arc<Setup> {
+    setup(|raw| {
         raw.model.loss = Some("declared".into());
         raw.model.parameters = Some(2);
         raw.model.clip = Some(clip);
@@ -176,11 +176,11 @@ fn declared(clip: f64, curvature: Option<(f64, f64)>, spread: Option<f64>) -> Ar
 
 #[test]
 fn declarations_are_tried() {
-    let tried = |plan: &Plan, loss: &Square| check_declaration(plan, loss, 400, 1);
+    let tried = |setup: &Setup, loss: &Square| check_declaration(setup, loss, 400, 1);
     let honest = declared(6.0, Some((1.0, 0.0)), Some(12.0));
     assert_eq!(tried(&honest, &SQUARE), Ok(()));
     assert_eq!(tried(&declared(0.1, None, None), &SQUARE), Ok(()), "what is cut needs no bound");
-    let found = |plan: &Plan| tried(plan, &SQUARE).unwrap_err();
+    let found = |setup: &Setup| tried(setup, &SQUARE).unwrap_err();
     let smooth = found(&declared(6.0, Some((0.7, 0.0)), None));
     assert!(matches!(smooth, Falsehood::Smoothness { .. }), "{smooth}");
     let convex = found(&declared(6.0, Some((1.0, 0.3)), None));
@@ -195,16 +195,16 @@ fn declarations_are_tried() {
     assert_eq!(failed, Falsehood::Failed);
 }
 
-fn learn_with(plan: &Plan, loss: Square) -> Result<OnlineLearner, OnlineError> {
-    let plan = Arc::new(plan.clone().with_function(Arc::new(loss)));
-    let mut learner = OnlineLearner::new(plan, seeded())?;
+fn learn_with(setup: &Setup, loss: Square) -> Result<OnlineLearner, OnlineError> {
+    let setup = Arc::new(setup.clone().with_function(Arc::new(loss)));
+    let mut learner = OnlineLearner::new(setup, seeded())?;
     records(100).into_iter().try_for_each(|record| learner.learn(record).map(|_| ()))?;
     Ok(learner)
 }
 
 #[test]
 fn a_declared_square_learns_what_the_built_in_one_does() {
-    let built_in = plan(|raw| {
+    let built_in = setup(|raw| {
         raw.model.clip = None;
         raw.bounds.feature_norm = Some(1.0);
     });
@@ -214,11 +214,11 @@ fn a_declared_square_learns_what_the_built_in_one_does() {
         raw.noise.scale = Some(undertone::config::OneOrEach::One(scale));
         raw.privacy.epsilon = None;
     };
-    let built_in = plan(|raw| {
+    let built_in = setup(|raw| {
         raw.model.clip = None;
         with_scale(raw);
     });
-    let own = plan(|raw| {
+    let own = setup(|raw| {
         raw.model.loss = Some("declared".into());
         raw.model.parameters = Some(2);
         raw.model.clip = Some(6.0);
@@ -249,8 +249,8 @@ fn a_gradient_that_contradicts_what_is_declared_ends_the_learner() {
 #[test]
 fn a_learner_whose_loss_failed_cannot_be_saved() {
     let failing = Arc::new(Square { fails_at: 0.3, ..SQUARE });
-    let plan = Arc::new((*declared(1.0, None, None)).clone().with_function(failing));
-    let mut learner = OnlineLearner::new(plan, seeded()).unwrap();
+    let setup = Arc::new((*declared(1.0, None, None)).clone().with_function(failing));
+    let mut learner = OnlineLearner::new(setup, seeded()).unwrap();
     let failed = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
     assert!(matches!(failed, OnlineError::Function(DeclaredFault::Failed)), "{failed}");
     assert!(matches!(learner.save(), Err(OnlineError::Function(_))));
@@ -265,20 +265,20 @@ fn huge_gradients_are_cut_and_not_called_infinite() {
 /// A network at zero would learn nothing.
 #[test]
 fn a_network_alone_does_not_start_at_zero() {
-    let plan = plan(|raw| {
+    let setup = setup(|raw| {
         raw.model.loss = Some("mlp".into());
         raw.model.classes = Some(2);
         raw.model.hidden = Some(vec![3]);
         raw.bounds.label = None;
     });
-    let learner = OnlineLearner::new(plan, seeded()).unwrap();
+    let learner = OnlineLearner::new(setup, seeded()).unwrap();
     let theta = learner.private_parameters().for_owner();
     assert!(theta.iter().any(|value| value.abs() > 0.01));
 }
 
 #[test]
 fn a_declared_loss_without_its_function_has_a_budget_and_does_not_run() {
-    let plan = declared(1.0, None, None);
-    assert!(plan.lifetime_epsilon_max().is_some_and(|epsilon| epsilon <= 4.0));
-    assert!(matches!(OnlineLearner::new(plan, seeded()), Err(OnlineError::Memory(_))));
+    let setup = declared(1.0, None, None);
+    assert!(setup.lifetime_epsilon_max().is_some_and(|epsilon| epsilon <= 4.0));
+    assert!(matches!(OnlineLearner::new(setup, seeded()), Err(OnlineError::Memory(_))));
 }

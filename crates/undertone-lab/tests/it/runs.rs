@@ -8,13 +8,13 @@ use undertone::config::OneOrEach;
 use undertone_lab::config_file::{LoadedConfig, Overrides, load_file, load_preset, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::{
-    Ending, Measuring, Outcome, Plan, RunEntropy, RunFacts, Summary, run_folder, simulate, stream,
+    Ending, Measuring, Outcome, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
 };
 
 #[test]
 fn the_default_run_learns_privately() {
     let loaded = preset("mushrooms", |_| ());
-    let (plan, outcome) = run(&loaded.config, 1, 4);
+    let (setup, outcome) = run(&loaded.config, 1, 4);
     assert_eq!(outcome.ending, Ending::Finished);
     let (first, last) = (&outcome.rows[0].metrics, &outcome.rows.last().unwrap().metrics);
     assert!(last.tracking_error < 0.6 * first.tracking_error);
@@ -22,7 +22,7 @@ fn the_default_run_learns_privately() {
     assert!(last.test_accuracy_private.unwrap() > 0.93);
     assert!(last.test_accuracy_optimum.unwrap() > 0.97);
     assert!(last.instantaneous_regret > 0.0 && last.consensus_error > 0.0);
-    let lifetime = plan.lifetimes[0].unwrap().total.zcdp;
+    let lifetime = setup.lifetimes[0].unwrap().total.zcdp;
     assert!(
         outcome.learners.iter().all(|learner| learner.zcdp <= lifetime && learner.epsilon <= 8.0)
     );
@@ -62,10 +62,10 @@ fn a_seed_repeats_a_run_bit_for_bit_whatever_the_threads() {
 fn a_run_without_a_seed_is_never_the_same_twice() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(3));
     let once = || {
-        let plan = Plan::new(loaded.config.clone()).unwrap();
-        let streams = stream::load(&plan.config, Path::new("."), 0).unwrap();
+        let setup = Setup::new(loaded.config.clone()).unwrap();
+        let streams = stream::load(&setup.config, Path::new("."), 0).unwrap();
         let go = |_: Option<&_>| ControlFlow::Continue(());
-        simulate(&plan, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
+        simulate(&setup, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
     };
     assert_ne!(once(), once());
 }
@@ -113,10 +113,10 @@ fn a_round_that_only_some_could_pay_for_is_on_record() {
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
     let loaded = preset("mushrooms", |_| ());
-    let plan = Plan::new(loaded.config).unwrap();
-    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let setup = Setup::new(loaded.config).unwrap();
+    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
     let outcome =
-        simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
+        simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
             if row.is_some_and(|row| row.round == 9) {
                 ControlFlow::Break(())
             } else {
@@ -133,9 +133,9 @@ fn an_interrupted_run_keeps_what_it_has() {
 #[test]
 fn records_drawn_again_are_counted_and_said() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(1500));
-    let (plan, outcome) = run(&loaded.config, 1, 2);
+    let (setup, outcome) = run(&loaded.config, 1, 2);
     assert_eq!(outcome.learners[0].draws_max, 2);
-    let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
+    let summary = Summary::new(&setup, &outcome, &facts(Some(1)));
     let statement = summary.privacy_statement.join("\n");
     assert!(statement.contains("drawn 2 times") && statement.contains("UNPROVEN"));
     assert!(statement.contains("For ever: no certificate"), "{statement}");
@@ -167,9 +167,9 @@ fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
         raw.noise.calibrate = None;
         raw.noise.scale = Some(OneOrEach::One(1.0));
     });
-    let (plan, outcome) = run(&loaded.config, 1, 1);
+    let (setup, outcome) = run(&loaded.config, 1, 1);
     assert!(outcome.learners[0].ran_dry);
-    let planned = undertone::privacy::planned_cost(&plan.mechanisms[0], 299).zcdp;
+    let planned = undertone::privacy::planned_cost(&setup.mechanisms[0], 299).zcdp;
     assert!(outcome.learners[0].zcdp > planned, "h_t stopped growing");
 }
 
@@ -185,13 +185,14 @@ fn facts(seed: Option<u64>) -> RunFacts {
 }
 
 fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
-    let plan = Plan::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let setup = Setup::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
-        simulate(&plan, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
-    let summary = Summary::new(&plan, &outcome, &facts(seed));
-    run_folder::write(folder, &resolved(loaded, &plan.scales()), &outcome, &summary, None).unwrap();
+        simulate(&setup, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
+    let summary = Summary::new(&setup, &outcome, &facts(seed));
+    run_folder::write(folder, &resolved(loaded, &setup.scales()), &outcome, &summary, None)
+        .unwrap();
     summary
 }
 
@@ -233,14 +234,14 @@ fn the_resolved_config_runs_again_with_the_same_result() {
 fn only_the_public_model_is_written_as_a_model() {
     let scratch = tempfile::tempdir().unwrap();
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
-    let plan = Plan::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&plan.config, Path::new("."), 1).unwrap();
+    let setup = Setup::new(loaded.config.clone()).unwrap();
+    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
-        simulate(&plan, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
-    let summary = Summary::new(&plan, &outcome, &facts(Some(1)));
+        simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
+    let summary = Summary::new(&setup, &outcome, &facts(Some(1)));
     let folder = scratch.path().join("run");
-    run_folder::write(&folder, &resolved(&loaded, &plan.scales()), &outcome, &summary, None)
+    run_folder::write(&folder, &resolved(&loaded, &setup.scales()), &outcome, &summary, None)
         .unwrap();
     let bytes = fs::read(folder.join("model.safetensors")).unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -325,10 +326,10 @@ fn logistic_runs_with_each_of_its_memories_and_softmax_with_exact() {
             raw.memory.tolerance = tolerance;
             raw.noise.calibrate = Some("rounds".into());
         });
-        let (plan, outcome) = run(&loaded.config, 1, 5);
+        let (setup, outcome) = run(&loaded.config, 1, 5);
         assert_eq!(outcome.ending, Ending::Finished, "{kind}");
         assert_eq!(
-            plan.lifetimes[0].is_ok(),
+            setup.lifetimes[0].is_ok(),
             kind == "exact",
             "a constant error has no certificate"
         );
@@ -402,8 +403,8 @@ fn overrides_change_the_preset() {
     let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), ..Overrides::default() };
     let loaded = load_preset("mushrooms", &overrides).unwrap();
     assert_eq!(loaded.config.rounds, 7);
-    let plan = Plan::new(loaded.config).unwrap();
-    assert!(plan.scales()[0] > 1.0, "a smaller budget needs more noise");
+    let setup = Setup::new(loaded.config).unwrap();
+    assert!(setup.scales()[0] > 1.0, "a smaller budget needs more noise");
     assert!(
         load_preset("mushroom", &Overrides::default())
             .unwrap_err()

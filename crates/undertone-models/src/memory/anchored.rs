@@ -129,10 +129,9 @@ pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f
     let loss = model.spec().loss;
     let scalar = match loss {
         Loss::Squared | Loss::Power { .. } | Loss::Logistic => model.scalar_loss(),
-        Loss::Huber { .. }
-        | Loss::Softmax { .. }
-        | Loss::Neural { .. }
-        | Loss::Declared { .. } => None,
+        Loss::Huber { .. } | Loss::Softmax { .. } | Loss::Neural { .. } | Loss::Declared { .. } => {
+            None
+        }
     };
     scalar
         .and_then(|scalar| Some((scalar, scalar.third_derivative_max(residual)?)))

@@ -185,8 +185,7 @@ impl AnyMemory {
 }
 
 fn neural_memory(kind: MemoryKind, model: Arc<NeuralModel>) -> Result<AnyMemory, MemoryError> {
-    let history =
-        |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
+    let history = |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
     match kind {
         MemoryKind::Exact => Ok(history(None)),
         MemoryKind::Window { rounds } => Ok(history(Some(rounds))),

@@ -1,7 +1,7 @@
 //! Records as the fast tier reads them.
 
 use super::checked::same_length;
-use super::{NeuralNetwork, NeuralError};
+use super::{NeuralError, NeuralNetwork};
 use std::fmt;
 
 /// A batch of records whose size and labels fit a neural network.

@@ -6,7 +6,7 @@
 use super::checked::same_length;
 use super::reference::{Pass, log_softmax};
 use super::scalar::{Dual, Scalar};
-use super::{NeuralNetwork, NeuralError};
+use super::{NeuralError, NeuralNetwork};
 
 /// A guessed record: its features, and its label as logits, so that every value is a valid guess.
 #[derive(Clone, Copy)]

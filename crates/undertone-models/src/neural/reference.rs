@@ -6,7 +6,7 @@
 use super::checked::same_length;
 use super::scalar::Scalar;
 use super::{Layer, Operation};
-use super::{NeuralNetwork, NeuralError, Shape};
+use super::{NeuralError, NeuralNetwork, Shape};
 
 impl NeuralNetwork {
     /// The logits of one record.

@@ -5,7 +5,7 @@
 mod forgetting;
 mod memories;
 mod models;
-mod network;
+mod neural;
 mod neural_limits;
 mod neural_support;
 mod neural_torch;

@@ -1,13 +1,13 @@
 //! Laws of neural networks: derivatives, and the fast tier against the reference.
 
-use crate::neural_support::{
-    Layers, narrowed, numbers, parameters, random_neural, relative_error,
-};
+use crate::neural_support::{Layers, narrowed, numbers, parameters, random_neural, relative_error};
 use crate::support::Dice;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::num::NonZeroUsize;
-use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Guess, NeuralNetwork, NeuralSpec};
+use undertone_models::neural::{
+    Batch, Clip, ClipNorm, Guess, NeuralEngine, NeuralNetwork, NeuralSpec,
+};
 
 /// The largest difference that f32 may make.
 const F32_TOLERANCE: f64 = 1e-5;

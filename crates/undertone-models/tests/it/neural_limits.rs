@@ -4,7 +4,7 @@ use crate::neural_support::{numbers, parameters, relative_error};
 use crate::support::Dice;
 use std::num::NonZeroUsize;
 use undertone_models::neural::{
-    Batch, Clip, ClipNorm, NeuralEngine, Guess, LayerSpec, NeuralNetwork, NeuralError, NeuralSpec,
+    Batch, Clip, ClipNorm, Guess, LayerSpec, NeuralEngine, NeuralError, NeuralNetwork, NeuralSpec,
     NeuralSpecError, Shape,
 };
 

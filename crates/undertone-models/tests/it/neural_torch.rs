@@ -4,7 +4,9 @@ use crate::neural_support::{narrowed, numbers, parameters, relative_error};
 use crate::support::Dice;
 use serde::Deserialize;
 use std::num::NonZeroUsize;
-use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Guess, NeuralNetwork, NeuralSpec};
+use undertone_models::neural::{
+    Batch, Clip, ClipNorm, Guess, NeuralEngine, NeuralNetwork, NeuralSpec,
+};
 
 #[derive(Deserialize)]
 struct Fixture {

@@ -17,7 +17,7 @@ use undertone::{
     LatePull, Learner, LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round,
     RoundReport, Score,
 };
-use undertone_models::{AnyMemory, Plan, Record};
+use undertone_models::{AnyMemory, Record, Setup};
 
 /// How patient a learner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ enum Phase {
 
 /// One learner with its neighbours and its store.
 pub struct Node<E, S> {
-    pub(super) plan: Arc<Plan>,
+    pub(super) setup: Arc<Setup>,
     pub(super) wire: Wire,
     pub(super) settings: Settings,
     pub(super) learner: Learner<AnyMemory>,
@@ -223,8 +223,8 @@ pub(super) struct Parts<E, S> {
 impl<E: Entropy, S: Storage> Node<E, S> {
     pub(super) fn new(parts: Parts<E, S>) -> Node<E, S> {
         let Parts { wire, settings, learner, entropy, store } = parts;
-        let plan = Arc::clone(wire.plan());
-        let graph = &plan.config.graph;
+        let setup = Arc::clone(wire.setup());
+        let graph = &setup.config.graph;
         let own = learner.id();
         let place_of_own = |id: LearnerId| {
             let others = graph.neighbours(id).iter();
@@ -235,9 +235,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             neighbours.map(|&(id, _)| Neighbour::new(id, place_of_own(id))).collect();
         neighbours.sort_by_key(|neighbour| neighbour.id);
         Node {
-            public: PublicModel::new(plan.model.parameters()),
+            public: PublicModel::new(setup.model.parameters()),
             wire,
-            plan,
+            setup,
             settings,
             learner,
             neighbours,
@@ -386,7 +386,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Err(Halt::Before.into());
         }
         for (position, record) in records.iter().enumerate() {
-            self.learner.memory().check(&self.plan.model, record, position)?;
+            self.learner.memory().check(&self.setup.model, record, position)?;
         }
         if matches!(self.state(), State::Finished | State::Exhausted) {
             return Err(TakeInError::Over);
@@ -486,7 +486,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         now: Duration,
         actions: &mut Vec<Action>,
     ) -> Result<bool, Halt> {
-        let data = &self.plan.config.data;
+        let data = &self.setup.config.data;
         let warmup = if self.has_begun() { 0 } else { data.warmup };
         let needed = usize::try_from(data.batch + warmup).unwrap_or(usize::MAX);
         let out_of_patience = self.has_begun() && now >= since + self.settings.records_wait;
@@ -732,8 +732,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// What follows from the config.
     #[must_use]
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    pub fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     /// What it is doing.

@@ -16,7 +16,7 @@ use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
 use undertone::privacy::{Refusal, Rule};
 use undertone::{Learner, LearnerId, RecordError};
-use undertone_models::{AnyMemory, AnyModel, MemoryError, Plan};
+use undertone_models::{AnyMemory, AnyModel, MemoryError, Setup};
 
 /// Why a learner cannot be opened. Nothing was changed.
 #[derive(Debug, Error)]
@@ -64,15 +64,15 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// When the store does not hold what this learner with this config has put there.
     ///
     /// # Panics
-    /// When the plan has no such learner: a bug in the caller.
+    /// When the setup has no such learner: a bug in the caller.
     pub fn open(
-        plan: Arc<Plan>,
+        setup: Arc<Setup>,
         id: LearnerId,
         settings: Settings,
         entropy: E,
         store: S,
     ) -> Result<Node<E, S>, OpenError> {
-        Node::open_on(Wire::new(plan), id, settings, entropy, store)
+        Node::open_on(Wire::new(setup), id, settings, entropy, store)
     }
 
     /// The same with a wire format that is there already.
@@ -92,7 +92,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         entropy: E,
         mut store: S,
     ) -> Result<Node<E, S>, OpenError> {
-        check_method(wire.plan())?;
+        check_method(wire.setup())?;
         let stored = store.load()?;
         let learner = first_state(&wire, id)?;
         let mut node = Node::new(Parts { wire, settings, learner, entropy, store });
@@ -206,15 +206,15 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 ///
 /// # Errors
 /// When it is not.
-pub fn check_method(plan: &Plan) -> Result<(), OpenError> {
-    let rule = plan.config.rule;
+pub fn check_method(setup: &Setup) -> Result<(), OpenError> {
+    let rule = setup.config.rule;
     if rule.is_baseline() || rule == Rule::Local {
         return Err(OpenError::Method);
     }
-    if plan.config.data.repeat {
+    if setup.config.data.repeat {
         return Err(OpenError::Repeat);
     }
-    if plan.config.graph.learners() < 2 {
+    if setup.config.graph.learners() < 2 {
         return Err(OpenError::Alone);
     }
     Ok(())
@@ -225,18 +225,18 @@ pub fn check_method(plan: &Plan) -> Result<(), OpenError> {
 /// Everyone finds it for itself, from the network's id: a neural network learns nothing from zeros, and its
 /// learners must start at one point.
 fn first_state(wire: &Wire, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
-    let (plan, network) = (wire.plan(), wire.network());
-    let learner = plan.learner(id)?;
-    Ok(match &plan.model {
+    let (setup, network) = (wire.setup(), wire.network());
+    let learner = setup.learner(id)?;
+    Ok(match &setup.model {
         AnyModel::Neural(model) => {
             let mut chance = PublicChance::new(network, None);
             let start = model.neural().initial_parameters(|| Ok::<_, Infallible>(chance.unit()));
             start.map_or_else(|never| match never {}, |start| learner.starting_at(&start))
         }
-        AnyModel::Linear(_) if plan.config.start_spread > 0.0 => {
+        AnyModel::Linear(_) if setup.config.start_spread > 0.0 => {
             let mut chance = PublicChance::new(network, Some(id));
-            let spread = plan.config.start_spread;
-            let start: Vec<f64> = (0..plan.model.parameters())
+            let spread = setup.config.start_spread;
+            let start: Vec<f64> = (0..setup.model.parameters())
                 .map(|_| spread * (2.0 * chance.unit() - 1.0))
                 .collect();
             learner.starting_at(&start)

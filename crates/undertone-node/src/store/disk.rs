@@ -24,7 +24,7 @@ use std::path::Path;
 use undertone::LearnerId;
 use undertone::persist::{load, save};
 use undertone::privacy::Receipt;
-use undertone_models::{Plan, Record};
+use undertone_models::{Record, Setup};
 
 use crate::private_file;
 use crate::wire::NetworkId;
@@ -89,11 +89,11 @@ impl DiskStore {
     ///
     /// # Errors
     /// As [`DiskStore::open`].
-    pub fn open_any(path: &Path, plan: &Plan) -> Result<(DiskStore, LearnerId), StorageError> {
+    pub fn open_any(path: &Path, setup: &Setup) -> Result<(DiskStore, LearnerId), StorageError> {
         let mut store = DiskStore::at(existing(path)?)?;
         let learner = store.learner()?;
-        store.check_owner(NetworkId::of(plan), learner)?;
-        if learner.0 as usize >= plan.mechanisms.len() {
+        store.check_owner(NetworkId::of(setup), learner)?;
+        if learner.0 as usize >= setup.mechanisms.len() {
             return Err(StorageError::Other("learner"));
         }
         store.find_next()?;

@@ -4,7 +4,7 @@ use crate::peer::{
     PATIENCE, PING, Victim, answer, call, hello, is_heard, is_over, speaker, wait_until_over,
 };
 use crate::sockets::{certified, identity, ports};
-use crate::support::plan;
+use crate::support::setup;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -30,13 +30,13 @@ struct BehindRouter {
 impl BehindRouter {
     fn new(folder: &Path) -> BehindRouter {
         let address = format!("127.0.0.1:{}", ports(1)[0]);
-        let plan = plan(5, "algorithm1", "");
+        let setup = setup(5, "algorithm1", "");
         let files = certificates::files(folder, Holder::Router);
-        let wire = Wire::new(Arc::clone(&plan));
-        let settings = router_settings(&wire, &plan.config.graph, &address, &files).unwrap();
+        let wire = Wire::new(Arc::clone(&setup));
+        let settings = router_settings(&wire, &setup.config.graph, &address, &files).unwrap();
         let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
         let router = zenoh::open(config).wait().unwrap();
-        let identity = identity(&plan, 0);
+        let identity = identity(&setup, 0);
         let (sender, heard) = channel();
         let sender = std::sync::Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {
@@ -255,7 +255,7 @@ fn a_learner_does_not_start_with_the_wrong_certificate() {
     let tomorrow = SystemTime::now() + Duration::from_secs(24 * 3600);
     let (_early, too_early) = short_lived(folder.path(), 0, Validity { from: tomorrow, days: 3 });
     let missing = Certificates { key: folder.path().join("none.key"), ..own.clone() };
-    let identity = identity(&plan(5, "algorithm1", ""), 0);
+    let identity = identity(&setup(5, "algorithm1", ""), 0);
     let open = |files: Certificates| {
         let listen = "127.0.0.1:0".to_string();
         let addresses = Addresses::Direct { listen, calls: Vec::new() };

@@ -5,7 +5,7 @@ use crate::peer::{
     wait_until_over,
 };
 use crate::sockets::{Way, certified, five_learners_by, identity, ports};
-use crate::support::{Fixed, plan, wide_plan};
+use crate::support::{Fixed, setup, wide_setup};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Plan, Record};
+use undertone_models::{Features, Record, Setup};
 use undertone_node::certificates::{self, Holder};
 use undertone_node::link::{Addresses, Certificates, Incoming, Link, Security};
 use undertone_node::wire::{Sealed, Wire};
@@ -27,7 +27,7 @@ struct End {
 }
 
 /// Learner 0 calls learner 1.
-fn open(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: Option<&Path>) -> End {
+fn open(setup: &Arc<Setup>, id: u32, ports: &[u16], folder: Option<&Path>) -> End {
     let address = |id: usize| format!("127.0.0.1:{}", ports[id]);
     let calls = if id == 0 { vec![(LearnerId(1), address(1))] } else { Vec::new() };
     let addresses = Addresses::Direct { listen: address(id as usize), calls };
@@ -39,7 +39,7 @@ fn open(plan: &Arc<Plan>, id: u32, ports: &[u16], folder: Option<&Path>) -> End 
     let deliver = Arc::new(move |incoming| {
         let _ = sender.lock().unwrap().send(incoming);
     });
-    let link = Link::open(&identity(plan, id), &addresses, &security, deliver).unwrap();
+    let link = Link::open(&identity(setup, id), &addresses, &security, deliver).unwrap();
     End { link, heard }
 }
 
@@ -67,10 +67,10 @@ fn next_release(end: &End) -> Vec<u8> {
 }
 
 /// The first releases of a learner.
-fn releases(plan: &Arc<Plan>, id: u32, count: usize) -> Vec<Sealed> {
-    let wire = Wire::new(Arc::clone(plan));
-    let mut learner = plan.learner(LearnerId(id)).unwrap();
-    let dimension = u32::try_from(plan.config.model.features).unwrap();
+fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<Sealed> {
+    let wire = Wire::new(Arc::clone(setup));
+    let mut learner = setup.learner(LearnerId(id)).unwrap();
+    let dimension = u32::try_from(setup.config.model.features).unwrap();
     (0..count)
         .map(|_| {
             let features =
@@ -84,18 +84,18 @@ fn releases(plan: &Arc<Plan>, id: u32, count: usize) -> Vec<Sealed> {
 }
 
 /// Messages of four megabytes.
-fn large() -> Arc<Plan> {
-    wide_plan(5, 500_000)
+fn large() -> Arc<Setup> {
+    wide_setup(5, 500_000)
 }
 
 #[test]
 fn two_who_send_each_other_megabytes_at_once_do_not_wait_for_each_other() {
-    let (plan, folder) = (large(), certified());
+    let (setup, folder) = (large(), certified());
     for folder in [None, Some(folder.path())] {
         let ports = ports(2);
-        let ends = [0, 1].map(|id| open(&plan, id, &ports, folder));
+        let ends = [0, 1].map(|id| open(&setup, id, &ports, folder));
         meet(&ends[0], &ends[1]);
-        let said = [0, 1].map(|id| releases(&plan, id, 9));
+        let said = [0, 1].map(|id| releases(&setup, id, 9));
         thread::scope(|scope| {
             let talks = ends.into_iter().enumerate().map(|(own, end)| {
                 let said = &said;
@@ -120,14 +120,14 @@ fn two_who_send_each_other_megabytes_at_once_do_not_wait_for_each_other() {
 
 #[test]
 fn a_neighbour_that_does_not_read_stops_nobody_and_gets_the_newest_when_it_does() {
-    let plan = large();
+    let setup = large();
     let port = ports(2);
-    let end = open(&plan, 1, &port, None);
+    let end = open(&setup, 1, &port, None);
     let mut deaf = TcpStream::connect(("127.0.0.1", port[1])).unwrap();
-    deaf.write_all(&hello(&identity(&plan, 0), 0)).unwrap();
+    deaf.write_all(&hello(&identity(&setup, 0), 0)).unwrap();
     deaf.write_all(&release(b"here")).unwrap();
     assert_eq!(next_release(&end), b"here");
-    let said = releases(&plan, 1, 24);
+    let said = releases(&setup, 1, 24);
     let (sender, published) = channel();
     let link = Arc::new(end.link);
     thread::spawn({
@@ -231,7 +231,7 @@ fn without_certificates_only_neighbours_of_the_network_are_heard() {
         assert!(!is_heard(&victim, &mut stream, stranger), "{stranger} is none");
     }
     // The same ring with other rules is another network.
-    let other = identity(&plan(5, "shielded", ""), 0);
+    let other = identity(&setup(5, "shielded", ""), 0);
     let mut stream = TcpStream::connect(&victim.address).unwrap();
     stream.write_all(&hello(&other, 1)).unwrap();
     wait_until_over(&mut stream);
@@ -255,19 +255,19 @@ fn a_neighbour_that_falls_silent_is_given_up_and_one_that_pings_is_not() {
 
 #[test]
 fn a_learner_that_is_started_again_is_found_again() {
-    let (plan, folder, ports) = (plan(5, "algorithm1", ""), certified(), ports(2));
+    let (setup, folder, ports) = (setup(5, "algorithm1", ""), certified(), ports(2));
     let folder = Some(folder.path());
-    let mut ends = [0, 1].map(|id| open(&plan, id, &ports, folder));
+    let mut ends = [0, 1].map(|id| open(&setup, id, &ports, folder));
     meet(&ends[0], &ends[1]);
     for again in [1, 0, 1] {
         let [caller, called] = ends;
         ends = if again == 0 {
             // Its port is free as soon as it is closed.
             caller.link.close();
-            [open(&plan, 0, &ports, folder), called]
+            [open(&setup, 0, &ports, folder), called]
         } else {
             called.link.close();
-            [caller, open(&plan, 1, &ports, folder)]
+            [caller, open(&setup, 1, &ports, folder)]
         };
         meet(&ends[0], &ends[1]);
     }
@@ -275,7 +275,7 @@ fn a_learner_that_is_started_again_is_found_again() {
 
 #[test]
 fn a_neighbour_that_connects_again_and_again_has_one_reader() {
-    let (plan, port) = (plan(5, "algorithm1", ""), ports(2));
+    let (setup, port) = (setup(5, "algorithm1", ""), ports(2));
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let gate = Arc::new(Mutex::new(()));
     let (sender, heard) = channel();
@@ -291,11 +291,11 @@ fn a_neighbour_that_connects_again_and_again_has_one_reader() {
     };
     let listen = format!("127.0.0.1:{}", port[1]);
     let addresses = Addresses::Direct { listen: listen.clone(), calls: Vec::new() };
-    let own = identity(&plan, 1);
+    let own = identity(&setup, 1);
     let _link = Link::open(&own, &addresses, &Security::Loopback, deliver).unwrap();
     // The learner computes, and takes nothing.
     let computing = gate.lock().unwrap();
-    let mut said = hello(&identity(&plan, 0), 0);
+    let mut said = hello(&identity(&setup, 0), 0);
     for round in 0..1000_u64 {
         said.extend_from_slice(&[2, 8, 0, 0, 0]);
         said.extend_from_slice(&round.to_le_bytes());
@@ -328,9 +328,9 @@ fn a_neighbour_that_connects_again_and_again_has_one_reader() {
 
 #[test]
 fn both_are_told_when_a_connection_comes_up_and_can_answer_it() {
-    let (plan, folder, ports) = (plan(5, "algorithm1", ""), certified(), ports(2));
-    let ends = [0, 1].map(|id| open(&plan, id, &ports, Some(folder.path())));
-    let said = [0, 1].map(|id| releases(&plan, id, 1).remove(0));
+    let (setup, folder, ports) = (setup(5, "algorithm1", ""), certified(), ports(2));
+    let ends = [0, 1].map(|id| open(&setup, id, &ports, Some(folder.path())));
+    let said = [0, 1].map(|id| releases(&setup, id, 1).remove(0));
     for (own, end) in ends.iter().enumerate() {
         match end.heard.recv_timeout(PATIENCE).unwrap() {
             Incoming::Came { who, answer } => {
@@ -347,10 +347,10 @@ fn both_are_told_when_a_connection_comes_up_and_can_answer_it() {
 
 #[test]
 fn a_farewell_and_an_answer_arrive() {
-    let (plan, folder, ports) = (plan(5, "algorithm1", ""), certified(), ports(2));
-    let ends = [0, 1].map(|id| open(&plan, id, &ports, Some(folder.path())));
+    let (setup, folder, ports) = (setup(5, "algorithm1", ""), certified(), ports(2));
+    let ends = [0, 1].map(|id| open(&setup, id, &ports, Some(folder.path())));
     meet(&ends[0], &ends[1]);
-    let wanted = releases(&plan, 1, 1).remove(0);
+    let wanted = releases(&setup, 1, 1).remove(0);
     ends[0].link.ask(LearnerId(1), Round(3));
     loop {
         if let Incoming::Asked { round: Round(3), answer, .. } =

@@ -1,6 +1,6 @@
 //! Records from readers and files: nothing is lost, nothing is taken twice, and what is bad is named.
 
-use crate::support::{CountedEntropy, Dice, MemoryStore, plan, record, settings};
+use crate::support::{CountedEntropy, Dice, MemoryStore, record, settings, setup};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -66,7 +66,7 @@ fn numbers(records: &[Record]) -> Vec<u64> {
 }
 
 fn intake() -> Intake {
-    Intake::new(plan(5, "algorithm1", ""))
+    Intake::new(setup(5, "algorithm1", ""))
 }
 
 #[test]
@@ -173,11 +173,11 @@ fn a_replay_goes_on_where_it_was_and_no_faster_than_asked() {
 
 #[test]
 fn how_far_a_source_was_read_is_kept_with_its_records() {
-    let (plan, store) = (plan(5, "algorithm1", ""), MemoryStore::default());
+    let (setup, store) = (setup(5, "algorithm1", ""), MemoryStore::default());
     let entropy = CountedEntropy { seed: 1, drawn: Default::default() };
     let open = |store: &MemoryStore| {
         let (entropy, store) = (entropy.clone(), store.clone());
-        Node::open(Arc::clone(&plan), LearnerId(0), settings(10), entropy, store).unwrap()
+        Node::open(Arc::clone(&setup), LearnerId(0), settings(10), entropy, store).unwrap()
     };
     let mut node = open(&store);
     let mut dice = Dice(5);

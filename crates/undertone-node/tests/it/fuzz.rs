@@ -5,7 +5,7 @@
 
 use crate::peer;
 use crate::sockets::identity;
-use crate::support::{CountedEntropy, Dice, Disk, MemoryStore, plan, record, settings};
+use crate::support::{CountedEntropy, Dice, Disk, MemoryStore, record, settings, setup};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -84,14 +84,14 @@ fn mutated(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Some rounds of a learner with two neighbours; what is on its disk, and what was on the wire.
-fn some_rounds(method: &str) -> (Arc<undertone_models::Plan>, Stored, Vec<Vec<u8>>) {
-    let plan = plan(3, method, "");
+fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u8>>) {
+    let setup = setup(3, method, "");
     let entropy = || CountedEntropy { seed: 9, drawn: Rc::default() };
     let stores: Vec<MemoryStore> = (0..3).map(|_| MemoryStore::default()).collect();
     let mut nodes: Vec<_> = (0..3)
         .map(|id| {
             let store = stores[id as usize].clone();
-            Node::open(Arc::clone(&plan), LearnerId(id), settings(1000), entropy(), store).unwrap()
+            Node::open(Arc::clone(&setup), LearnerId(id), settings(1000), entropy(), store).unwrap()
         })
         .collect();
     let mut dice = Dice(77);
@@ -120,14 +120,14 @@ fn some_rounds(method: &str) -> (Arc<undertone_models::Plan>, Stored, Vec<Vec<u8
     }
     let stored = stores[0].0.borrow().stored.clone();
     assert!(stored.snapshot.is_some() && nodes[0].learner().memory().records() > 20);
-    (plan, stored, sent)
+    (setup, stored, sent)
 }
 
 #[test]
 fn what_a_peer_sends() {
     for method in ["algorithm1", "shielded"] {
-        let (plan, _, sent) = some_rounds(method);
-        let wire = Wire::new(plan);
+        let (setup, _, sent) = some_rounds(method);
+        let wire = Wire::new(setup);
         fuzz(1, |dice| {
             let mut bytes = mutated(dice, &sent);
             if dice.below(4) > 0 && bytes.len() > 4 {
@@ -149,7 +149,7 @@ fn what_a_peer_sends() {
 
 #[test]
 fn what_a_connection_brings() {
-    let identity = identity(&plan(5, "algorithm1", ""), 0);
+    let identity = identity(&setup(5, "algorithm1", ""), 0);
     let size = identity.message_bytes;
     let mut talk = peer::hello(&identity, 1);
     talk.extend_from_slice(&peer::release(&vec![7; size]));
@@ -185,7 +185,7 @@ fn what_a_connection_brings() {
 #[test]
 fn what_a_store_holds() {
     for method in ["algorithm1", "shielded"] {
-        let (plan, stored, _) = some_rounds(method);
+        let (setup, stored, _) = some_rounds(method);
         let snapshots = vec![stored.snapshot.clone().unwrap()];
         fuzz(20, |dice| {
             let mut changed = stored.clone();
@@ -199,14 +199,14 @@ fn what_a_store_holds() {
             let disk = Disk { stored: changed, ..Disk::default() };
             let store = MemoryStore(Rc::new(RefCell::new(disk)));
             let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
-            let _ = Node::open(Arc::clone(&plan), LearnerId(0), settings(1000), entropy, store);
+            let _ = Node::open(Arc::clone(&setup), LearnerId(0), settings(1000), entropy, store);
         });
     }
 }
 
 #[test]
 fn what_an_owner_posts() {
-    let intake = Intake::new(plan(5, "algorithm1", ""));
+    let intake = Intake::new(setup(5, "algorithm1", ""));
     let seeds: Vec<Vec<u8>> = [
         "{\"features\": [0.1, 0, 0.25, -1e-3, 0], \"label\": 1}",
         "[{\"features\": {\"indices\": [0, 4], \"values\": [0.5, 1e-9]}, \"label\": \"a\"}, {}]",

@@ -1,7 +1,7 @@
 //! The owner's interface: what it answers, to whom, and what it refuses.
 
 use crate::sockets::{identity, ports};
-use crate::support::{Dice, plan, record, settings};
+use crate::support::{Dice, record, settings, setup};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -30,19 +30,19 @@ struct Owned {
 
 impl Owned {
     fn start(token: Option<&'static str>, inbox_max: usize) -> Owned {
-        let plan = plan(5, "algorithm1", "");
+        let setup = setup(5, "algorithm1", "");
         let (learner, events) = mailbox(100);
-        let intake = Intake::new(Arc::clone(&plan));
+        let intake = Intake::new(Arc::clone(&setup));
         let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let shown = token.map(|token| Token::new(token).unwrap());
         let server = Server::start(address, shown, intake, learner.clone()).unwrap();
         let thread = thread::spawn(move || {
             let folder = tempfile::tempdir().unwrap();
-            let (own, identity) = (LearnerId(0), identity(&plan, 0));
+            let (own, identity) = (LearnerId(0), identity(&setup, 0));
             let path = folder.path().join("store");
             let store = DiskStore::create(&path, identity.network, own).unwrap();
             let settings = Settings { inbox_max, ..settings(10) };
-            let mut node = Node::open(plan, own, settings, OsEntropy, store).unwrap();
+            let mut node = Node::open(setup, own, settings, OsEntropy, store).unwrap();
             let listen = format!("127.0.0.1:{}", ports(1)[0]);
             let addresses = Addresses::Direct { listen, calls: Vec::new() };
             let link =
@@ -241,7 +241,7 @@ fn a_token_is_asked_for_by_all_that_shows_anything() {
         assert_eq!(owned.get("/").0, 200);
     }
     let address: SocketAddr = "0.0.0.0:0".parse().unwrap();
-    let intake = Intake::new(plan(5, "algorithm1", ""));
+    let intake = Intake::new(setup(5, "algorithm1", ""));
     let (learner, _events) = mailbox(1);
     let open = Server::start(address, None, intake, learner);
     assert!(matches!(open, Err(HttpError::Open { .. })));

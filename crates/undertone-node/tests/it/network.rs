@@ -12,7 +12,7 @@ use std::time::Duration;
 use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
 use undertone_node::wire::Sealed;
 
@@ -65,7 +65,7 @@ enum Event {
 
 /// The network.
 pub(crate) struct Sim {
-    plan: Arc<Plan>,
+    setup: Arc<Setup>,
     end: u64,
     faults: Faults,
     dice: Dice,
@@ -95,11 +95,11 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    pub(crate) fn new(plan: &Arc<Plan>, end: u64, faults: Faults, seed: u64) -> Sim {
-        let learners = plan.mechanisms.len();
+    pub(crate) fn new(setup: &Arc<Setup>, end: u64, faults: Faults, seed: u64) -> Sim {
+        let learners = setup.mechanisms.len();
         let entropy = CountedEntropy { seed, drawn: Rc::new(RefCell::new(BTreeMap::new())) };
         let mut sim = Sim {
-            plan: Arc::clone(plan),
+            setup: Arc::clone(setup),
             end,
             faults,
             dice: Dice(seed),
@@ -300,7 +300,7 @@ impl Sim {
     fn open(&mut self, place: usize) -> Option<TestNode> {
         let id = LearnerId(u32::try_from(place).unwrap());
         let (entropy, store) = (self.entropy.clone(), self.disks[place].clone());
-        let node = Node::open(Arc::clone(&self.plan), id, settings(self.end), entropy, store);
+        let node = Node::open(Arc::clone(&self.setup), id, settings(self.end), entropy, store);
         Some(node.unwrap_or_else(|error| panic!("learner {place}: {error}")))
     }
 
@@ -313,7 +313,7 @@ impl Sim {
         let now = self.now;
         self.with_node(place, |node| node.start(now));
         let own = LearnerId(u32::try_from(place).unwrap());
-        let neighbours = self.plan.config.graph.neighbours(own).to_vec();
+        let neighbours = self.setup.config.graph.neighbours(own).to_vec();
         neighbours.iter().for_each(|(other, _)| self.meet(place, other.0 as usize));
     }
 
@@ -360,7 +360,7 @@ impl Sim {
                 Action::Publish(sealed) => {
                     self.check_sent(place, &sealed);
                     self.note_used(place);
-                    let neighbours = self.plan.config.graph.neighbours(own).to_vec();
+                    let neighbours = self.setup.config.graph.neighbours(own).to_vec();
                     for (neighbour, _) in neighbours {
                         let bytes = sealed.bytes().to_vec();
                         self.transmit(place, neighbour.0 as usize, |to| Event::Deliver {
@@ -456,7 +456,7 @@ impl Sim {
         assert!(paid.to_bits() == spent.to_bits(), "learner {place}: what is spent is on record");
         let theta = learner.private_parameters().for_owner();
         let norm = theta.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!(norm <= self.plan.config.domain.radius(theta.len()) * (1.0 + 1e-12));
+        assert!(norm <= self.setup.config.domain.radius(theta.len()) * (1.0 + 1e-12));
     }
 
     /// The ledgers of all learners, computed again from public facts.
@@ -464,7 +464,7 @@ impl Sim {
         for (place, disk) in self.disks.iter().enumerate() {
             let id = LearnerId(u32::try_from(place).unwrap());
             let disk = disk.0.borrow();
-            verify(id, &self.plan.mechanisms[place], None, &disk.receipts).unwrap();
+            verify(id, &self.setup.mechanisms[place], None, &disk.receipts).unwrap();
         }
     }
 

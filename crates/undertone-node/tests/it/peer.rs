@@ -1,7 +1,7 @@
 //! Peers that speak a direct link's protocol by hand, well or badly.
 
 use crate::sockets::{identity, ports};
-use crate::support::plan;
+use crate::support::setup;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
@@ -45,7 +45,7 @@ impl Victim {
         let security = folder.map_or(Security::Loopback, |folder| {
             Security::MutualTls(certificates::files(folder, Holder::Learner(LearnerId(0))))
         });
-        let identity = identity(&plan(5, "algorithm1", ""), 0);
+        let identity = identity(&setup(5, "algorithm1", ""), 0);
         let (sender, heard) = channel();
         let sender = Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {

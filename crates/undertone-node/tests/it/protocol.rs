@@ -1,7 +1,7 @@
 //! The protocol under faults: thousands of seeds, every failing operation, planted bugs.
 
 use crate::network::{Faults, Sim};
-use crate::support::{CountedEntropy, Dice, MemoryStore, plan, record, settings};
+use crate::support::{CountedEntropy, Dice, MemoryStore, record, settings, setup};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -43,8 +43,8 @@ impl Drop for Seed {
 
 fn survive(seed: u64, method: &str) -> Sim {
     let _seed = Seed(seed);
-    let plan = plan(5, method, "");
-    let mut sim = Sim::new(&plan, 60, rough(seed), seed);
+    let setup = setup(5, method, "");
+    let mut sim = Sim::new(&setup, 60, rough(seed), seed);
     assert!(sim.run(LONG), "seed {seed}: all reach the last round");
     sim.check_ledgers();
     sim
@@ -52,9 +52,9 @@ fn survive(seed: u64, method: &str) -> Sim {
 
 #[test]
 fn without_faults_every_edge_is_used_in_every_round_and_the_same_seed_gives_the_same_run() {
-    let plan = plan(5, "algorithm1", "");
+    let setup = setup(5, "algorithm1", "");
     let run = |seed| {
-        let mut sim = Sim::new(&plan, 40, Faults::NONE, seed);
+        let mut sim = Sim::new(&setup, 40, Faults::NONE, seed);
         assert!(sim.run(LONG));
         sim.check_ledgers();
         sim
@@ -100,7 +100,7 @@ fn a_run_with_faults_is_repeatable() {
 /// While nobody is away for longer than releases are kept, both ends of an edge agree on every round.
 #[test]
 fn both_ends_agree_on_every_edge_of_every_round() {
-    let plan = plan(5, "algorithm1", "");
+    let setup = setup(5, "algorithm1", "");
     let mut made_up = 0;
     for seed in 0..20 {
         let faults = Faults {
@@ -110,7 +110,7 @@ fn both_ends_agree_on_every_edge_of_every_round() {
             until: Duration::from_secs(200),
             ..Faults::NONE
         };
-        let mut sim = Sim::new(&plan, 80, faults, seed);
+        let mut sim = Sim::new(&setup, 80, faults, seed);
         assert!(sim.run(LONG));
         let one_sided = sim.one_sided(80 - 2 * KEPT_ROUNDS);
         assert_eq!(one_sided, 0, "seed {seed}, {} made up for", sim.made_up);
@@ -122,15 +122,15 @@ fn both_ends_agree_on_every_edge_of_every_round() {
 /// Fails operation k of a disk, for every k that there is, once undone and once done.
 #[test]
 fn every_operation_of_a_disk_may_fail() {
-    let plan = plan(3, "algorithm1", "");
-    let mut calm = Sim::new(&plan, 25, Faults::NONE, 3);
+    let setup = setup(3, "algorithm1", "");
+    let mut calm = Sim::new(&setup, 25, Faults::NONE, 3);
     assert!(calm.run(LONG));
     let operations = calm.disks[1].0.borrow().operations;
     assert!(operations > 30, "{operations}");
     for k in 0..operations {
         for was_done in [false, true] {
             let faults = Faults { down: Duration::from_secs(1), ..Faults::NONE };
-            let mut sim = Sim::new(&plan, 25, faults, 3);
+            let mut sim = Sim::new(&setup, 25, faults, 3);
             sim.disks[1].0.borrow_mut().fails_after = Some((k, was_done));
             assert!(sim.run(LONG), "operation {k}");
             sim.check_ledgers();
@@ -142,16 +142,16 @@ fn every_operation_of_a_disk_may_fail() {
 #[test]
 #[should_panic(expected = "before it is sent")]
 fn a_disk_that_lies_is_found_out() {
-    let plan = plan(3, "algorithm1", "");
-    let mut sim = Sim::new(&plan, 12, Faults::NONE, 3);
+    let setup = setup(3, "algorithm1", "");
+    let mut sim = Sim::new(&setup, 12, Faults::NONE, 3);
     sim.disks[1].0.borrow_mut().lies = true;
     sim.run(LONG);
 }
 
 fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
     let entropy = CountedEntropy { seed, drawn: Rc::new(RefCell::new(BTreeMap::new())) };
-    let plan = plan(3, "algorithm1", "");
-    Node::open(Arc::clone(&plan), LearnerId(place), settings(100), entropy, MemoryStore::default())
+    let setup = setup(3, "algorithm1", "");
+    Node::open(Arc::clone(&setup), LearnerId(place), settings(100), entropy, MemoryStore::default())
         .unwrap()
 }
 
@@ -181,8 +181,8 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     assert!(node.asked(one, Round(0)).is_none() && node.newest_for(one).is_none());
     assert!(node.came(one).is_empty(), "it is neither answered nor asked");
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
-    let plan = plan(3, "algorithm1", "");
-    let node = Node::open(plan, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
+    let setup = setup(3, "algorithm1", "");
+    let node = Node::open(setup, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
     let standing: Vec<Standing> = node.neighbours().map(|view| view.standing).collect();
     assert_eq!(standing, [Standing::CutOff, Standing::Present]);
 }
@@ -192,9 +192,9 @@ fn a_round_ends_at_its_deadline_only_if_as_many_were_heard_as_the_owner_wants() 
     for (heard_least, ends) in [(1, true), (2, false)] {
         let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
         let settings = Settings { heard_least, ..settings(100) };
-        let plan = plan(3, "algorithm1", "");
+        let setup = setup(3, "algorithm1", "");
         let store = MemoryStore::default();
-        let mut node = Node::open(plan, LearnerId(0), settings, entropy, store).unwrap();
+        let mut node = Node::open(setup, LearnerId(0), settings, entropy, store).unwrap();
         first_release(&mut node);
         let (one, two) = (first_release(&mut lone(1, 1)), first_release(&mut lone(2, 1)));
         assert!(node.hear(LearnerId(1), one, Duration::ZERO).unwrap().is_empty());
@@ -223,7 +223,7 @@ fn what_is_of_no_use_is_counted_and_changes_nothing() {
 /// The control: what would be one-sided if nothing were made up for.
 #[test]
 fn making_up_leaves_no_edge_one_sided() {
-    let plan = plan(3, "algorithm1", "");
+    let setup = setup(3, "algorithm1", "");
     let faults = Faults {
         loss: 4,
         delay: Duration::from_millis(2500),
@@ -232,7 +232,7 @@ fn making_up_leaves_no_edge_one_sided() {
     };
     let (mut with, mut without) = (0, 0);
     for seed in 0..10 {
-        let mut sim = Sim::new(&plan, 60, faults, seed);
+        let mut sim = Sim::new(&setup, 60, faults, seed);
         assert!(sim.run(LONG));
         with += sim.one_sided(40);
         without += sim.one_sided(40) + sim.made_up;
@@ -242,8 +242,8 @@ fn making_up_leaves_no_edge_one_sided() {
 
 #[test]
 fn a_learner_that_comes_late_or_was_away_for_long_sits_rounds_out_and_takes_part_again() {
-    let plan = plan(5, "shielded", "");
-    let mut sim = Sim::new(&plan, 300, Faults::NONE, 4);
+    let setup = setup(5, "shielded", "");
+    let mut sim = Sim::new(&setup, 300, Faults::NONE, 4);
     sim.keep_down(3, Duration::from_secs(12));
     assert!(sim.run(LONG));
     sim.check_ledgers();
@@ -257,10 +257,10 @@ fn a_learner_that_comes_late_or_was_away_for_long_sits_rounds_out_and_takes_part
 /// A store opened with another config does not come out again, and is not used.
 #[test]
 fn a_store_of_another_config_is_refused() {
-    let mut sim = Sim::new(&plan(3, "algorithm1", ""), 20, Faults::NONE, 4);
+    let mut sim = Sim::new(&setup(3, "algorithm1", ""), 20, Faults::NONE, 4);
     assert!(sim.run(LONG));
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
-    let other = plan(3, "shielded", "");
+    let other = setup(3, "shielded", "");
     let opened = Node::open(other, LearnerId(0), settings(30), entropy, sim.disks[0].clone());
     assert!(opened.is_err());
 }
@@ -268,8 +268,8 @@ fn a_store_of_another_config_is_refused() {
 /// A learner behind a dead one: it must catch up with the neighbour that is left.
 #[test]
 fn a_dead_neighbour_keeps_nobody_from_catching_up() {
-    let plan = plan(5, "algorithm1", "");
-    let mut sim = Sim::new(&plan, 200, Faults::NONE, 4);
+    let setup = setup(5, "algorithm1", "");
+    let mut sim = Sim::new(&setup, 200, Faults::NONE, 4);
     sim.bury(4);
     sim.keep_down(3, Duration::from_secs(12));
     assert!(sim.run(LONG));
@@ -280,9 +280,9 @@ fn a_dead_neighbour_keeps_nobody_from_catching_up() {
 /// Two parts of a ring that have run apart: after the cut is mended they are one network again.
 #[test]
 fn parts_that_ran_apart_come_together_again() {
-    let plan = plan(5, "algorithm1", "");
+    let setup = setup(5, "algorithm1", "");
     for seed in 0..5 {
-        let mut sim = Sim::new(&plan, 400, Faults::NONE, seed);
+        let mut sim = Sim::new(&setup, 400, Faults::NONE, seed);
         // Learners 3 and 4 alone, and slower: they start later.
         sim.part(&[(2, 3), (4, 0)], Duration::from_secs(25));
         sim.keep_down(3, Duration::from_secs(15));
@@ -299,21 +299,21 @@ fn parts_that_ran_apart_come_together_again() {
 #[test]
 fn a_method_for_comparisons_does_not_run_on_a_network() {
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
-    let plan = plan(3, "local", "");
-    let opened = Node::open(plan, LearnerId(0), settings(30), entropy, MemoryStore::default());
+    let setup = setup(3, "local", "");
+    let opened = Node::open(setup, LearnerId(0), settings(30), entropy, MemoryStore::default());
     assert!(opened.is_err_and(|error| error.to_string().contains("simulate")));
 }
 
 /// Many learners of one network share the hash over all of them; a learner must not come out different for it.
 #[test]
 fn a_learner_opened_on_a_wire_format_that_is_there_is_the_one_that_makes_its_own() {
-    let plan = plan(5, "shielded", "");
-    let wire = Wire::new(Arc::clone(&plan));
+    let setup = setup(5, "shielded", "");
+    let wire = Wire::new(Arc::clone(&setup));
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     for id in (0..5).map(LearnerId) {
         let (settings, entropy) = (settings(9), entropy.clone());
         let own =
-            Node::open(Arc::clone(&plan), id, settings, entropy.clone(), MemoryStore::default());
+            Node::open(Arc::clone(&setup), id, settings, entropy.clone(), MemoryStore::default());
         let shared = Node::open_on(wire.clone(), id, settings, entropy, MemoryStore::default());
         let (mut own, mut shared) = (own.unwrap(), shared.unwrap());
         assert_eq!(own.wire().network(), shared.wire().network());

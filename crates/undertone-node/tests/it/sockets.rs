@@ -1,12 +1,12 @@
 //! Real nodes on real sockets, in threads of one process.
 
-use crate::support::{Dice, Fixed, plan, record, settings};
+use crate::support::{Dice, Fixed, record, settings, setup};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Ending, Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
@@ -33,21 +33,21 @@ pub(crate) enum Way<'a> {
     Router(&'a Path),
 }
 
-pub(crate) fn identity(plan: &Arc<Plan>, id: u32) -> Identity {
-    let (own, wire) = (LearnerId(id), Wire::new(Arc::clone(plan)));
-    let neighbours = plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+pub(crate) fn identity(setup: &Arc<Setup>, id: u32) -> Identity {
+    let (own, wire) = (LearnerId(id), Wire::new(Arc::clone(setup)));
+    let neighbours = setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let message_bytes = wire.message_bytes();
     Identity { network: wire.network(), own, neighbours, message_bytes }
 }
 
 fn open_link(
-    plan: &Arc<Plan>,
+    setup: &Arc<Setup>,
     id: u32,
     (ports, calls): (&[u16], &[u16]),
     way: Way<'_>,
     deliver: undertone_node::link::Deliver,
 ) -> Link {
-    let identity = identity(plan, id);
+    let identity = identity(setup, id);
     let address = |id: u32| format!("127.0.0.1:{}", calls[id as usize]);
     let later = identity.neighbours.iter().filter(|one| one.0 > id);
     let direct = Addresses::Direct {
@@ -66,9 +66,15 @@ fn open_link(
     Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
 }
 
-fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds: u64) -> Vec<u64> {
+fn one(
+    setup: &Arc<Setup>,
+    id: u32,
+    ports: (&[u16], &[u16]),
+    way: Way<'_>,
+    rounds: u64,
+) -> Vec<u64> {
     let own = LearnerId(id);
-    let wire = Wire::new(Arc::clone(plan));
+    let wire = Wire::new(Arc::clone(setup));
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
     // On a machine with much else to do nobody is to be given up.
@@ -79,9 +85,9 @@ fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds:
         Way::Router(_) => (settings(rounds).ask_after, Full::Drop),
     };
     let patient = Settings { deadline, ask_after, ..settings(rounds) };
-    let mut node = Node::open(Arc::clone(plan), own, patient, Fixed, store).unwrap();
+    let mut node = Node::open(Arc::clone(setup), own, patient, Fixed, store).unwrap();
     let (sender, events) = mailbox(1000);
-    let link = open_link(plan, id, ports, way, deliver_to(sender.clone(), full));
+    let link = open_link(setup, id, ports, way, deliver_to(sender.clone(), full));
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
     let (answer, _taken) = tokio::sync::oneshot::channel();
@@ -94,9 +100,9 @@ fn one(plan: &Arc<Plan>, id: u32, ports: (&[u16], &[u16]), way: Way<'_>, rounds:
 }
 
 /// The same rounds in a plain loop.
-fn in_a_loop(plan: &Plan, rounds: u64) -> Vec<Vec<u64>> {
-    let ids: Vec<LearnerId> = plan.config.graph.ids().collect();
-    let mut learners: Vec<_> = ids.iter().map(|&id| plan.learner(id).unwrap()).collect();
+fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
+    let ids: Vec<LearnerId> = setup.config.graph.ids().collect();
+    let mut learners: Vec<_> = ids.iter().map(|&id| setup.learner(id).unwrap()).collect();
     let mut dice: Vec<Dice> = ids.iter().map(|id| Dice(u64::from(id.0))).collect();
     for t in 0..rounds {
         let count = if t == 0 { 5 } else { 2 };
@@ -107,7 +113,7 @@ fn in_a_loop(plan: &Plan, rounds: u64) -> Vec<Vec<u64>> {
             releases.push(learner.release(&mut { Fixed }).unwrap());
         }
         for learner in &mut learners {
-            let neighbours = plan.config.graph.neighbours(learner.id());
+            let neighbours = setup.config.graph.neighbours(learner.id());
             let heard: Vec<_> = neighbours.iter().map(|(id, _)| &releases[id.0 as usize]).collect();
             learner.absorb(&heard);
         }
@@ -123,18 +129,18 @@ fn five_learners(rounds: u64, ports: &[u16], way: Way<'_>) {
 
 /// The same where they listen on some ports and are called at others.
 pub(crate) fn five_learners_by(rounds: u64, ports: &[u16], calls: &[u16], way: Way<'_>) {
-    let plan = plan(5, "algorithm1", "");
+    let setup = setup(5, "algorithm1", "");
     let found = Mutex::new(vec![Vec::new(); 5]);
     thread::scope(|scope| {
         for id in 0..5 {
-            let (plan, found) = (&plan, &found);
+            let (setup, found) = (&setup, &found);
             scope.spawn(move || {
-                let bits = one(plan, id, (ports, calls), way, rounds);
+                let bits = one(setup, id, (ports, calls), way, rounds);
                 found.lock().unwrap()[id as usize] = bits;
             });
         }
     });
-    assert_eq!(found.into_inner().unwrap(), in_a_loop(&plan, rounds));
+    assert_eq!(found.into_inner().unwrap(), in_a_loop(&setup, rounds));
 }
 
 /// A folder with certificates for all.
@@ -163,11 +169,11 @@ fn certificates_change_nothing_in_what_is_learnt() {
 #[test]
 fn learners_who_cannot_call_each_other_meet_at_a_router() {
     let (ports, folder) = (ports(6), certified());
-    let plan = plan(5, "algorithm1", "");
-    let wire = Wire::new(Arc::clone(&plan));
+    let setup = setup(5, "algorithm1", "");
+    let wire = Wire::new(Arc::clone(&setup));
     let files = certificates::files(folder.path(), Holder::Router);
     let listen = format!("127.0.0.1:{}", ports[5]);
-    let settings = router_settings(&wire, &plan.config.graph, &listen, &files).unwrap();
+    let settings = router_settings(&wire, &setup.config.graph, &listen, &files).unwrap();
     let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
     let router = zenoh::open(config).wait().unwrap();
     five_learners(100, &ports, Way::Router(folder.path()));
@@ -176,7 +182,7 @@ fn learners_who_cannot_call_each_other_meet_at_a_router() {
 
 #[test]
 fn without_certificates_only_this_machine_can_be_reached() {
-    let identity = identity(&plan(5, "algorithm1", ""), 0);
+    let identity = identity(&setup(5, "algorithm1", ""), 0);
     for address in ["0.0.0.0:7000", "192.168.1.1:7000", "example.org:7000", "[::]:7000"] {
         let (local, there) = ("127.0.0.1:0".to_string(), address.to_string());
         for addresses in [

@@ -1,6 +1,6 @@
 //! The store on disk: kept, locked, private, and refused when damaged.
 
-use crate::support::{CountedEntropy, Dice, plan, record, settings};
+use crate::support::{CountedEntropy, Dice, record, settings, setup};
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::protocol::{Action, Node, Settings};
 use undertone_node::store::{DiskStore, Storage, StorageError};
 use undertone_node::wire::NetworkId;
 
 const ONE: LearnerId = LearnerId(1);
 
-fn open(plan: &Arc<Plan>, path: &Path) -> Node<CountedEntropy, DiskStore> {
-    let network = NetworkId::of(plan);
+fn open(setup: &Arc<Setup>, path: &Path) -> Node<CountedEntropy, DiskStore> {
+    let network = NetworkId::of(setup);
     let store = if path.exists() {
         DiskStore::open(path, network, ONE).unwrap()
     } else {
         DiskStore::create(path, network, ONE).unwrap()
     };
     let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
-    Node::open(Arc::clone(plan), ONE, alone(), entropy, store).unwrap()
+    Node::open(Arc::clone(setup), ONE, alone(), entropy, store).unwrap()
 }
 
 /// The settings of a learner that hears nobody and goes on all the same.
@@ -60,32 +60,32 @@ fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
     for method in ["algorithm1", "shielded"] {
-        let plan = plan(3, method, "");
+        let setup = setup(3, method, "");
         let _ = fs::remove_file(&path);
-        let mut node = open(&plan, &path);
+        let mut node = open(&setup, &path);
         let published = run(&mut node, 150);
         let last = published.last().unwrap().clone();
         let waiting = node.waiting_records();
         drop(node);
-        let mut again = open(&plan, &path);
+        let mut again = open(&setup, &path);
         assert_eq!(again.waiting_records(), waiting);
         let before = save(&mut again);
         let actions = again.start(Duration::ZERO).unwrap();
         let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
         assert_eq!(sealed.bytes(), last, "the same bytes are sent again");
         drop(again);
-        let mut third = open(&plan, &path);
+        let mut third = open(&setup, &path);
         assert_eq!(save(&mut third), before, "opening changes nothing");
         let receipts = third.into_store().receipts().unwrap();
         assert!(receipts.len() >= 150);
-        verify(ONE, &plan.mechanisms[1], None, &receipts).unwrap();
+        verify(ONE, &setup.mechanisms[1], None, &receipts).unwrap();
     }
 }
 
 #[test]
 fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
-    let ours = NetworkId::of(&plan(3, "algorithm1", ""));
+    let ours = NetworkId::of(&setup(3, "algorithm1", ""));
     for attempt in 0..20 {
         let path = folder.path().join(format!("{attempt}.redb"));
         let copy = path.with_extension("copy");
@@ -106,7 +106,7 @@ fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
 fn a_store_belongs_to_one_learner_and_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
-    let ours = plan(3, "algorithm1", "");
+    let ours = setup(3, "algorithm1", "");
     assert!(DiskStore::open(&path, NetworkId::of(&ours), ONE).is_err(), "nothing is no store");
     let store = DiskStore::create(&path, NetworkId::of(&ours), ONE).unwrap();
     assert!(DiskStore::create(&path, NetworkId::of(&ours), ONE).is_err(), "one is there");
@@ -115,7 +115,7 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
     drop(store);
     let other = DiskStore::open(&path, NetworkId::of(&ours), LearnerId(2));
     assert!(matches!(other, Err(StorageError::Other("learner"))));
-    let theirs = plan(4, "algorithm1", "");
+    let theirs = setup(4, "algorithm1", "");
     let other = DiskStore::open(&path, NetworkId::of(&theirs), ONE);
     assert!(matches!(other, Err(StorageError::Other("network"))));
     DiskStore::open(&path, NetworkId::of(&ours), ONE).unwrap().load().unwrap();
@@ -135,13 +135,13 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
 fn a_damaged_store_is_refused_or_unharmed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
-    let plan = plan(3, "algorithm1", "");
-    let mut node = open(&plan, &path);
+    let setup = setup(3, "algorithm1", "");
+    let mut node = open(&setup, &path);
     run(&mut node, 30);
     // As a killed process leaves it, and as one leaves it that could end.
     let killed = fs::read(&path).unwrap();
     drop(node);
-    let before = save(&mut open(&plan, &path));
+    let before = save(&mut open(&setup, &path));
     let whole = fs::read(&path).unwrap();
     assert!(killed != whole);
     let mut dice = Dice(8);
@@ -153,9 +153,9 @@ fn a_damaged_store_is_refused_or_unharmed() {
         let end = (place + 64).min(bytes.len());
         bytes[place..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
         fs::write(&path, &bytes).unwrap();
-        let opened = DiskStore::open(&path, NetworkId::of(&plan), ONE).and_then(|store| {
+        let opened = DiskStore::open(&path, NetworkId::of(&setup), ONE).and_then(|store| {
             let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
-            Node::open(Arc::clone(&plan), ONE, alone(), entropy, store)
+            Node::open(Arc::clone(&setup), ONE, alone(), entropy, store)
                 .map_err(|error| StorageError::Damaged(error.to_string()))
         });
         match opened {

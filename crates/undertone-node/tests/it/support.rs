@@ -1,4 +1,4 @@
-//! A small plan, records, repeatable noise, and a store in memory that can fail.
+//! A small setup, records, repeatable noise, and a store in memory that can fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use undertone::config::{Config, RawConfig};
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Plan, Record};
+use undertone_models::{Features, Record, Setup};
 use undertone_node::protocol::Settings;
 use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
 
@@ -36,24 +36,24 @@ impl Dice {
 }
 
 /// A ring of logistic learners, with five features each.
-pub(crate) fn plan(learners: usize, method: &str, more: &str) -> Arc<Plan> {
+pub(crate) fn setup(learners: usize, method: &str, more: &str) -> Arc<Setup> {
     parsed(&text(learners, method, more))
 }
 
 /// The same with so many features, and a memory that is no larger.
-pub(crate) fn wide_plan(learners: usize, features: usize) -> Arc<Plan> {
+pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
     let memory = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
     let text = text(learners, "algorithm1", "unproven = true")
         .replace(&format!("features = {FEATURES}"), &format!("features = {features}"))
         .replace(memory, "kind = \"window\"\nwindow = 1");
-    let plan = parsed(&text);
-    assert_eq!(plan.config.model.features, features);
-    plan
+    let setup = parsed(&text);
+    assert_eq!(setup.config.model.features, features);
+    setup
 }
 
-fn parsed(text: &str) -> Arc<Plan> {
+fn parsed(text: &str) -> Arc<Setup> {
     let raw: RawConfig = toml::from_str(text).unwrap();
-    Arc::new(Plan::new(Config::try_from(&raw).unwrap()).unwrap())
+    Arc::new(Setup::new(Config::try_from(&raw).unwrap()).unwrap())
 }
 
 fn text(learners: usize, method: &str, more: &str) -> String {

@@ -1,15 +1,15 @@
 //! The wire format: what goes in comes out, and nothing else is taken.
 
-use crate::support::{CountedEntropy, Dice, FEATURES, plan};
+use crate::support::{CountedEntropy, Dice, FEATURES, setup};
 use std::rc::Rc;
 use std::sync::Arc;
 use undertone::{LearnerId, Release, Round};
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::wire::{Rejection, Wire};
 
 /// The release of some round of a learner that has no records.
-fn release(plan: &Plan, learner: u32, round: u64) -> Release {
-    let mut learner = plan.learner(LearnerId(learner)).unwrap();
+fn release(setup: &Setup, learner: u32, round: u64) -> Release {
+    let mut learner = setup.learner(LearnerId(learner)).unwrap();
     learner.sit_out(Round(round));
     learner.release(&mut CountedEntropy { seed: 3, drawn: Rc::default() }).unwrap()
 }
@@ -25,10 +25,10 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
 #[test]
 fn what_is_encoded_is_decoded_bit_for_bit() {
     for method in ["algorithm1", "shielded"] {
-        let plan = plan(5, method, "");
-        let wire = Wire::new(Arc::clone(&plan));
+        let setup = setup(5, method, "");
+        let wire = Wire::new(Arc::clone(&setup));
         for round in [0, 1, 77, 1_000_000] {
-            let release = release(&plan, 2, round);
+            let release = release(&setup, 2, round);
             let sealed = wire.encode(&release, &[5, u64::MAX]);
             assert_eq!(sealed.bytes().len(), wire.message_bytes());
             let message = wire.decode(LearnerId(2), sealed.bytes()).unwrap();
@@ -43,9 +43,9 @@ fn what_is_encoded_is_decoded_bit_for_bit() {
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    let plan = plan(5, "algorithm1", "");
-    let wire = Wire::new(Arc::clone(&plan));
-    let bytes = wire.encode(&release(&plan, 2, 3), &[1, 2]).bytes().to_vec();
+    let setup = setup(5, "algorithm1", "");
+    let wire = Wire::new(Arc::clone(&setup));
+    let bytes = wire.encode(&release(&setup, 2, 3), &[1, 2]).bytes().to_vec();
     for place in 0..bytes.len() {
         for flip in [1, 0x80, 0xff] {
             let mut changed = bytes.clone();
@@ -63,7 +63,7 @@ fn every_changed_byte_is_noticed() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let ours = plan(5, "algorithm1", "");
+    let ours = setup(5, "algorithm1", "");
     let wire = Wire::new(Arc::clone(&ours));
     let bytes = wire.encode(&release(&ours, 2, 3), &[1, 2]).bytes().to_vec();
     let reject = |from, bytes: &[u8]| wire.decode(LearnerId(from), bytes).unwrap_err();
@@ -81,19 +81,19 @@ fn what_is_wrong_is_named() {
     for steps in [i64::MAX, i64::MIN, 1 << 53, -(1 << 40)] {
         assert_eq!(reject(2, &change(values, &steps.to_le_bytes())), Rejection::Value);
     }
-    let other = plan(5, "algorithm1", "unproven = true");
+    let other = setup(5, "algorithm1", "unproven = true");
     let theirs = Wire::new(Arc::clone(&other));
     assert_eq!(theirs.network(), wire.network(), "what does not matter to others does not count");
-    let other = plan(6, "algorithm1", "");
+    let other = setup(6, "algorithm1", "");
     let theirs = Wire::new(Arc::clone(&other)).encode(&release(&other, 2, 3), &[1, 2]);
     assert_eq!(reject(2, theirs.bytes()), Rejection::Network);
 }
 
 #[test]
 fn random_bytes_of_the_right_size_are_never_taken() {
-    let plan = plan(5, "algorithm1", "");
-    let wire = Wire::new(Arc::clone(&plan));
-    let header = wire.encode(&release(&plan, 2, 3), &[0, 0]).bytes()[..32].to_vec();
+    let setup = setup(5, "algorithm1", "");
+    let wire = Wire::new(Arc::clone(&setup));
+    let header = wire.encode(&release(&setup, 2, 3), &[0, 0]).bytes()[..32].to_vec();
     let mut dice = Dice(5);
     let mut found = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..100_000 {

@@ -20,7 +20,7 @@ use undertone::config::Config;
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_lab::config_file::Overrides;
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::daemon::{Ending, Event, News, Until, deliver_to, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
@@ -100,17 +100,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
-    let plan = Arc::new(Plan::new(loaded.config.clone())?);
+    let setup = Arc::new(Setup::new(loaded.config.clone())?);
     let own = LearnerId(arguments.learner);
-    let last = plan.mechanisms.len() - 1;
+    let last = setup.mechanisms.len() - 1;
     if own.0 as usize > last {
         return Err(anyhow!("--learner {own}: the network has learners 0 to {last}").into());
     }
-    check_method(&plan)?;
-    let wire = Wire::new(Arc::clone(&plan));
-    let place = arguments.place.check(&plan, &wire, own)?;
-    let end = Round(plan.config.rounds);
-    let settings = settings(arguments, &plan.config, own, end)?;
+    check_method(&setup)?;
+    let wire = Wire::new(Arc::clone(&setup));
+    let place = arguments.place.check(&setup, &wire, own)?;
+    let end = Round(setup.config.rounds);
+    let settings = settings(arguments, &setup.config, own, end)?;
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let source = arguments.sources.open(&loaded, own)?;
     ensure_some_source(arguments)?;
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     check_store(arguments)?;
     let open_node = || -> anyhow::Result<RealNode> {
         let store = open_store(arguments, &wire, own)?;
-        Ok(Node::open(Arc::clone(&plan), own, settings, OsEntropy, store)?)
+        Ok(Node::open(Arc::clone(&setup), own, settings, OsEntropy, store)?)
     };
     // A store that is there may take long to read, and neighbours would be kept waiting.
     let there = if arguments.new { None } else { Some(open_node()?) };
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let running = stop_on_signals(&sender)?;
     let deliver = deliver_to(sender.clone(), place.addresses.when_full());
     let link = Link::open(&place.identity, &place.addresses, &place.security, deliver)?;
-    let intake = Intake::new(Arc::clone(&plan));
+    let intake = Intake::new(Arc::clone(&setup));
     let server = match arguments.http {
         Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
         None => None,
@@ -264,7 +264,7 @@ fn report(news: News<'_>, node: &RealNode) {
 }
 
 fn epsilon(node: &RealNode) -> f64 {
-    node.learner().accountant().epsilon(node.plan().config.delta)
+    node.learner().accountant().epsilon(node.setup().config.delta)
 }
 
 fn conclude(ending: &Ending, node: &RealNode) -> Result<ExitCode, Failure> {

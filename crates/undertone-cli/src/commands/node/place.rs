@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use std::path::PathBuf;
 use undertone::LearnerId;
-use undertone_models::Plan;
+use undertone_models::Setup;
 use undertone_node::certificates::{Holder, files};
 use undertone_node::link::{Addresses, Identity, Security};
 use undertone_node::wire::Wire;
@@ -41,9 +41,14 @@ fn peer(text: &str) -> Result<(u32, String), String> {
 }
 
 impl Arguments {
-    pub(crate) fn check(&self, plan: &Plan, wire: &Wire, own: LearnerId) -> anyhow::Result<Place> {
+    pub(crate) fn check(
+        &self,
+        setup: &Setup,
+        wire: &Wire,
+        own: LearnerId,
+    ) -> anyhow::Result<Place> {
         let neighbours: Vec<LearnerId> =
-            plan.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+            setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
         let addresses = match &self.router {
             Some(router) => Addresses::Router(router.clone()),
             None => self.direct(own, &neighbours)?,

@@ -5,7 +5,7 @@
 
 use super::lanes::{BLOCK, LANES, Lanes, Vector};
 use super::packed::PackedStep;
-use super::plan::Convolution;
+use super::steps::Convolution;
 
 /// Where a convolution's slopes come from.
 #[derive(Clone, Copy)]

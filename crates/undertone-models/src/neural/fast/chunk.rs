@@ -6,10 +6,10 @@
 use super::backward::Slopes;
 use super::lanes::Lanes;
 use super::packed::Packed;
-use super::plan::{Dense, Kind, Plan, Step};
 use super::scratch::Scratch;
 use super::simple::{Window, largest_back, map, map_back};
 use super::smooth::{sigmoid, tanh};
+use super::steps::{Dense, Kind, Step, Steps};
 use super::vectors::{add_scaled, dot, size};
 use crate::neural::{Clip, ClipNorm, Shape};
 
@@ -27,7 +27,7 @@ pub(super) enum Task<'a> {
 
 /// At most [`CHUNK`] records under one set of parameters.
 pub(super) struct Chunk<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) steps: &'a Steps,
     pub(super) packed: &'a Packed,
     pub(super) inputs: &'a [f32],
     pub(super) task: Task<'a>,
@@ -38,13 +38,13 @@ impl Chunk<'_> {
     #[inline(always)]
     pub(super) fn run<L: Lanes>(&self, scratch: &mut Scratch) {
         scratch.logits.clear();
-        let records = self.inputs.chunks_exact(self.plan.input.count());
+        let records = self.inputs.chunks_exact(self.steps.input.count());
         match self.task {
             Task::Logits => {
                 for input in records {
                     self.forward::<L>(input, scratch);
                     let logits = scratch.values.last().map_or(&[][..], |last| last);
-                    scratch.logits.extend_from_slice(&logits[..self.plan.classes]);
+                    scratch.logits.extend_from_slice(&logits[..self.steps.classes]);
                 }
             }
             Task::Gradients(labels, clip) => {
@@ -66,9 +66,9 @@ impl Chunk<'_> {
     #[inline(always)]
     fn forward<L: Lanes>(&self, input: &[f32], scratch: &mut Scratch) {
         if let Some(first) = scratch.values.first_mut() {
-            channels_last(self.plan.input, input, first);
+            channels_last(self.steps.input, input, first);
         }
-        for (number, step) in self.plan.steps.iter().enumerate() {
+        for (number, step) in self.steps.steps.iter().enumerate() {
             let (before, after) = scratch.values.split_at_mut(number + 1);
             let (input, output) = (&before[number][..], &mut after[0][..]);
             let len = step.input.count();
@@ -118,7 +118,7 @@ impl Chunk<'_> {
         else {
             return;
         };
-        let (logits, slopes) = (&logits[..self.plan.classes], &mut slopes[..self.plan.classes]);
+        let (logits, slopes) = (&logits[..self.steps.classes], &mut slopes[..self.steps.classes]);
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         map(logits, slopes, |logit| (logit - largest).exp());
         let own = slopes.get_mut(label).map_or(0.0, std::mem::take);
@@ -133,7 +133,7 @@ impl Chunk<'_> {
 
     #[inline(always)]
     fn backward<L: Lanes>(&self, scratch: &mut Scratch) {
-        for (number, step) in self.plan.steps.iter().enumerate().rev() {
+        for (number, step) in self.steps.steps.iter().enumerate().rev() {
             let (before, after) = scratch.slopes.split_at_mut(number + 1);
             let (back, slopes) = (&mut before[number][..], &after[0][..]);
             let (input, output) = (&scratch.values[number][..], &scratch.values[number + 1][..]);
@@ -210,7 +210,7 @@ impl Chunk<'_> {
     #[inline(always)]
     fn norm(&self, norm: ClipNorm, scratch: &Scratch) -> f64 {
         let mut total = 0.0;
-        for (number, step) in self.plan.steps.iter().enumerate() {
+        for (number, step) in self.steps.steps.iter().enumerate() {
             match &step.kind {
                 Kind::Conv(conv) => {
                     let range = conv.weights().start..conv.biases().end;
@@ -242,7 +242,7 @@ impl Chunk<'_> {
     #[inline(always)]
     fn add<L: Lanes>(&self, weight: f32, scratch: &mut Scratch) {
         let Scratch { sum, gradient, values, slopes, .. } = scratch;
-        for (number, step) in self.plan.steps.iter().enumerate() {
+        for (number, step) in self.steps.steps.iter().enumerate() {
             match &step.kind {
                 Kind::Conv(conv) => {
                     let range = conv.weights().start..conv.biases().end;

@@ -2,7 +2,7 @@
 
 use super::lanes::{BLOCK, Lanes, Vector};
 use super::packed::PackedStep;
-use super::plan::Convolution;
+use super::steps::Convolution;
 
 /// A row whose length is not known in advance.
 const ANY: usize = 0;

@@ -11,11 +11,11 @@ mod convolve;
 mod instruction_set;
 mod lanes;
 mod packed;
-mod plan;
 mod pooled;
 mod scratch;
 mod simple;
 mod smooth;
+mod steps;
 mod taps;
 #[cfg(test)]
 mod tests;
@@ -23,13 +23,13 @@ mod threads;
 mod vectors;
 
 use super::checked::same_length;
-use super::{Batch, Clip, ClippedSum, NeuralNetwork, NeuralError};
+use super::{Batch, Clip, ClippedSum, NeuralError, NeuralNetwork};
 use chunk::Task;
 use instruction_set::InstructionSet;
 use packed::{Packed, unpack};
-use plan::Plan;
 use std::fmt;
 use std::num::NonZeroUsize;
+use steps::Steps;
 use threads::{Job, Outcome};
 
 /// A neural network for batches: arithmetic in f32, parameters and sums in f64.
@@ -53,7 +53,7 @@ use threads::{Job, Outcome};
 /// ```
 pub struct NeuralEngine {
     neural: NeuralNetwork,
-    plan: Plan,
+    steps: Steps,
     set: InstructionSet,
 }
 
@@ -65,7 +65,7 @@ impl NeuralEngine {
     }
 
     fn with(neural: NeuralNetwork, set: InstructionSet) -> NeuralEngine {
-        NeuralEngine { plan: Plan::new(&neural), neural, set }
+        NeuralEngine { steps: Steps::new(&neural), neural, set }
     }
 
     /// The neural network.
@@ -177,14 +177,14 @@ impl NeuralEngine {
         threads: NonZeroUsize,
     ) -> Result<Outcome, NeuralError> {
         self.neural.check_parameters(theta)?;
-        let packed = Packed::new(&self.plan, theta);
-        let job = Job { plan: &self.plan, packed: &packed, set: self.set, inputs, task };
+        let packed = Packed::new(&self.steps, theta);
+        let job = Job { steps: &self.steps, packed: &packed, set: self.set, inputs, task };
         Ok(job.run(threads))
     }
 
     fn unpacked(&self, outcome: &Outcome, factor: f64) -> Vec<f64> {
         let mut flat = vec![0.0; self.neural.parameters()];
-        unpack(&self.plan, &outcome.sum, factor, &mut flat);
+        unpack(&self.steps, &outcome.sum, factor, &mut flat);
         flat
     }
 }

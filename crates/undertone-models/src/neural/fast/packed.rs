@@ -2,7 +2,7 @@
 
 use super::aligned::Aligned;
 use super::lanes::BLOCK;
-use super::plan::{Convolution, Dense, Kind, Plan};
+use super::steps::{Convolution, Dense, Kind, Steps};
 use crate::neural::Shape;
 
 /// Parameters in f32, as the kernels read them.
@@ -24,8 +24,8 @@ pub(super) struct PackedStep {
 
 impl Packed {
     /// Reads flat parameters of the right length.
-    pub(super) fn new(plan: &Plan, theta: &[f64]) -> Packed {
-        let pack = |step: &super::plan::Step| match &step.kind {
+    pub(super) fn new(steps: &Steps, theta: &[f64]) -> Packed {
+        let pack = |step: &super::steps::Step| match &step.kind {
             Kind::Conv(conv) => pack_convolution(conv, theta),
             Kind::Dense(dense) => pack_dense(dense, theta),
             _ => PackedStep {
@@ -34,13 +34,13 @@ impl Packed {
                 biases: Aligned::zeros(0),
             },
         };
-        Packed { steps: plan.steps.iter().map(pack).collect() }
+        Packed { steps: steps.steps.iter().map(pack).collect() }
     }
 }
 
 /// Writes `factor` times a packed sum in the order of the flat parameters.
-pub(super) fn unpack(plan: &Plan, sum: &[f64], factor: f64, flat: &mut [f64]) {
-    for step in &plan.steps {
+pub(super) fn unpack(steps: &Steps, sum: &[f64], factor: f64, flat: &mut [f64]) {
+    for step in &steps.steps {
         let (layer, biases) = match &step.kind {
             Kind::Conv(conv) => {
                 let (from, to) = (&sum[conv.weights()], &mut flat[conv.layer.weight_range()]);

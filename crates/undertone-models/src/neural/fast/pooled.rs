@@ -7,7 +7,7 @@
 use super::convolve::{BlockOf, put};
 use super::lanes::{BLOCK, Lanes, Vector};
 use super::packed::PackedStep;
-use super::plan::Convolution;
+use super::steps::Convolution;
 
 /// A distance that is not known in advance.
 const ANY: usize = 0;

@@ -3,7 +3,7 @@
 use super::aligned::Aligned;
 use super::backward::Entry;
 use super::lanes::{BLOCK, LANES};
-use super::plan::{Kind, Plan};
+use super::steps::{Kind, Steps};
 
 /// The buffers of one thread.
 pub(super) struct Scratch {
@@ -28,24 +28,24 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new(plan: &Plan) -> Scratch {
+    pub(super) fn new(steps: &Steps) -> Scratch {
         // Kernel rows and blocks of channels are read in whole vectors, and the last may reach over the end by
         // less than one.
         let room = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + BLOCK);
-        let shapes = || plan.steps.iter().map(|step| step.input.count()).chain([plan.classes]);
-        let bordered = plan.steps.iter().map(|step| match &step.kind {
+        let shapes = || steps.steps.iter().map(|step| step.input.count()).chain([steps.classes]);
+        let bordered = steps.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.padding > 0 => {
                 (room(conv.padded.count()), room(conv.padded.count()))
             }
             _ => (Aligned::zeros(0), Aligned::zeros(0)),
         });
-        let winners = plan.steps.iter().map(|step| match &step.kind {
+        let winners = steps.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + BLOCK],
             Kind::MaxPool { .. } => vec![0; step.output.count()],
             _ => Vec::new(),
         });
         let convolutions = || {
-            plan.steps.iter().filter_map(|step| match &step.kind {
+            steps.steps.iter().filter_map(|step| match &step.kind {
                 Kind::Conv(conv) => Some(conv),
                 _ => None,
             })
@@ -57,8 +57,8 @@ impl Scratch {
             winners: winners.collect(),
             bordered: bordered.collect(),
             entries: vec![0; positions.max().unwrap_or(0)],
-            gradient: Aligned::zeros(plan.packed),
-            sum: Aligned::zeros(plan.packed),
+            gradient: Aligned::zeros(steps.packed),
+            sum: Aligned::zeros(steps.packed),
             logits: Vec::new(),
             clipped: 0,
             dropped: 0,

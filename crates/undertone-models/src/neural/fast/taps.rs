@@ -5,7 +5,7 @@
 
 use super::backward::Slopes;
 use super::lanes::{BLOCK, LANES, Lanes, Vector};
-use super::plan::Convolution;
+use super::steps::Convolution;
 
 impl Convolution {
     /// Writes the gradient of the weights if this is such a convolution; says whether it is.

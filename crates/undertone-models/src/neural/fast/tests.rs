@@ -50,8 +50,7 @@ fn every_instruction_set_agrees_with_the_reference() {
     for (seed, neural) in (1..).zip(neurals()) {
         let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
         let mut uniform = wide(&numbers(neural.parameters(), seed)).into_iter();
-        let theta =
-            neural.initial_parameters(|| uniform.next().map(|x| (x + 1.0) / 2.0).ok_or(()));
+        let theta = neural.initial_parameters(|| uniform.next().map(|x| (x + 1.0) / 2.0).ok_or(()));
         let theta = theta.unwrap();
         let inputs = numbers(neural.features(), seed + 99);
         let label = neural.one_hot(1).unwrap();

@@ -3,8 +3,8 @@
 use super::chunk::{CHUNK, Chunk, Task};
 use super::instruction_set::InstructionSet;
 use super::packed::Packed;
-use super::plan::Plan;
 use super::scratch::Scratch;
+use super::steps::Steps;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 
@@ -14,7 +14,7 @@ const GROUP: usize = 4 * CHUNK;
 /// All records under one set of parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) steps: &'a Steps,
     pub(super) packed: &'a Packed,
     pub(super) set: InstructionSet,
     pub(super) inputs: &'a [f32],
@@ -38,7 +38,7 @@ impl Job<'_> {
         let threads = threads.get().min(groups);
         let mut total = self.nothing();
         if threads <= 1 {
-            let (mut scratch, mut outcome) = (Scratch::new(self.plan), self.nothing());
+            let (mut scratch, mut outcome) = (Scratch::new(self.steps), self.nothing());
             for group in 0..groups {
                 self.group(group, &mut scratch, &mut outcome);
                 total.merge(&outcome);
@@ -52,7 +52,7 @@ impl Job<'_> {
                     let (send, receive) = sync_channel(1);
                     let job = *self;
                     scope.spawn(move || {
-                        let mut scratch = Scratch::new(job.plan);
+                        let mut scratch = Scratch::new(job.steps);
                         for group in (first..groups).step_by(threads) {
                             let mut outcome = job.nothing();
                             job.group(group, &mut scratch, &mut outcome);
@@ -75,11 +75,11 @@ impl Job<'_> {
     }
 
     fn records(&self) -> usize {
-        self.inputs.len() / self.plan.input.count()
+        self.inputs.len() / self.steps.input.count()
     }
 
     fn nothing(&self) -> Outcome {
-        let len = if matches!(self.task, Task::Logits) { 0 } else { self.plan.packed };
+        let len = if matches!(self.task, Task::Logits) { 0 } else { self.steps.packed };
         Outcome { sum: vec![0.0; len], logits: Vec::new(), clipped: 0, dropped: 0 }
     }
 
@@ -91,13 +91,13 @@ impl Job<'_> {
         let end = self.records().min((group + 1) * GROUP);
         for start in (group * GROUP..end).step_by(CHUNK) {
             let records = start..end.min(start + CHUNK);
-            let features = self.plan.input.count();
+            let features = self.steps.input.count();
             let inputs = &self.inputs[records.start * features..records.end * features];
             let task = match self.task {
                 Task::Logits => Task::Logits,
                 Task::Gradients(labels, clip) => Task::Gradients(&labels[records], clip),
             };
-            self.set.run(&Chunk { plan: self.plan, packed: self.packed, inputs, task }, scratch);
+            self.set.run(&Chunk { steps: self.steps, packed: self.packed, inputs, task }, scratch);
             for (total, &part) in outcome.sum.iter_mut().zip(scratch.sum.iter()) {
                 *total += f64::from(part);
             }

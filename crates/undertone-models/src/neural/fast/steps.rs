@@ -9,7 +9,7 @@ use crate::neural::{NeuralNetwork, Shape};
 use std::ops::Range;
 
 /// The steps of a neural network.
-pub(super) struct Plan {
+pub(super) struct Steps {
     pub(super) input: Shape,
     pub(super) steps: Vec<Step>,
     pub(super) classes: usize,
@@ -70,8 +70,8 @@ pub(super) struct Dense {
     pub(super) offset: usize,
 }
 
-impl Plan {
-    pub(super) fn new(neural: &NeuralNetwork) -> Plan {
+impl Steps {
+    pub(super) fn new(neural: &NeuralNetwork) -> Steps {
         let (mut steps, mut packed, mut learns) = (Vec::new(), 0, false);
         let mut layers = neural.layers();
         while let Some((layer, mut rest)) = layers.split_first() {
@@ -102,7 +102,7 @@ impl Plan {
             learns |= layer.biases > 0;
             layers = rest;
         }
-        Plan { input: neural.input(), steps, classes: neural.classes(), packed }
+        Steps { input: neural.input(), steps, classes: neural.classes(), packed }
     }
 }
 

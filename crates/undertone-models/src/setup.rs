@@ -14,7 +14,7 @@ use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
 /// A config with everything that follows from it before any record is seen.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Setup {
     /// The config.
     pub config: Config,
     /// The loss with its bounds.
@@ -27,7 +27,7 @@ pub struct Plan {
 
 /// Why a config cannot be run.
 #[derive(Clone, Debug, Error)]
-pub enum PlanError {
+pub enum SetupError {
     /// The loss cannot be built.
     #[error("model: {0}")]
     Model(#[from] ModelError),
@@ -47,12 +47,12 @@ pub enum PlanError {
     },
 }
 
-impl Plan {
+impl Setup {
     /// Works out mechanisms, noise scales and certificates.
     ///
     /// # Errors
     /// When model and memory do not fit, or no noise scale meets a target.
-    pub fn new(config: Config) -> Result<Plan, PlanError> {
+    pub fn new(config: Config) -> Result<Setup, SetupError> {
         let (model, memory_error) = model_and_memory(&config)?;
         let scales = noise_scales(&config, memory_error)?;
         let mechanisms = config.mechanisms(memory_error, &scales);
@@ -64,7 +64,7 @@ impl Plan {
         } else {
             lifetimes(&mechanisms)
         };
-        Ok(Plan { config, model, mechanisms, lifetimes })
+        Ok(Setup { config, model, mechanisms, lifetimes })
     }
 
     /// The same with the user's function that a declared loss needs.
@@ -72,10 +72,10 @@ impl Plan {
     /// # Panics
     /// When the loss is not declared: a bug in the caller.
     #[must_use]
-    pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Plan {
+    pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Setup {
         let model = self.model.linear().expect("a declared loss is no network");
         let model = Model::clone(model).with_function(function).into();
-        Plan { model, ..self }
+        Setup { model, ..self }
     }
 
     /// The noise scale ρ_0 of each learner.
@@ -124,11 +124,11 @@ impl Plan {
 ///
 /// # Errors
 /// When model and memory do not fit.
-pub fn memory_error(config: &Config) -> Result<PowerLaw, PlanError> {
+pub fn memory_error(config: &Config) -> Result<PowerLaw, SetupError> {
     model_and_memory(config).map(|(_, error)| error)
 }
 
-fn model_and_memory(config: &Config) -> Result<(AnyModel, PowerLaw), PlanError> {
+fn model_and_memory(config: &Config) -> Result<(AnyModel, PowerLaw), SetupError> {
     let model = AnyModel::new(config.model, config.network.as_ref(), config.bounds)?;
     let error = error_bound(config.memory, &model)?;
     Ok((model, error))
@@ -144,10 +144,10 @@ fn noise_scales(config: &Config, memory_error: PowerLaw) -> Result<Vec<f64>, Pla
 }
 
 /// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
-fn check_sampler(config: &Config, id: LearnerId, mechanism: &Mechanism) -> Result<(), PlanError> {
+fn check_sampler(config: &Config, id: LearnerId, mechanism: &Mechanism) -> Result<(), SetupError> {
     for round in [Round::ZERO, Round(config.rounds)] {
         let grid = mechanism.perturbation(round).grid();
-        grid.map_err(|error| PlanError::Sampler { learner: id, error })?;
+        grid.map_err(|error| SetupError::Sampler { learner: id, error })?;
     }
     Ok(())
 }
