@@ -50,7 +50,7 @@ pub(crate) fn budget<'py>(
     rounds: Option<u64>,
     delta: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let plan = PyConfig::new(from_any(config)?).plan(py)?;
+    let plan = PyConfig::new(from_any(config)?).setup(py)?;
     let rounds = checked_rounds(rounds.unwrap_or(plan.config.rounds))?;
     let delta = checked_delta(delta, plan.config.delta)?;
     let report = py.detach(|| undertone_lab::budget::budget(&plan, rounds, delta));
@@ -126,7 +126,7 @@ pub(crate) fn audit<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let loaded = from_any(config)?;
     let folder = loaded.folder.clone();
-    let plan = PyConfig::new(loaded).plan(py)?;
+    let plan = PyConfig::new(loaded).setup(py)?;
     if let Some(reason) = unsupported(&plan) {
         return Err(ConfigError::new_err(reason));
     }

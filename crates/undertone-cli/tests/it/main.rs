@@ -9,7 +9,7 @@ mod dashboard;
 mod data;
 mod doctor;
 mod node;
-mod setup;
+mod plan;
 mod reproduce;
 mod same_as_simulate;
 mod up;
