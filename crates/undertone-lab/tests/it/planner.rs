@@ -4,18 +4,18 @@ use crate::{preset, run};
 use undertone::config::{Config, OneOrEach, RawConfig};
 use undertone::planner::predict;
 use undertone::privacy::Horizon;
-use undertone_lab::Plan;
+use undertone_lab::Setup;
 use undertone_lab::budget::budget;
 use undertone_lab::config_file::LoadedConfig;
 use undertone_lab::planner::{Planned, Request, make};
 
 /// Reads the printed text as `undertone budget` does.
-fn reread(planned: &Planned) -> Plan {
+fn reread(planned: &Planned) -> Setup {
     let text = planned.text(&["a comment".into()]).unwrap();
     let deserializer = toml::Deserializer::parse(&text).unwrap();
     let (raw, unknown) = RawConfig::read(deserializer).unwrap();
     assert!(unknown.is_empty(), "{unknown:?}");
-    Plan::new(Config::try_from(&raw).unwrap()).unwrap()
+    Setup::new(Config::try_from(&raw).unwrap()).unwrap()
 }
 
 /// A repeatable stream of numbers in [0, 1).
