@@ -3,8 +3,9 @@
 //! `cargo bench -p undertone --bench accountant`
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop")]
 
+use undertone_core::method::{Algorithm1, Method};
 use undertone_core::noise::NoiseKind;
-use undertone_core::privacy::{Accountant, Mechanism, NoiseLaw, Rule, epsilon_from_zcdp, lifetime};
+use undertone_core::privacy::{Accountant, Mechanism, NoiseLaw, epsilon_from_zcdp, lifetime};
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() {
@@ -33,7 +34,7 @@ fn mechanism() -> Mechanism {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
         noise_max: PowerLaw::growing(1.0, 0.1),
-        rule: Rule::Tight,
+        method: Method::Algorithm1(Algorithm1::default()),
     }
 }
 

@@ -1,13 +1,15 @@
-//! One learner and its round: `observe`, `release`, `absorb`. This is Algorithm 1 of the paper.
+//! One learner and its round: `observe`, `release`, `absorb`.
 //!
-//! A learner whose [`Rule`] is another differs in what it perturbs: `shielded.rs`.
+//! What the parameters do in a round is the method's business: read `method/algorithm1.rs` next, which is
+//! Algorithm 1 of the paper. Here are the order of things and the account, which all methods share.
 
-use crate::domain::{Domain, soft_threshold};
+use crate::domain::Domain;
 use crate::memory::{Memory, RecordError, Score};
-use crate::noise::{Entropy, EntropyError, Grid, NoiseError, perturb};
+use crate::method::{Attendance, State, Update};
+use crate::noise::{Entropy, EntropyError, NoiseError};
 use crate::persist::{Fields, Persist, flag};
-use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms, Rule};
-use crate::release::{Heard, LatePull, Release};
+use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
+use crate::release::{LatePull, Release, ReleaseView};
 use crate::{LearnerId, Round};
 use std::fmt;
 use thiserror::Error;
@@ -20,7 +22,8 @@ use thiserror::Error;
 ///
 /// ```
 /// use undertone_core::noise::{NoiseKind, OsEntropy};
-/// use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Rule};
+/// use undertone_core::method::{Algorithm1, Method};
+/// use undertone_core::privacy::{Cap, Mechanism, NoiseLaw};
 /// use undertone_core::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
 ///
 /// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
@@ -59,7 +62,7 @@ use thiserror::Error;
 ///     forgetting: Forgetting::Never,
 ///     noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(5.0, 0.1) },
 ///     noise_max: PowerLaw::growing(5.0, 0.1),
-///     rule: Rule::Tight,
+///     method: Method::Algorithm1(Algorithm1::default()),
 /// };
 /// let mut pair: Vec<Learner<Mean>> = (0..2).map(|id| Learner::new(LearnerSetup {
 ///     id: LearnerId(id),
@@ -83,20 +86,9 @@ use thiserror::Error;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Learner<M> {
-    id: LearnerId,
-    neighbours: Vec<(LearnerId, f64)>,
-    domain: Domain,
-    lasso: f64,
-    pub(crate) accountant: Accountant,
-    pub(crate) memory: M,
-    /// Private: leaves only through `release`, noised. (A shielded learner's is public.)
-    pub(crate) theta: Vec<f64>,
-    /// Room for the gradient and the update, kept to avoid allocation in every round. Private.
-    pub(crate) update: Vec<f64>,
-    /// Whether `update` holds a gradient after its noise, and may be shown.
-    pub(crate) update_is_perturbed: bool,
-    /// What was sent in this round, where the method goes on from there; else empty.
-    pub(crate) sent: Vec<f64>,
+    state: State<M>,
+    /// The method at work, with what it keeps between calls.
+    update: Box<dyn Update<M>>,
     released: bool,
     ledger: Ledger,
     receipt: Option<Receipt>,
@@ -171,33 +163,36 @@ impl<M: Memory> Learner<M> {
     /// A learner before round 0, with θ at the point of Θ nearest to zero.
     ///
     /// # Panics
-    /// When the memory may err by more than the mechanism charges for, or forgets otherwise than it
-    /// follows, or Θ is larger: bugs in the caller.
+    /// When the memory's error is not the one the mechanism charges for, when the memory's forgetting rule
+    /// differs from the mechanism's, or when Θ is larger than the mechanism's radius: bugs in the caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
-        let charged = setup.mechanism.memory_error;
-        assert_eq!(memory.error_bound(), charged, "the memory's error is what is charged");
-        let followed = setup.mechanism.forgetting;
-        assert_eq!(memory.forgetting(), followed, "the account forgets as the memory does");
-        let radius = setup.domain.radius(setup.mechanism.dimension);
-        assert!(radius <= setup.mechanism.radius, "theta stays within the radius that is charged");
+        let mechanism = setup.mechanism;
+        assert_eq!(memory.error_bound(), mechanism.memory_error, "the memory's error is charged");
+        assert_eq!(
+            memory.forgetting(),
+            mechanism.forgetting,
+            "the memory's forgetting rule is the mechanism's"
+        );
+        let radius = setup.domain.radius(mechanism.dimension);
+        assert!(radius <= mechanism.radius, "theta stays within the radius that is charged");
         assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");
         setup.neighbours.sort_by_key(|&(id, _)| id);
-        let mut theta = vec![0.0; setup.mechanism.dimension];
+        let mut theta = vec![0.0; mechanism.dimension];
         setup.domain.project(&mut theta);
         Learner {
-            id: setup.id,
-            neighbours: setup.neighbours,
-            domain: setup.domain,
-            lasso: setup.lasso,
-            accountant: Accountant::new(setup.mechanism, setup.cap),
-            memory,
-            update: vec![0.0; theta.len()],
-            update_is_perturbed: false,
-            sent: if setup.mechanism.rule.is_baseline() { theta.clone() } else { Vec::new() },
-            theta,
+            update: mechanism.method.update(theta.len()),
+            state: State {
+                id: setup.id,
+                neighbours: setup.neighbours,
+                domain: setup.domain,
+                lasso: setup.lasso,
+                accountant: Accountant::new(mechanism, setup.cap),
+                memory,
+                theta,
+            },
             released: false,
-            ledger: Ledger::new(setup.id, &setup.mechanism),
+            ledger: Ledger::new(setup.id, &mechanism),
             receipt: None,
         }
     }
@@ -211,21 +206,21 @@ impl<M: Memory> Learner<M> {
     #[must_use]
     pub fn starting_at(mut self, start: &[f64]) -> Learner<M> {
         assert!(self.round() == Round::ZERO && !self.released, "a start comes before everything");
-        self.theta.copy_from_slice(start);
-        self.domain.project(&mut self.theta);
+        self.state.theta.copy_from_slice(start);
+        self.state.domain.project(&mut self.state.theta);
         self
     }
 
     /// Its number in the network.
     #[must_use]
     pub fn id(&self) -> LearnerId {
-        self.id
+        self.state.id
     }
 
     /// The round it is in.
     #[must_use]
     pub fn round(&self) -> Round {
-        self.accountant.round()
+        self.state.round()
     }
 
     /// Whether it has released in this round, and waits for `absorb`.
@@ -237,7 +232,7 @@ impl<M: Memory> Learner<M> {
     /// Its account.
     #[must_use]
     pub fn accountant(&self) -> &Accountant {
-        &self.accountant
+        &self.state.accountant
     }
 
     /// The receipt of the last charge, for the ledger.
@@ -249,37 +244,33 @@ impl<M: Memory> Learner<M> {
     /// Its history.
     #[must_use]
     pub fn memory(&self) -> &M {
-        &self.memory
+        &self.state.memory
     }
 
     /// The private parameters θ_t, for the owner's own predictions only. Never publish them.
     #[must_use]
     pub fn private_parameters(&self) -> PrivateParameters<'_> {
-        PrivateParameters(&self.theta)
+        PrivateParameters(&self.state.theta)
     }
 
     /// The history gradient that this round's `release` will perturb, for the owner only. Never
     /// publish it.
     ///
-    /// Only a shielded learner holds one, from `absorb` to `release`, in rounds that release one.
+    /// Only a method that perturbs gradients holds one, from `absorb` to `release`, in rounds that release
+    /// one.
     #[must_use]
     pub fn private_gradient(&self) -> Option<PrivateParameters<'_>> {
-        (self.gradient_is_perturbed() && !self.released).then(|| PrivateParameters(&self.update))
+        let due = self.state.mechanism().gradient_is_released(self.round()) && !self.released;
+        self.update.pending_gradient().filter(|_| due).map(PrivateParameters)
     }
 
-    /// The perturbed gradient behind this round's release of a shielded learner.
+    /// The perturbed gradient behind this round's release, for a method that perturbs gradients.
     ///
     /// It is what was paid for, and the release follows from it: it is as public. There is none
     /// before `release`, and in rounds that release no new gradient.
     #[must_use]
     pub fn perturbed_gradient(&self) -> Option<&[f64]> {
-        self.update_is_perturbed.then_some(&self.update)
-    }
-
-    fn gradient_is_perturbed(&self) -> bool {
-        let mechanism = self.accountant.mechanism();
-        matches!(mechanism.rule, Rule::Shielded { .. })
-            && mechanism.gradient_is_released(self.round())
+        self.update.perturbed_gradient()
     }
 
     /// Predicts and scores the records that arrived, then remembers them.
@@ -290,10 +281,10 @@ impl<M: Memory> Learner<M> {
     /// Before or after `release`, whose value does not depend on the records of its own round; before
     /// `absorb`, which learns from them.
     pub fn observe(&mut self, batch: &[M::Record]) -> Result<Score, RecordError> {
-        self.memory.observe(&self.theta, batch)
+        self.state.memory.observe(&self.state.theta, batch)
     }
 
-    /// Pays for this round and draws its release: y_t = θ_t + ζ_t.
+    /// Pays for this round and draws its release; y_t = θ_t + ζ_t for Algorithm 1.
     ///
     /// # Guarantee
     /// The charge precedes the noise. On an error nothing may be sent; a charge already made stays.
@@ -305,28 +296,16 @@ impl<M: Memory> Learner<M> {
     /// When called twice in a round: a release is drawn once, ever.
     pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         assert!(!self.released, "a round has one release");
-        let cost = self.accountant.pay()?;
-        self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
-        let release = match self.accountant.mechanism().rule {
-            Rule::Shielded { .. } => self.step_along_perturbed_gradient(entropy)?,
-            Rule::Local => self.say_nothing()?,
-            _ => self.perturb_parameters(entropy)?,
-        };
-        if self.accountant.mechanism().rule.is_baseline() {
-            self.sent.copy_from_slice(release.values());
-        }
+        self.pay()?;
+        let release = self.update.release(&mut self.state, entropy)?;
         self.released = true;
         Ok(release)
     }
 
-    fn perturb_parameters(&self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
-        let round = self.round();
-        let scale = self.accountant.scales().noise;
-        let perturbation = self.accountant.mechanism().perturbation_of_scale(scale);
-        let mut values = vec![0.0; self.theta.len()].into_boxed_slice();
-        let key = entropy.key(self.id, round)?;
-        let grid = perturb(&perturbation, &self.theta, key, &mut values)?;
-        Ok(Release::new(self.id, round, grid, values))
+    fn pay(&mut self) -> Result<(), Refusal> {
+        let cost = self.state.accountant.pay()?;
+        self.receipt = Some(self.ledger.receipt(&self.state.accountant, cost));
+        Ok(())
     }
 
     /// Takes the release of this round that was drawn before, from a durable record, and pays for it again.
@@ -339,40 +318,31 @@ impl<M: Memory> Learner<M> {
     ///
     /// # Panics
     /// When the release is of another learner, round or dimension, or the round has one already.
-    pub fn release_again(&mut self, drawn: Heard<'_>) -> Result<(), Refusal> {
+    pub fn release_again(&mut self, drawn: ReleaseView<'_>) -> Result<(), Refusal> {
         assert!(!self.released, "a round has one release");
-        assert!(drawn.learner == self.id && drawn.round == self.round(), "its own, of this round");
-        let cost = self.accountant.pay()?;
-        self.receipt = Some(self.ledger.receipt(&self.accountant, cost));
-        if let Rule::Shielded { .. } = self.accountant.mechanism().rule {
-            // What a shielded learner sends is where it is. Its gradient is not needed any more.
-            self.theta.copy_from_slice(drawn.values);
-            self.update.fill(0.0);
-        }
-        if self.accountant.mechanism().rule.is_baseline() {
-            self.sent.copy_from_slice(drawn.values);
-        }
+        assert!(
+            drawn.learner == self.id() && drawn.round == self.round(),
+            "its own, of this round"
+        );
+        self.pay()?;
+        self.update.restore(&mut self.state, drawn);
         self.released = true;
         Ok(())
     }
 
-    /// Stays out of all rounds before `until`: nothing is released, nothing is learnt and nothing is paid.
+    /// Skips all rounds before `until`: nothing is released, nothing is learnt and nothing is paid.
     ///
-    /// Gives the round it is in then: a shielded learner that takes a gradient only every so many rounds
-    /// comes back in a round like the one it left in, with the gradient it holds.
+    /// Returns the round it is in then, which may be a later one: a shielded learner that takes a gradient
+    /// only every so many rounds comes back in a round like the one it left in, with the gradient it holds.
     ///
     /// # Panics
     /// Between `release` and `absorb`: a bug in the caller.
-    pub fn sit_out(&mut self, until: Round) -> Round {
+    pub fn skip_to(&mut self, until: Round) -> Round {
         assert!(!self.released, "a round that has begun is ended first");
         let now = self.round();
-        let until = match self.accountant.mechanism().rule {
-            Rule::Shielded { interval } => {
-                Round(now.0 + until.0.saturating_sub(now.0).next_multiple_of(interval))
-            }
-            _ => until.max(now),
-        };
-        self.accountant.sit_out(until);
+        let method = self.state.mechanism().method;
+        let until = method.account().resume_round(now, until).max(now);
+        self.state.accountant.skip_to(until);
         until
     }
 
@@ -385,8 +355,8 @@ impl<M: Memory> Learner<M> {
     /// When a release is not from a neighbour, of another round or of another dimension, or when
     /// nothing was released before: bugs in the caller, who checks what comes from the wire.
     pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
-        let heard: Vec<Heard<'_>> = heard.iter().map(|&release| release.into()).collect();
-        self.absorb_heard(&heard, &[])
+        let heard: Vec<ReleaseView<'_>> = heard.iter().map(|&release| release.into()).collect();
+        self.absorb_received(&heard, &[])
     }
 
     /// The same for releases that came over a network, with what is to be made up for.
@@ -398,137 +368,23 @@ impl<M: Memory> Learner<M> {
     /// # Panics
     /// As [`absorb`](Self::absorb), and when there are two late pulls of one neighbour, whose roundings
     /// are not charged.
-    pub fn absorb_heard(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> RoundReport {
+    pub fn absorb_received(
+        &mut self,
+        heard: &[ReleaseView<'_>],
+        late: &[LatePull<'_>],
+    ) -> RoundReport {
         assert!(self.released, "release comes before absorb");
         let round = self.round();
-        self.update_is_perturbed = false;
-        let (weight_heard, heard_count) = match self.accountant.mechanism().rule {
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => self.step_and_mix(heard, late),
-            Rule::Shielded { .. } => self.mix_and_take_gradient(heard, late),
-            Rule::Local => self.step_alone(heard, late),
-            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
-                assert!(late.is_empty(), "methods to compare with know no late pulls");
-                self.mix_what_was_sent_and_step(heard)
-            }
-        };
-        assert_eq!(heard_count, heard.len(), "releases of neighbours, one of each");
-        assert!(self.theta.iter().all(|value| value.is_finite()), "theta stays finite");
-        let records = self.memory.records();
-        let terms = RoundTerms { round, weight_heard, records };
-        self.accountant.advance(&terms);
+        let Attendance { weight, count } = self.update.absorb(&mut self.state, heard, late);
+        assert_eq!(count, heard.len(), "releases of neighbours, one of each");
+        assert!(self.state.theta.iter().all(|value| value.is_finite()), "theta stays finite");
+        let records = self.state.memory.records();
+        let terms = RoundTerms { round, weight_heard: weight, records };
+        self.state.accountant.advance(&terms);
         self.ledger.advance(&terms);
         self.released = false;
-        let missing = self.neighbours.len() - heard_count;
-        RoundReport { round, heard: heard_count, missing, weight_heard, records }
-    }
-
-    /// θ_{t+1} = P[θ_t + γ_t Σ w (y − θ_t) − λ_t ∇]. Gives the weight and number of neighbours heard.
-    fn step_and_mix(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> (f64, usize) {
-        // θ lends itself to the memory; nothing is copied.
-        let theta = std::mem::take(&mut self.theta);
-        let lambda = self.begin_step_at(&theta);
-        self.theta = theta;
-        let (weight_heard, heard_count) = self.add_pulls(heard);
-        self.add_late_pulls(late);
-        self.apply_update(lambda);
-        (weight_heard, heard_count)
-    }
-
-    /// Zeros, which depend on no record.
-    fn say_nothing(&self) -> Result<Release, ReleaseError> {
-        let grid = Grid::new(self.accountant.mechanism().radius)?;
-        let values = vec![0.0; self.theta.len()].into_boxed_slice();
-        Ok(Release::new(self.id, self.round(), grid, values))
-    }
-
-    /// A step along the learner's own gradient. What neighbours say is not listened to.
-    fn step_alone(&mut self, heard: &[Heard<'_>], late: &[LatePull<'_>]) -> (f64, usize) {
-        assert!(late.is_empty(), "who listens to nobody has nothing to make up for");
-        self.step_and_mix(&[], &[]);
-        (0.0, heard.len())
-    }
-
-    /// Makes the update −λ_t times the gradient at a point, and gives λ_t.
-    pub(crate) fn begin_step_at(&mut self, point: &[f64]) -> f64 {
-        let round = self.round();
-        // lambda: step (paper map, row 4)
-        let lambda = self.accountant.scales().step;
-        self.memory.gradient(round, point, &mut self.update);
-        for value in &mut self.update {
-            *value *= -lambda;
-        }
-        lambda
-    }
-
-    /// Adds γ_t Σ w (y − θ_t) to the update, neighbours in id order.
-    pub(crate) fn add_pulls(&mut self, heard: &[Heard<'_>]) -> (f64, usize) {
-        let round = self.round();
-        // gamma: coupling (paper map, row 4)
-        let scales = self.accountant.scales();
-        let gamma = scales.coupling;
-        let bound = self.accountant.mechanism().message_bound_at(scales);
-        let mut weight_heard = 0.0;
-        let mut heard_count = 0;
-        for &(neighbour, weight) in &self.neighbours {
-            let Some(release) = heard.iter().find(|release| release.learner == neighbour) else {
-                continue;
-            };
-            assert_eq!(release.round, round, "releases of this round");
-            assert_eq!(release.values.len(), self.theta.len(), "releases of this dimension");
-            let pull = gamma * weight;
-            for ((slot, &theirs), &own) in
-                self.update.iter_mut().zip(release.values).zip(&self.theta)
-            {
-                *slot += pull * (theirs.clamp(-bound, bound) - own);
-            }
-            weight_heard += weight;
-            heard_count += 1;
-        }
-        (weight_heard, heard_count)
-    }
-
-    /// Adds γ_s Σ w (theirs − own) to the update, each value no larger than one heard on time could make it.
-    pub(crate) fn add_late_pulls(&mut self, late: &[LatePull<'_>]) {
-        for (place, pull) in late.iter().enumerate() {
-            let LatePull { own, theirs } = pull;
-            assert!(own.learner == self.id && own.round == theirs.round, "two ends of an edge");
-            assert!(own.round < self.round(), "of an earlier round");
-            let once = late[..place].iter().all(|other| other.theirs.learner != theirs.learner);
-            assert!(once, "one late pull of each neighbour");
-            let weight = self.neighbours.iter().find(|&&(id, _)| id == theirs.learner);
-            let weight = weight.map(|&(_, weight)| weight).expect("a pull of a neighbour");
-            let mechanism = self.accountant.mechanism();
-            let pull = mechanism.schedule.coupling.at(own.round) * weight;
-            let bound = mechanism.message_bound(own.round);
-            let limit = mechanism.schedule.coupling.at(self.round())
-                * weight
-                * mechanism.message_bound(self.round());
-            let pairs = own.values.iter().zip(theirs.values);
-            for (slot, (own, theirs)) in self.update.iter_mut().zip(pairs) {
-                let apart = theirs.clamp(-bound, bound) - own.clamp(-bound, bound);
-                *slot += (pull * apart).clamp(-limit, limit);
-            }
-        }
-    }
-
-    /// Adds the update to θ, then the proximal step of the lasso, then the projection onto Θ.
-    pub(crate) fn apply_update(&mut self, lambda: f64) {
-        for (value, change) in self.theta.iter_mut().zip(&self.update) {
-            *value += change;
-        }
-        self.settle(lambda);
-    }
-
-    /// The proximal step of the lasso, then the projection onto Θ.
-    pub(crate) fn settle(&mut self, lambda: f64) {
-        if self.lasso > 0.0 {
-            soft_threshold(lambda * self.lasso, &mut self.theta);
-        }
-        self.project();
-    }
-
-    pub(crate) fn project(&mut self) {
-        self.domain.project(&mut self.theta);
+        let missing = self.state.neighbours.len() - count;
+        RoundReport { round, heard: count, missing, weight_heard: weight, records }
     }
 }
 
@@ -536,15 +392,11 @@ impl<M: Memory> Learner<M> {
 impl<M: Memory + Persist> Persist for Learner<M> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         flag(fields, &mut self.released);
-        fields.numbers(&mut self.theta);
-        if !self.released {
-            // The gradient that a shielded learner's next release will perturb.
-            fields.numbers(&mut self.update);
-        }
-        fields.numbers(&mut self.sent);
-        self.accountant.visit(fields);
+        fields.numbers(&mut self.state.theta);
+        self.update.visit(fields, self.released);
+        self.state.accountant.visit(fields);
         self.ledger.visit(fields);
-        self.memory.visit(fields);
+        self.state.memory.visit(fields);
     }
 }
 
@@ -554,9 +406,9 @@ impl<M> fmt::Debug for Learner<M> {
         write!(
             formatter,
             "Learner(id={}, round={}, dim={}, <redacted>)",
-            self.id,
-            self.accountant.round(),
-            self.theta.len()
+            self.state.id,
+            self.state.accountant.round(),
+            self.state.theta.len()
         )
     }
 }

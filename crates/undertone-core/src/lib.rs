@@ -1,14 +1,24 @@
-//! Private decentralised online learning: the round, the noise and the accountant.
+//! The core of Undertone: the round, the methods, the noise and the account. No files, clock or threads.
+//!
+//! Most programs depend on the crate `undertone`, which adds models, a learner on a stream and config files.
+//! Here is what it rests on, in the order to read it:
+//!
+//! 1. [`Learner`]: one learner and its round, `observe`, `release`, `absorb`.
+//! 2. [`method`]: what the parameters do in a round. Algorithm 1 of the paper is `method/algorithm1.rs`.
+//! 3. [`privacy`]: what a release costs, the running account, the lifetime certificate, the ledger.
+//! 4. [`noise`]: exact noise on a public grid.
+//! 5. [`agreement`]: what all learners of a network share, and the network's id.
+//! 6. [`planner`]: noise and schedules for a target, without data.
 
-mod baseline;
-pub mod config;
-pub mod doctor;
+pub mod agreement;
 mod domain;
+mod encoding;
 mod forgetting;
 pub mod graph;
 mod learner;
 mod loss;
 mod memory;
+pub mod method;
 pub mod neural;
 pub mod noise;
 pub mod persist;
@@ -16,7 +26,6 @@ pub mod planner;
 pub mod privacy;
 mod release;
 mod schedule;
-mod shielded;
 mod units;
 
 pub use domain::Domain;
@@ -27,6 +36,6 @@ pub use loss::{
     NEURAL_ROUNDING,
 };
 pub use memory::{Memory, MemoryKind, RecordError, Score};
-pub use release::{Heard, LatePull, PublicModel, Release};
+pub use release::{LatePull, PublicModel, Release, ReleaseView};
 pub use schedule::{PowerLaw, Schedule};
 pub use units::{LearnerId, Round};

@@ -47,9 +47,9 @@ impl Release {
     }
 }
 
-/// What a learner reads of a release: its own, one made in the same process, or one from the wire.
+/// A release as a learner reads it: its own, one made in the same process, or one from the wire.
 #[derive(Clone, Copy)]
-pub struct Heard<'a> {
+pub struct ReleaseView<'a> {
     /// Who released it.
     pub learner: LearnerId,
     /// In which round.
@@ -64,14 +64,14 @@ pub struct Heard<'a> {
 #[derive(Clone, Copy)]
 pub struct LatePull<'a> {
     /// What this learner released then.
-    pub own: Heard<'a>,
+    pub own: ReleaseView<'a>,
     /// What the neighbour released in the same round.
-    pub theirs: Heard<'a>,
+    pub theirs: ReleaseView<'a>,
 }
 
-impl<'a> From<&'a Release> for Heard<'a> {
-    fn from(release: &'a Release) -> Heard<'a> {
-        Heard { learner: release.learner, round: release.round, values: &release.values }
+impl<'a> From<&'a Release> for ReleaseView<'a> {
+    fn from(release: &'a Release) -> ReleaseView<'a> {
+        ReleaseView { learner: release.learner, round: release.round, values: &release.values }
     }
 }
 
@@ -108,7 +108,7 @@ impl PublicModel {
     ///
     /// # Panics
     /// When the release has another dimension: a bug in the caller.
-    pub fn include<'a>(&mut self, release: impl Into<Heard<'a>>) {
+    pub fn include<'a>(&mut self, release: impl Into<ReleaseView<'a>>) {
         let release = release.into();
         assert_eq!(release.values.len(), self.values.len(), "releases of this model's dimension");
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]

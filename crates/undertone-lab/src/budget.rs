@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use undertone::Round;
+use undertone::method::Bound;
 use undertone::privacy::{
-    Cost, Mechanism, Rule, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
-    worst_record,
+    Cost, Mechanism, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
 };
 use undertone_models::Setup;
 
@@ -49,7 +49,9 @@ pub struct LearnerBudget {
     /// Bounds for ever, null where there is no certificate.
     pub lifetime: LifetimeBudget,
     /// The recursion used.
-    pub rule: Rule,
+    pub method: &'static str,
+    /// How its sensitivity is bounded, where there is a choice.
+    pub bound: Option<Bound>,
     /// The noise scale of round 0.
     pub noise_scale: f64,
     /// The round in which the record arrives that pays most zCDP; 0 stands for the warm-up too.
@@ -131,7 +133,8 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             delta,
             user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
             lifetime: LifetimeBudget::of(setup, place, delta),
-            rule: mechanism.rule,
+            method: mechanism.method.name(),
+            bound: mechanism.method.bound(),
             noise_scale: mechanism.noise.scale.initial,
             worst_arrival_round: worst.0,
             records: record_view(mechanism, worst, rounds, delta),
@@ -141,11 +144,11 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     }
     BudgetReport {
         schema_version: SCHEMA_VERSION,
-        name: setup.config.name.clone(),
+        name: setup.agreement.name.clone(),
         rounds,
         unit: UNIT,
-        unproven: !setup.config.broken_conditions().is_empty(),
-        declared_by_user: setup.config.model.declared_by_user(),
+        unproven: !setup.agreement.broken_conditions().is_empty(),
+        declared_by_user: setup.agreement.model.declared_by_user(),
         learners,
     }
 }

@@ -1,8 +1,8 @@
 //! Checks what a user declares of a loss, by sampling: it can find a falsehood, and proves nothing.
 
-use crate::entropy::Shuffle;
 use thiserror::Error;
 use undertone::{Loss, ModelSpec};
+use undertone_models::PublicRandom;
 use undertone_models::{DeclaredLoss, Setup};
 
 /// How far computed numbers may be off before a declaration counts as false.
@@ -80,9 +80,9 @@ pub fn check_declaration(
     samples: u32,
     seed: u64,
 ) -> Result<(), Falsehood> {
-    let spec = setup.config.model;
+    let spec = setup.agreement.model;
     let Loss::Declared { .. } = spec.loss else { unreachable!("a declared loss") };
-    let mut sampler = Sampler { order: Shuffle::new(seed), setup };
+    let mut sampler = Sampler { order: PublicRandom::new(seed), setup };
     for sample in 0..samples {
         let records = [sampler.record(), sampler.record()];
         let mut points = [sampler.point(), sampler.point()];
@@ -93,7 +93,7 @@ pub fn check_declaration(
         }
         check_pair(&spec, function, &points, &records)?;
         let direction = sampler.direction(points[0].len());
-        let reach = STEP * setup.config.bounds.radius.min(1.0);
+        let reach = STEP * setup.agreement.bounds.radius.min(1.0);
         check_gradient(&spec, function, &points[0], &records[0], &direction, reach)?;
     }
     Ok(())
@@ -126,13 +126,13 @@ fn beside(
 ) -> Result<Vec<f64>, Falsehood> {
     let (_, gradient) = evaluate(function, point, record)?;
     let length = norm(&gradient).max(f64::MIN_POSITIVE);
-    let reach = 1e-3 * setup.config.bounds.radius.min(1.0);
+    let reach = 1e-3 * setup.agreement.bounds.radius.min(1.0);
     let mut moved: Vec<f64> = point
         .iter()
         .zip(&gradient)
         .map(|(&value, &slope)| value + reach * slope / length)
         .collect();
-    setup.config.domain.project(&mut moved);
+    setup.agreement.domain.project(&mut moved);
     Ok(moved)
 }
 
@@ -202,7 +202,7 @@ fn check_gradient(
 }
 
 struct Sampler<'a> {
-    order: Shuffle,
+    order: PublicRandom,
     setup: &'a Setup,
 }
 
@@ -222,7 +222,7 @@ impl Sampler<'_> {
 
     /// Near zero or far out, by powers of two: losses bend at different scales.
     fn point(&mut self) -> Vec<f64> {
-        let config = &self.setup.config;
+        let config = &self.setup.agreement;
         let (dimension, radius) = (config.model.parameters(), config.bounds.radius);
         let length = radius * (-10.0 * (2.0 * self.order.unit() - 1.0).max(0.0)).exp2();
         let mut point = self.direction(dimension);
@@ -232,7 +232,7 @@ impl Sampler<'_> {
     }
 
     fn record(&mut self) -> Drawn {
-        let config = &self.setup.config;
+        let config = &self.setup.agreement;
         let length = config.bounds.feature_norm * self.share();
         let mut features = self.direction(config.model.features);
         features.iter_mut().for_each(|value| *value *= length);

@@ -59,30 +59,3 @@ impl Entropy for SeededEntropy {
         Ok(StreamKey::new(Cipher::Aes256Ctr, hash.finalize().into()))
     }
 }
-
-/// A small public generator for the order of records. Never used for noise.
-#[derive(Clone, Debug)]
-pub(crate) struct Shuffle(u64);
-
-impl Shuffle {
-    /// The order that belongs to a seed.
-    #[must_use]
-    pub(crate) fn new(seed: u64) -> Shuffle {
-        Shuffle(seed)
-    }
-
-    /// The next 64 bits (splitmix64).
-    pub(crate) fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number from [0, 1).
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    pub(crate) fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}

@@ -1,6 +1,6 @@
 //! `ledger.ndjson`: a header line, then one receipt a line, and its verification.
 
-use crate::config_file::{ConfigError, LoadedConfig, Overrides, load_file};
+use crate::experiment::{LoadedExperiment, Overrides, load_file};
 use crate::summary::{NOT_PRIVATE, Summary};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::LearnerId;
+use undertone::LoadError;
 use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
 use undertone_models::{Setup, SetupError};
 
@@ -33,7 +34,7 @@ struct Header {
 pub enum LedgerFileError {
     /// The config of the run is unusable.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] LoadError),
     /// The config of the run cannot be planned.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -105,8 +106,8 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
 /// # Errors
 /// When config or ledger cannot be read. A ledger that disagrees is not an error but a finding.
 pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
-    let loaded: LoadedConfig = load_file(&folder.join("config.toml"), &Overrides::default())?;
-    let setup = Setup::new(loaded.config)?;
+    let loaded: LoadedExperiment = load_file(&folder.join("config.toml"), &Overrides::default())?;
+    let setup = loaded.checked.setup()?;
     let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
     // Learners work in lock-step: one that has fewer receipts than the others lost some.
     let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
@@ -115,7 +116,8 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
         .enumerate()
         .map(|(place, receipts)| {
             let id = LearnerId(u32::try_from(place).unwrap_or(u32::MAX));
-            let result = verify(id, &setup.mechanisms[place], setup.config.caps[place], receipts);
+            let result =
+                verify(id, &setup.mechanisms[place], setup.agreement.caps[place], receipts);
             let result = result.map_err(|disagreement| disagreement.to_string());
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
@@ -126,7 +128,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
                     receipts.len()
                 )),
             });
-            learner_verification(id, receipts.len(), result, setup.config.delta)
+            learner_verification(id, receipts.len(), result, setup.agreement.delta)
         })
         .collect();
     let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
@@ -137,9 +139,9 @@ pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
 #[must_use]
 pub fn verify_one(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
     let place = id.0 as usize;
-    let result = verify(id, &setup.mechanisms[place], setup.config.caps[place], receipts);
+    let result = verify(id, &setup.mechanisms[place], setup.agreement.caps[place], receipts);
     let result = result.map_err(|disagreement| disagreement.to_string());
-    learner_verification(id, receipts.len(), result, setup.config.delta)
+    learner_verification(id, receipts.len(), result, setup.agreement.delta)
 }
 
 /// Whether a learner may have been refused the round after its last receipt.

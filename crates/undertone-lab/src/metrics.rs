@@ -43,7 +43,7 @@ pub(crate) enum Evaluator {
     /// Against the optimum.
     Linear(LinearEvaluator),
     /// By accuracy alone.
-    Network(NeuralEvaluator),
+    Neural(NeuralEvaluator),
     /// By the loss of test records alone.
     Declared(DeclaredEvaluator),
 }
@@ -61,7 +61,7 @@ impl Evaluator {
     ) -> Result<(), RecordError> {
         match self {
             Evaluator::Linear(evaluator) => evaluator.remember(learner, batch),
-            Evaluator::Network(evaluator) => evaluator.remember(learner, theta, batch),
+            Evaluator::Neural(evaluator) => evaluator.remember(learner, theta, batch),
             Evaluator::Declared(_) => Ok(()),
         }
     }
@@ -72,7 +72,7 @@ impl Evaluator {
     pub(crate) fn measure(&mut self, thetas: &[&[f64]], public: &[f64], rounds: u64) -> Metrics {
         match self {
             Evaluator::Linear(evaluator) => evaluator.measure(thetas, public, rounds),
-            Evaluator::Network(evaluator) => evaluator.measure(thetas, public),
+            Evaluator::Neural(evaluator) => evaluator.measure(thetas, public),
             Evaluator::Declared(evaluator) => evaluator.measure(thetas, public),
         }
     }

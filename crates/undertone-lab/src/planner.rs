@@ -1,15 +1,17 @@
 //! From a target to a config: calibrated, tuned if asked, and checked once more as a reader would.
 
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
-use crate::config_file::{LoadedConfig, resolved};
+use crate::experiment::{LoadedExperiment, RawExperiment, resolved};
 use serde::Serialize;
 use thiserror::Error;
-use undertone::config::{Config, Faults, OneOrEach, RawConfig};
-use undertone::planner::{Forecast, Goal, PlannerError, Tuned, calibrate, predict, tune};
-use undertone::privacy::{Cap, Horizon, Rule};
+use undertone::LoadError;
+use undertone::agreement::{Agreement, OneOrEach};
+use undertone::load::check_again;
+use undertone::planner::{Forecast, Goal, Outlook, PlannerError, Tuned, calibrate, predict, tune};
+use undertone::privacy::{Cap, Horizon};
+use undertone_models::SetupError;
 use undertone_models::memory::error_bound;
 use undertone_models::{AnyModel, MemoryError, ModelError};
-use undertone_models::{Setup, SetupError};
 
 /// As in a config: no more records are collected first.
 const WARMUP_MAX: u64 = 1_000_000_000;
@@ -29,7 +31,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The config to run, noise scales and all.
-    pub raw: RawConfig,
+    pub raw: RawExperiment,
     /// What is said about it.
     pub report: PlanReport,
 }
@@ -50,7 +52,7 @@ pub struct PlanReport {
     /// How many schedules were compared.
     pub schedules_compared: u64,
     /// Predicted excess loss, averaged with weight (t+1)²: a model, not a promise. Not a number for a
-    /// network, whose learning is not predicted.
+    /// neural network, whose learning is not predicted.
     pub predicted_error: f64,
     /// The same for the config before tuning; null when its target cannot be met.
     pub predicted_error_before: Option<f64>,
@@ -94,14 +96,14 @@ pub enum PlanningError {
     #[error("no plan: {0}")]
     Planner(#[from] PlannerError),
     /// The noise found cannot be used in a config.
-    #[error("no plan: the config found has faults:\n{0}")]
-    Faults(#[from] Faults),
+    #[error("no plan: {0}")]
+    Faults(#[from] LoadError),
     /// The config found cannot be run.
     #[error("no plan: {0}")]
     Setup(#[from] SetupError),
     /// Nothing is known of the loss that a forecast could follow from.
     #[error(
-        "--tune cannot forecast how a network, or a loss without L and μ, learns; give the schedule in the config"
+        "--tune cannot forecast how a neural network, or a loss without L and μ, learns; give the schedule in the config"
     )]
     Unforeseeable,
     /// The config cannot be written as TOML.
@@ -113,44 +115,46 @@ pub enum PlanningError {
 ///
 /// # Errors
 /// When no finite calibration exists, with the reason, or the config does not fit together.
-pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, PlanningError> {
-    let start = &loaded.config;
-    let model = AnyModel::new(start.model, start.network.as_ref(), start.bounds)?;
+pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, PlanningError> {
+    let experiment = &loaded.checked;
+    let start = &experiment.agreement;
+    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)?;
     let forecast_made = model.linear().is_some() && start.smoothness_is_known();
     if request.tune && !forecast_made {
         return Err(PlanningError::Unforeseeable);
     }
-    let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
+    let taken = start.records.taken_after(experiment.rounds);
     let goal = Goal {
+        outlook: Outlook { rounds: experiment.rounds, heterogeneity: experiment.heterogeneity() },
         horizon: request.horizon,
         memory_error: error_bound(start.memory, &model)?,
         records: request.records.unwrap_or(taken),
         // Records that the batches of a config ask for may never come: only those said to be there can
         // be collected first.
-        warmup_max: if request.records.is_some() { WARMUP_MAX } else { start.data.warmup },
+        warmup_max: if request.records.is_some() { WARMUP_MAX } else { start.records.warmup },
     };
-    let Tuned { config, scales, forecast, before, compared } = if request.tune {
+    let Tuned { agreement, scales, forecast, before, compared } = if request.tune {
         tune(start, &goal)?
     } else {
         let scales = calibrate(start, goal.memory_error, goal.horizon)?;
         let forecast = if forecast_made {
-            predict(start, &scales)
+            predict(start, &scales, &goal.outlook)
         } else {
             Forecast { points: Vec::new(), objective: f64::NAN }
         };
         Tuned {
-            config: start.clone(),
+            agreement: start.clone(),
             scales,
             before: Some(forecast.clone()),
             forecast,
             compared: 1,
         }
     };
-    let raw = as_written(loaded, &config, &scales);
     // What is reported is what a reader of the printed config finds.
-    let plan = Setup::new(Config::try_from(&raw)?)?;
-    let budget = budget(&plan, plan.config.rounds, plan.config.delta);
-    let targets = plan.config.caps.iter().flatten().map(|cap| match *cap {
+    let printed = check_again(as_written(loaded, &agreement, &scales), &loaded.folder)?;
+    let setup = printed.checked.setup()?;
+    let budget = budget(&setup, printed.checked.rounds, setup.agreement.delta);
+    let targets = setup.agreement.caps.iter().flatten().map(|cap| match *cap {
         Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),
         Cap::Approximate { epsilon, .. } => Target::Epsilon(epsilon),
     });
@@ -168,7 +172,7 @@ pub fn make(loaded: &LoadedConfig, request: &Request) -> Result<Planned, Plannin
         predicted_error_before: before.map(|forecast| forecast.objective),
         curve: curve(&forecast),
     };
-    Ok(Planned { raw, report })
+    Ok(Planned { raw: printed.raw, report })
 }
 
 impl PlanReport {
@@ -205,18 +209,16 @@ impl Planned {
 }
 
 /// The file of the start with what was found written into it.
-fn as_written(loaded: &LoadedConfig, config: &Config, scales: &[f64]) -> RawConfig {
-    let mut found = LoadedConfig { config: config.clone(), ..loaded.clone() };
-    let schedule = &mut found.raw.schedule;
-    schedule.step = Some(config.schedule.step.initial);
-    schedule.step_exponent = Some(-config.schedule.step.exponent);
-    schedule.coupling = Some(config.schedule.coupling.initial);
-    schedule.coupling_exponent = Some(-config.schedule.coupling.exponent);
-    if let Rule::Shielded { interval } = config.rule {
-        schedule.interval = Some(interval);
-    }
-    if config.noise_exponents != loaded.config.noise_exponents {
-        found.raw.noise.exponent = config.noise_exponents.first().map(|&all| OneOrEach::One(all));
+fn as_written(loaded: &LoadedExperiment, agreement: &Agreement, scales: &[f64]) -> RawExperiment {
+    let mut found = loaded.clone();
+    found.checked.agreement = agreement.clone();
+    let raw = &mut found.raw.agreement;
+    raw.schedule.step = Some(agreement.schedule.step.initial);
+    raw.schedule.step_exponent = Some(-agreement.schedule.step.exponent);
+    raw.schedule.coupling = Some(agreement.schedule.coupling.initial);
+    raw.schedule.coupling_exponent = Some(-agreement.schedule.coupling.exponent);
+    if agreement.noise_exponents != loaded.checked.agreement.noise_exponents {
+        raw.noise.exponent = agreement.noise_exponents.first().map(|&all| OneOrEach::One(all));
     }
     resolved(&found, scales)
 }

@@ -1,5 +1,6 @@
 //! The files a run leaves behind. They appear together or not at all.
 
+use crate::experiment::RawExperiment;
 use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
@@ -10,7 +11,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::PublicModel;
-use undertone::config::RawConfig;
 use undertone::neural::NeuralSpec;
 
 /// Why the files could not be written.
@@ -61,7 +61,7 @@ pub fn check(path: &Path) -> Result<(), RunFolderError> {
 /// When the folder exists or cannot be written; nothing is left behind then.
 pub fn write(
     path: &Path,
-    config: &RawConfig,
+    config: &RawExperiment,
     outcome: &Outcome,
     summary: &Summary,
     network: Option<&NeuralSpec>,
@@ -105,7 +105,7 @@ fn staging(path: &Path) -> Result<tempfile::TempDir, RunFolderError> {
     builder.tempdir_in(parent).map_err(failed)
 }
 
-fn config_text(config: &RawConfig, summary: &Summary) -> Result<String, RunFolderError> {
+fn config_text(config: &RawExperiment, summary: &Summary) -> Result<String, RunFolderError> {
     let mut text =
         String::from("# The config as it was run: defaults spelt out, noise calibrated.\n");
     if !summary.private {

@@ -5,6 +5,7 @@
 
 use crate::catalogue::hex;
 use crate::data::DataError;
+use crate::experiment::RawExperiment;
 use crate::summary::NOT_PRIVATE;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,6 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use undertone::config::RawConfig;
 
 const NAME: &str = "runs.ndjson";
 
@@ -165,7 +165,7 @@ fn read<R: DeserializeOwned>(
 ///
 /// # Errors
 /// When the config has no form in TOML.
-pub fn config_digest(raw: &RawConfig) -> Result<String, toml::ser::Error> {
+pub fn config_digest(raw: &RawExperiment) -> Result<String, toml::ser::Error> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
     hash.update(toml::to_string(raw)?);

@@ -1,12 +1,12 @@
 //! One run of a config with a seed, as comparisons and reproductions make many of.
 
 use crate::entropy::RunEntropy;
+use crate::experiment::Experiment;
 use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
 use crate::stream::{self, StreamError, Streams};
 use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
-use undertone::config::Config;
 use undertone_models::{Setup, SetupError};
 
 /// Why a config could not be run.
@@ -25,22 +25,23 @@ pub enum SeededRunError {
 
 /// What a seeded run needs: the setup, and the records in the order of the seed.
 pub(crate) fn prepare(
-    config: &Config,
+    experiment: &Experiment,
     folder: &Path,
     seed: u64,
 ) -> Result<(Setup, Streams), SeededRunError> {
-    let setup = Setup::new(config.clone())?;
-    let streams = stream::load(&setup.config, folder, seed)?;
+    let setup = experiment.setup()?;
+    let streams = stream::load(experiment, folder, seed)?;
     Ok((setup, streams))
 }
 
 /// Runs it with the noise of the seed. NOT PRIVATE.
 pub(crate) fn seeded_run(
     setup: &Setup,
+    rounds: u64,
     streams: Streams,
     seed: u64,
     measuring: Measuring,
     after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
 ) -> Result<Outcome, SeededRunError> {
-    Ok(simulate(setup, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
+    Ok(simulate(setup, rounds, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
 }

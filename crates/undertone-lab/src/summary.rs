@@ -4,8 +4,9 @@ use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
 use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
+use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, Rule, UNIT, epsilon_from_zcdp};
+use undertone::privacy::{Cap, UNIT, epsilon_from_zcdp};
 use undertone_models::Setup;
 
 /// A run in numbers.
@@ -114,8 +115,13 @@ pub struct LearnerSummary {
     pub cap_epsilon: Option<f64>,
     /// Bounds for ever.
     pub lifetime: LifetimeBudget,
-    /// The recursion used.
-    pub rule: Rule,
+    /// The method, as configs name it.
+    pub method: &'static str,
+    /// How its sensitivity is bounded, where there is a choice.
+    pub bound: Option<Bound>,
+    /// The method in a few words.
+    #[serde(skip)]
+    pub method_summary: &'static str,
     /// The kind of noise.
     pub noise: NoiseKind,
     /// ρ_0, the noise scale of round 0.
@@ -127,6 +133,10 @@ pub struct LearnerSummary {
 /// What a summary needs to know beside the setup and the outcome.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
+    /// How many rounds were planned.
+    pub rounds_planned: u64,
+    /// Whether records are drawn again when they run out.
+    pub records_repeat: bool,
     /// The seed of a repeatable run.
     pub seed: Option<u64>,
     /// The name of the data.
@@ -149,13 +159,13 @@ impl Summary {
     /// Sums up a run.
     #[must_use]
     pub fn new(setup: &Setup, outcome: &Outcome, facts: &RunFacts) -> Summary {
-        let config = &setup.config;
-        let spectrum = config.spectrum;
+        let agreement = &setup.agreement;
+        let spectrum = agreement.spectrum;
         let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
         let mut summary = Summary {
             schema_version: SCHEMA_VERSION,
             undertone_version: env!("CARGO_PKG_VERSION"),
-            name: config.name.clone(),
+            name: agreement.name.clone(),
             private: facts.seed.is_none(),
             warning: facts.seed.map(|_| NOT_PRIVATE),
             seed: facts.seed,
@@ -170,13 +180,13 @@ impl Summary {
                 }
                 Ending::Finished | Ending::Interrupted => None,
             },
-            rounds_planned: config.rounds,
+            rounds_planned: facts.rounds_planned,
             rounds_run: outcome.rounds_run,
-            unproven: config.broken_conditions().iter().map(ToString::to_string).collect(),
-            declared_by_user: config.model.declared_by_user(),
+            unproven: agreement.broken_conditions().iter().map(ToString::to_string).collect(),
+            declared_by_user: agreement.model.declared_by_user(),
             network: NetworkSummary {
-                learners: config.graph.learners(),
-                edges: config.graph.edges(),
+                learners: agreement.graph.learners(),
+                edges: agreement.graph.edges(),
                 delta_2: spectrum.map(|spectrum| spectrum.delta_2),
                 delta_m: spectrum.map(|spectrum| spectrum.delta_m),
             },
@@ -186,9 +196,9 @@ impl Summary {
                 test_records: facts.test_records,
                 records_scaled: facts.records_scaled,
                 records_refused: facts.records_refused,
-                warmup: config.data.warmup,
-                batch: config.data.batch,
-                repeat: config.data.repeat,
+                warmup: agreement.records.warmup,
+                batch: agreement.records.batch,
+                repeat: facts.records_repeat,
             },
             first: metrics(outcome.rows.first()),
             last: metrics(outcome.rows.last()),
@@ -231,7 +241,7 @@ impl Summary {
 }
 
 fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
-    let delta = setup.config.delta;
+    let delta = setup.agreement.delta;
     outcome
         .learners
         .iter()
@@ -248,11 +258,13 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
                 zcdp: learner.zcdp,
                 epsilon: learner.epsilon,
                 delta,
-                cap_epsilon: setup.config.caps[place].map(|cap| match cap {
+                cap_epsilon: setup.agreement.caps[place].map(|cap| match cap {
                     Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
                 }),
                 lifetime: LifetimeBudget::of(setup, place, delta),
-                rule: mechanism.rule,
+                method: mechanism.method.name(),
+                bound: mechanism.method.bound(),
+                method_summary: mechanism.method.summary(),
                 noise: mechanism.noise.kind,
                 noise_scale: mechanism.noise.scale.initial,
                 noise_exponent: mechanism.noise.scale.exponent,
@@ -268,11 +280,7 @@ fn epsilon_of_repeated(zcdp: f64, draws: u64, delta: f64) -> f64 {
     epsilon_from_zcdp(draws * draws * zcdp, delta)
 }
 
-/// Four digits after the point, never below the truth.
-#[must_use]
-pub fn rounded_up(epsilon: f64) -> f64 {
-    (epsilon * 1e4).ceil() / 1e4
-}
+pub use undertone::privacy::rounded_up;
 
 /// What may be promised, to whom, and what may not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {

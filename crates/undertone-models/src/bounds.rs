@@ -5,7 +5,7 @@
 
 use crate::{Features, Record};
 use thiserror::Error;
-use undertone_core::config::{Config, OutOfBounds};
+use undertone_core::agreement::{Agreement, OutOfBounds};
 
 /// The smallest and largest norm that can be asked for: between them squares neither overflow nor
 /// lose digits.
@@ -52,14 +52,14 @@ pub enum BoundFault {
 }
 
 impl Bounds {
-    /// The bounds of a config.
+    /// The bounds of an agreement.
     #[must_use]
-    pub fn of(config: &Config) -> Bounds {
+    pub fn of(agreement: &Agreement) -> Bounds {
         Bounds {
-            feature_norm: config.bounds.feature_norm,
-            label: config.model.loss.classes().is_none().then_some(config.bounds.label),
-            out_of_bounds: config.out_of_bounds,
-            normalise: config.data.normalise,
+            feature_norm: agreement.bounds.feature_norm,
+            label: agreement.model.loss.classes().is_none().then_some(agreement.bounds.label),
+            out_of_bounds: agreement.out_of_bounds,
+            normalise: agreement.records.normalise,
         }
     }
 

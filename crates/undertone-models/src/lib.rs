@@ -1,8 +1,8 @@
 //! Losses, models and gradient memories for Undertone.
 //!
 //! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
-//! stream, at a cost per round that need not grow with it. A [`neural`] network is a small neural network, with
-//! gradients that are clipped record by record. A [`Setup`] is what follows from a config before any
+//! stream, at a cost per round that need not grow with it. [`neural`] holds small neural networks, with
+//! gradients that are clipped record by record. A [`Setup`] is what follows from an agreement before any
 //! record is seen.
 
 mod any_model;
@@ -17,6 +17,7 @@ mod monomials;
 pub mod neural;
 mod neural_model;
 mod packed;
+mod public_random;
 pub mod record;
 mod row;
 mod scalar_loss;
@@ -30,5 +31,6 @@ pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
 pub use neural_model::NeuralModel;
+pub use public_random::PublicRandom;
 pub use record::{Features, Record, visit_records};
 pub use setup::{Setup, SetupError, memory_error};

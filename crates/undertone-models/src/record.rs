@@ -167,6 +167,12 @@ impl Persist for Record {
 }
 
 impl Record {
+    /// A record with every feature given.
+    #[must_use]
+    pub fn dense(features: impl Into<Box<[f64]>>, label: f64) -> Record {
+        Record { features: Features::Dense(features.into()), label }
+    }
+
     /// A record of nothing, to load another into.
     #[must_use]
     pub fn empty() -> Record {

@@ -1,10 +1,11 @@
-//! From a checked config to the public facts of every learner: mechanisms, scales, certificates.
+//! From an agreement to the public facts of every learner: mechanisms, scales, certificates.
 
 use crate::memory::error_bound;
 use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError};
+use std::convert::Infallible;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone_core::config::{Config, NoiseScale};
+use undertone_core::agreement::{Agreement, NetworkId, NoiseScale};
 use undertone_core::noise::NoiseError;
 use undertone_core::planner::{PlannerError, calibrate};
 use undertone_core::privacy::{
@@ -12,11 +13,11 @@ use undertone_core::privacy::{
 };
 use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
-/// A config with everything that follows from it before any record is seen.
+/// An agreement with everything that follows from it before any record is seen.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The config.
-    pub config: Config,
+    /// The agreement.
+    pub agreement: Agreement,
     /// The loss with its bounds.
     pub model: AnyModel,
     /// One mechanism for each learner, noise scales included.
@@ -25,7 +26,7 @@ pub struct Setup {
     pub lifetimes: Vec<Result<Lifetime, NoCertificate>>,
 }
 
-/// Why a config cannot be run.
+/// Why an agreement cannot be run.
 #[derive(Clone, Debug, Error)]
 pub enum SetupError {
     /// The loss cannot be built.
@@ -52,19 +53,33 @@ impl Setup {
     ///
     /// # Errors
     /// When model and memory do not fit, or no noise scale meets a target.
-    pub fn new(config: Config) -> Result<Setup, SetupError> {
-        let (model, memory_error) = model_and_memory(&config)?;
-        let scales = noise_scales(&config, memory_error)?;
-        let mechanisms = config.mechanisms(memory_error, &scales);
-        for (id, mechanism) in config.graph.ids().zip(&mechanisms) {
-            check_sampler(&config, id, mechanism)?;
+    pub fn new(agreement: Agreement) -> Result<Setup, SetupError> {
+        let (model, memory_error) = model_and_memory(&agreement)?;
+        let scales = noise_scales(&agreement, memory_error)?;
+        let mechanisms = agreement.mechanisms(memory_error, &scales);
+        let lifetimes = lifetimes(&mechanisms);
+        let setup = Setup { agreement, model, mechanisms, lifetimes };
+        setup.check_sampler(Round::ZERO)?;
+        Ok(setup)
+    }
+
+    /// Checks that the sampler can draw the noise of a round: it is exact only while |θ| is not too many
+    /// grid steps. Noise that shrinks may fit in round 0 and not later.
+    ///
+    /// # Errors
+    /// When the noise of a learner does not fit.
+    pub fn check_sampler(&self, round: Round) -> Result<(), SetupError> {
+        for (learner, mechanism) in self.agreement.graph.ids().zip(&self.mechanisms) {
+            let grid = mechanism.perturbation(round).grid();
+            grid.map_err(|error| SetupError::Sampler { learner, error })?;
         }
-        let lifetimes = if config.data.repeat {
-            vec![Err(NoCertificate::RecordsRepeat); mechanisms.len()]
-        } else {
-            lifetimes(&mechanisms)
-        };
-        Ok(Setup { config, model, mechanisms, lifetimes })
+        Ok(())
+    }
+
+    /// The id of the network: what its learners share, hashed.
+    #[must_use]
+    pub fn network_id(&self) -> NetworkId {
+        self.agreement.network_id(&self.scales())
     }
 
     /// The same with the user's function that a declared loss needs.
@@ -84,19 +99,37 @@ impl Setup {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
     }
 
-    /// ε for ever of one learner at the config's δ, if it has a certificate and a finite one.
+    /// ε for ever of one learner at the agreement's δ, if it has a certificate and a finite one.
     #[must_use]
     pub fn lifetime_epsilon(&self, id: LearnerId) -> Option<f64> {
         let lifetime = self.lifetimes.get(id.0 as usize)?.as_ref().ok()?;
-        let epsilon = epsilon_from_zcdp(lifetime.total.zcdp, self.config.delta);
+        let epsilon = epsilon_from_zcdp(lifetime.total.zcdp, self.agreement.delta);
         epsilon.is_finite().then_some(epsilon)
     }
 
     /// The most of any learner; none unless every learner has one.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
-        let mut each = self.config.graph.ids().map(|id| self.lifetime_epsilon(id));
+        let mut each = self.agreement.graph.ids().map(|id| self.lifetime_epsilon(id));
         each.try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
+    }
+
+    /// A random start that all learners share, where the model needs one: a neural network learns nothing
+    /// from zeros, and its learners must start together. `uniform` draws from [0, 1).
+    pub fn common_start(&self, mut uniform: impl FnMut() -> f64) -> Option<Vec<f64>> {
+        match &self.model {
+            AnyModel::Neural(model) => {
+                model.neural().initial_parameters(|| Ok::<_, Infallible>(uniform())).ok()
+            }
+            AnyModel::Linear(_) => None,
+        }
+    }
+
+    /// A random start of one learner's own, where `parameters.start_spread` asks for one.
+    pub fn spread_start(&self, mut uniform: impl FnMut() -> f64) -> Option<Vec<f64>> {
+        let spread = self.agreement.start_spread;
+        let mut coordinate = || spread * (2.0 * uniform() - 1.0);
+        (spread > 0.0).then(|| (0..self.model.parameters()).map(|_| coordinate()).collect())
     }
 
     /// One learner before round 0, without records.
@@ -107,47 +140,38 @@ impl Setup {
     /// # Panics
     /// When there is no such learner: a bug in the caller.
     pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
-        let config = &self.config;
+        let agreement = &self.agreement;
         let setup = LearnerSetup {
             id,
-            neighbours: config.graph.neighbours(id).to_vec(),
+            neighbours: agreement.graph.neighbours(id).to_vec(),
             mechanism: self.mechanisms[id.0 as usize],
-            cap: config.caps[id.0 as usize],
-            domain: config.domain,
-            lasso: config.model.lasso,
+            cap: agreement.caps[id.0 as usize],
+            domain: agreement.domain,
+            lasso: agreement.model.lasso,
         };
-        Ok(Learner::new(setup, AnyMemory::new(config.memory, self.model.clone())?))
+        Ok(Learner::new(setup, AnyMemory::new(agreement.memory, self.model.clone())?))
     }
 }
 
-/// A bound on the error of the gradients of a config's memory, round by round.
+/// A bound on the error of the gradients of an agreement's memory, round by round.
 ///
 /// # Errors
 /// When model and memory do not fit.
-pub fn memory_error(config: &Config) -> Result<PowerLaw, SetupError> {
-    model_and_memory(config).map(|(_, error)| error)
+pub fn memory_error(agreement: &Agreement) -> Result<PowerLaw, SetupError> {
+    model_and_memory(agreement).map(|(_, error)| error)
 }
 
-fn model_and_memory(config: &Config) -> Result<(AnyModel, PowerLaw), SetupError> {
-    let model = AnyModel::new(config.model, config.network.as_ref(), config.bounds)?;
-    let error = error_bound(config.memory, &model)?;
+fn model_and_memory(agreement: &Agreement) -> Result<(AnyModel, PowerLaw), SetupError> {
+    let model = AnyModel::new(agreement.model, agreement.neural.as_ref(), agreement.bounds)?;
+    let error = error_bound(agreement.memory, &model)?;
     Ok((model, error))
 }
 
 /// The noise scale of each learner, as given or as calibrated.
-fn noise_scales(config: &Config, memory_error: PowerLaw) -> Result<Vec<f64>, PlannerError> {
-    match &config.noise_scale {
-        NoiseScale::Given(scales) => Ok(scales.clone()),
-        NoiseScale::Lifetime => calibrate(config, memory_error, Horizon::Lifetime),
-        NoiseScale::Rounds => calibrate(config, memory_error, Horizon::Rounds(config.rounds)),
+fn noise_scales(agreement: &Agreement, memory_error: PowerLaw) -> Result<Vec<f64>, PlannerError> {
+    match agreement.noise_scale {
+        NoiseScale::Given(ref scales) => Ok(scales.clone()),
+        NoiseScale::Lifetime => calibrate(agreement, memory_error, Horizon::Lifetime),
+        NoiseScale::Rounds(rounds) => calibrate(agreement, memory_error, Horizon::Rounds(rounds)),
     }
-}
-
-/// The sampler is exact only while |θ| is not too many grid steps: check the first and last round.
-fn check_sampler(config: &Config, id: LearnerId, mechanism: &Mechanism) -> Result<(), SetupError> {
-    for round in [Round::ZERO, Round(config.rounds)] {
-        let grid = mechanism.perturbation(round).grid();
-        grid.map_err(|error| SetupError::Sampler { learner: id, error })?;
-    }
-    Ok(())
 }

@@ -1,10 +1,59 @@
-//! Private decentralised online learning.
+//! Undertone trains one model across organisations without a server. Each learner adds its own noise before
+//! anything leaves it, and the total privacy loss is bounded for ever.
+//!
+//! # A private learner on a stream
+//!
+//! ```
+//! use undertone::LearnerBuilder;
+//!
+//! // Two features, two classes, ε = 2 at δ = 10⁻⁶ for ever, however many records arrive.
+//! let mut learner = LearnerBuilder::new(2, 2.0, 1e-6).classes(2).build()?;
+//! for k in 0..5_000u32 {
+//!     let age = f64::from(k % 100) / 100.0;
+//!     let hours = f64::from(k % 7) / 7.0;
+//!     let label = f64::from(u8::from(age + 0.1 * hours > 0.5));
+//!     learner.learn(&[age, hours], label)?;
+//! }
+//! // The owner's own prediction, from private parameters.
+//! let prediction = learner.predict(&[0.9, 0.2])?;
+//! // What may be published: ε ≤ 2 at δ = 10⁻⁶, one record replaced by another.
+//! let public = learner.public_model();
+//! println!("{prediction:?}, {} public parameters", public.values().len());
+//! println!("{}", learner.statement().join("\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! | for | look at |
+//! |---|---|
+//! | a learner on a stream, alone | [`LearnerBuilder`], [`OnlineLearner`] |
+//! | several learners, your own loop | [`Setup::learner`], [`Learner`]: `observe`, `release`, `absorb` |
+//! | what a method does in a round | [`method`]; Algorithm 1 of the paper is `method/algorithm1.rs` in `undertone-core` |
+//! | an agreement from a file | [`load()`], [`agreement`] |
+//! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
+//! | a loss of your own | [`DeclaredLoss`](models::DeclaredLoss) |
+//! | which theorems apply, what to change | [`doctor`] |
+//! | noise and schedules for a target | [`planner`] |
+//!
+//! `examples/` has a stream alone, a network in one process, a loss of one's own, and the accountant alone.
+//! Learners as daemons on real machines are in `undertone-node`; seeded experiments, which are NOT PRIVATE,
+//! in `undertone-lab`. Neither can be named from here.
 
+mod builder;
+pub mod doctor;
+pub mod load;
+mod online;
+
+pub use builder::{BuildError, Declared, Label, LearnerBuilder};
+pub use load::{LoadError, Loaded, load};
+pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
-    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Domain, Forgetting, Heard, LatePull, Learner,
+    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner,
     LearnerId, LearnerSetup, Loss, LossConstants, Memory, MemoryKind, ModelSpec, NEURAL_ROUNDING,
     PowerLaw, PrivateParameters, PublicModel, RecordError, RecordWeights, Release, ReleaseError,
-    Round, RoundReport, Schedule, Score,
+    ReleaseView, Round, RoundReport, Schedule, Score,
 };
-pub use undertone_core::{config, doctor, graph, neural, noise, persist, planner, privacy};
+pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;
+pub use undertone_models::{Features, Record, Setup, SetupError};

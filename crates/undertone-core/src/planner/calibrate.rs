@@ -1,9 +1,9 @@
-//! Noise scales that meet the targets of a config.
+//! Noise scales that meet the targets of an agreement.
 
 use super::PlannerError;
 use crate::PowerLaw;
-use crate::config::Config;
-use crate::privacy::{Cap, Horizon, Mechanism, NoCertificate, calibrate_scale};
+use crate::agreement::Agreement;
+use crate::privacy::{Cap, Horizon, Mechanism, calibrate_scale};
 
 /// The least noise scale for each learner that meets its own target over the horizon.
 ///
@@ -13,7 +13,7 @@ use crate::privacy::{Cap, Horizon, Mechanism, NoCertificate, calibrate_scale};
 /// # Errors
 /// When a learner has no target, or no scale meets it.
 pub fn calibrate(
-    config: &Config,
+    agreement: &Agreement,
     memory_error: PowerLaw,
     horizon: Horizon,
 ) -> Result<Vec<f64>, PlannerError> {
@@ -22,7 +22,7 @@ pub fn calibrate(
     // one repetition is the rule, and more than a few mean that it outgrows the noise over the horizon.
     let mut bound = 1.0;
     for _ in 0..REPETITIONS_MAX {
-        let scales = calibrate_within(config, memory_error, horizon, bound)?;
+        let scales = calibrate_within(agreement, memory_error, horizon, bound)?;
         let largest = scales.iter().copied().fold(0.0, f64::max);
         if largest <= bound && bound <= largest * (1.0 + SLACK) {
             return Ok(scales);
@@ -38,26 +38,23 @@ const SLACK: f64 = 1e-6;
 
 /// The least scales that meet the targets when no learner's scale is above `scale_max`.
 fn calibrate_within(
-    config: &Config,
+    agreement: &Agreement,
     memory_error: PowerLaw,
     horizon: Horizon,
     scale_max: f64,
 ) -> Result<Vec<f64>, PlannerError> {
-    let noise_max = config.noise_max(scale_max);
+    let noise_max = agreement.noise_max(scale_max);
     // Most networks have many learners of the same kind.
     let mut known: Vec<(Mechanism, Cap, f64)> = Vec::new();
-    let mut scales = Vec::with_capacity(config.graph.learners());
-    for (learner, cap) in config.graph.ids().zip(&config.caps) {
+    let mut scales = Vec::with_capacity(agreement.graph.learners());
+    for (learner, cap) in agreement.graph.ids().zip(&agreement.caps) {
         let target = cap.ok_or(PlannerError::NoTarget { learner })?;
-        let unit = config.mechanism(learner, memory_error, 1.0, noise_max);
+        let unit = agreement.mechanism(learner, memory_error, 1.0, noise_max);
         let same = known.iter().find(|(other, cap, _)| *other == unit && *cap == target);
         let scale = match same {
             Some(&(_, _, scale)) => scale,
             None => {
                 let failed = |error| PlannerError::Calibration { learner, error };
-                if config.data.repeat && horizon == Horizon::Lifetime {
-                    return Err(failed(NoCertificate::RecordsRepeat.into()));
-                }
                 let scale = calibrate_scale(&unit, target, horizon).map_err(failed)?;
                 known.push((unit, target, scale));
                 scale

@@ -1,6 +1,7 @@
 //! What the predictor takes the loss and the data to look like, from public numbers alone.
 
-use crate::config::{Config, Partition};
+use super::Outlook;
+use crate::agreement::Agreement;
 use crate::{Loss, LossConstants};
 
 /// Directions of about the same curvature.
@@ -38,18 +39,18 @@ pub(super) struct Landscape {
 const LOSS_LEFT: f64 = 0.05;
 
 impl Landscape {
-    /// The landscape of a config. Schedules and noise do not enter.
-    pub(super) fn of(config: &Config) -> Landscape {
-        let constants = config.model.constants(&config.bounds);
-        let loss_start = loss_at_zero(config);
-        let radius = config.bounds.radius;
+    /// The landscape of an agreement. Schedules and noise do not enter.
+    pub(super) fn of(agreement: &Agreement, outlook: &Outlook) -> Landscape {
+        let constants = agreement.model.constants(&agreement.bounds);
+        let loss_start = loss_at_zero(agreement);
+        let radius = agreement.bounds.radius;
         Landscape {
-            modes: modes(config.model.parameters(), &constants, loss_start, radius * radius),
+            modes: modes(agreement.model.parameters(), &constants, loss_start, radius * radius),
             gradient_max: constants.gradient_norm,
             smoothness: constants.smoothness,
-            saturates: config.model.loss.classes().is_some(),
+            saturates: agreement.model.loss.classes().is_some(),
             loss_left: LOSS_LEFT * loss_start,
-            heterogeneity: heterogeneity(config),
+            heterogeneity: outlook.heterogeneity,
             energy_max: 4.0 * radius * radius,
         }
     }
@@ -100,9 +101,9 @@ fn modes(
 }
 
 /// The largest loss of a record at θ = 0.
-fn loss_at_zero(config: &Config) -> f64 {
-    let label = config.bounds.label;
-    match config.model.loss {
+fn loss_at_zero(agreement: &Agreement) -> f64 {
+    let label = agreement.bounds.label;
+    match agreement.model.loss {
         Loss::Squared => 0.5 * label * label,
         Loss::Power { degree } => label.powf(f64::from(degree)) / f64::from(degree),
         Loss::Huber { threshold } => {
@@ -111,25 +112,7 @@ fn loss_at_zero(config: &Config) -> f64 {
         }
         Loss::Logistic => std::f64::consts::LN_2,
         // By the bound on its slope, as if some point of Θ had no loss at all.
-        Loss::Declared { .. } => config.model.clip * config.bounds.radius,
+        Loss::Declared { .. } => agreement.model.clip * agreement.bounds.radius,
         Loss::Softmax { classes } | Loss::Neural { classes, .. } => f64::from(classes).ln(),
-    }
-}
-
-/// χ: 0 where all learners see the same distribution, 1 where each sees one class.
-fn heterogeneity(config: &Config) -> f64 {
-    match config.data.partition {
-        Partition::Iid | Partition::InOrder => 0.0,
-        Partition::ByClass => 1.0,
-        // The variance of a Dirichlet share, relative to that of a learner with one class.
-        Partition::Dirichlet { alpha } => {
-            let classes = f64::from(config.model.loss.classes().unwrap_or(2));
-            (1.0 / (classes * alpha + 1.0)).sqrt()
-        }
-        Partition::OwnClass { share } => {
-            #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
-            let others = config.graph.learners().saturating_sub(1).max(1) as f64;
-            (share - (1.0 - share) / others).abs()
-        }
     }
 }

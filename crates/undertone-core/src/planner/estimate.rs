@@ -1,7 +1,7 @@
 //! Budgets to three digits in a millisecond, for comparing schedules. Never reported.
 
 use crate::Round;
-use crate::privacy::{Cost, Horizon, Mechanism, Rule, lifetime};
+use crate::privacy::{Cost, Horizon, Mechanism, lifetime};
 
 /// How finely time is cut: from here on a block of rounds is this share of the time passed.
 const BLOCKS: u64 = 64;
@@ -21,20 +21,23 @@ pub(super) fn blocks(last: u64, fineness: u64) -> impl Iterator<Item = (u64, u64
 }
 
 /// About what a mechanism costs over a horizon, infinite where it does not settle.
-///
-/// Within a block the recursion Φ⁺ = cΦ + d is taken to be constant and solved in closed form.
 pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
     let last = match horizon {
         Horizon::Lifetime => Round::LIMIT.0,
         Horizon::Rounds(rounds) => rounds,
     };
-    if mechanism.rule.is_baseline() {
-        let none = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
-        return lifetime(mechanism).map_or(none, |bound| bound.total);
-    }
-    if let Rule::Shielded { interval } = mechanism.rule {
-        return shielded_cost(mechanism, interval, last);
-    }
+    mechanism.method.account().estimated_cost(mechanism, last)
+}
+
+/// What the certificate says, for methods in which a record pays only for a few rounds.
+pub(crate) fn estimate_by_lifetime(mechanism: &Mechanism) -> Cost {
+    let none = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
+    lifetime(mechanism).map_or(none, |bound| bound.total)
+}
+
+/// By the recursion of sensitivity: within a block Φ⁺ = cΦ + d is taken to be constant and solved in
+/// closed form.
+pub(crate) fn estimate_by_recursion(mechanism: &Mechanism, last: u64) -> Cost {
     let mut sensitivity = 0.0;
     let mut total = Cost::default();
     for (first, length) in blocks(last, BLOCKS) {
@@ -55,14 +58,14 @@ pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
     total
 }
 
-/// Gradients perturbed at public points carry nothing over: only every so many rounds cost.
-fn shielded_cost(mechanism: &Mechanism, interval: u64, last: u64) -> Cost {
+/// For gradients perturbed at public points, which carry nothing over: one round in `interval` costs what
+/// a round of this mechanism costs.
+pub(crate) fn estimate_without_carrying(mechanism: &Mechanism, interval: u64, last: u64) -> Cost {
     let mut total = Cost::default();
-    let every = Mechanism { rule: Rule::Shielded { interval: 1 }, ..*mechanism };
     for (first, length) in blocks(last, BLOCKS) {
         let round = Round(first + length / 2);
-        let cost =
-            every.cost(round.next(), every.next_sensitivity(0.0, &every.planned_terms(round)));
+        let sensitivity = mechanism.next_sensitivity(0.0, &mechanism.planned_terms(round));
+        let cost = mechanism.cost(round.next(), sensitivity);
         #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
         let gradients = length as f64 / interval as f64;
         total.pure += gradients * cost.pure;

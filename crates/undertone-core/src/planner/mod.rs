@@ -46,16 +46,29 @@ mod search;
 mod tests;
 
 pub use calibrate::calibrate;
+pub(crate) use estimate::{estimate_by_lifetime, estimate_by_recursion, estimate_without_carrying};
 pub use predict::{Forecast, ForecastPoint, predict};
+pub(crate) use search::ScheduleShape;
 pub use search::{Tuned, tune};
 
 use crate::privacy::{CalibrationError, Horizon};
 use crate::{LearnerId, PowerLaw};
 use thiserror::Error;
 
+/// What is expected of the data, beside what the agreement says. Nothing private depends on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// How many rounds will be run.
+    pub rounds: u64,
+    /// χ: 0 where all learners see the same distribution, 1 where each sees one class.
+    pub heterogeneity: f64,
+}
+
 /// What a plan must keep to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
+    /// What is expected of the data.
+    pub outlook: Outlook,
     /// Over which rounds the targets must hold.
     pub horizon: Horizon,
     /// The error of the memory's gradient, as its crate states it.
@@ -88,14 +101,14 @@ pub enum PlannerError {
         "no noise meets the target: over so long a horizon the rounding of the noise itself costs more than the target"
     )]
     NoFixedPoint,
-    /// The config takes more records than there are, and nothing that takes fewer was found.
+    /// The agreement takes more records than there are, and nothing that takes fewer was found.
     #[error(
-        "{records} records a learner are fewer than the {taken} the config takes (warm-up and batches), and no schedule that takes fewer meets the targets"
+        "{records} records a learner are fewer than the {taken} the agreement takes (warm-up and batches), and no schedule that takes fewer meets the targets"
     )]
     RecordsTaken {
         /// Records of a learner.
         records: u64,
-        /// Records the config takes.
+        /// Records the agreement takes.
         taken: u64,
     },
     /// The search knows full histories only.

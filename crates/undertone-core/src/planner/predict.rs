@@ -1,12 +1,13 @@
 //! The predicted error curve of a schedule with its noise.
 
+use super::Outlook;
 use super::curvature::{Landscape, Mode};
 use super::estimate::{advance, blocks};
 use crate::LearnerId;
-use crate::config::Config;
+use crate::agreement::Agreement;
 use crate::graph::{Graph, Spectrum};
+use crate::method::{Expected, Perturbs};
 use crate::noise::NoiseKind;
-use crate::privacy::Rule;
 
 /// What is expected to happen over the planned rounds. A model, not a promise.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,19 +31,20 @@ pub struct ForecastPoint {
     pub disagreement: f64,
 }
 
-/// Predicts the error curve of a config with given noise scales ρ_0, one for each learner.
+/// Predicts the error curve of an agreement with given noise scales ρ_0, one for each learner.
 ///
 /// # Panics
 /// When there is not one scale for each learner: a bug in the caller.
 #[must_use]
-pub fn predict(config: &Config, scales: &[f64]) -> Forecast {
-    Predictor::new(config).run(config, scales)
+pub fn predict(agreement: &Agreement, scales: &[f64], outlook: &Outlook) -> Forecast {
+    Predictor::new(agreement, outlook).run(agreement, scales)
 }
 
 /// The part of a prediction that tuning does not change.
 pub(super) struct Predictor {
     landscape: Landscape,
     spectrum: Spectrum,
+    rounds: u64,
     /// How the noise of each learner j reaches the average and the disagreement: (w_jj/m)² and
     /// (Σ_i w_ij² − w_jj²/m)/m; for a shielded learner, whose noise is its own alone, 1/m² and
     /// (1 − 1/m)/m.
@@ -81,12 +83,14 @@ struct Factors {
 }
 
 impl Predictor {
-    pub(super) fn new(config: &Config) -> Predictor {
-        let graph = &config.graph;
+    pub(super) fn new(agreement: &Agreement, outlook: &Outlook) -> Predictor {
+        let graph = &agreement.graph;
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let learners = graph.learners() as f64;
         // Noise that enters once, whatever the coupling.
-        let own = matches!(config.rule, Rule::Shielded { .. }) || config.rule.is_baseline();
+        let method = &agreement.method;
+        let own =
+            method.perturbs() == Perturbs::Gradient || method.gradients().are_of_newest_batch();
         let reach = graph.ids().map(|id| {
             if own {
                 return (1.0 / (learners * learners), (1.0 - 1.0 / learners) / learners);
@@ -98,8 +102,9 @@ impl Predictor {
             (average * average, (squares - weight * average).max(0.0) / learners)
         });
         Predictor {
-            landscape: Landscape::of(config),
-            spectrum: config.spectrum.unwrap_or_else(|| power_iteration(graph)),
+            landscape: Landscape::of(agreement, outlook),
+            spectrum: agreement.spectrum.unwrap_or_else(|| power_iteration(graph)),
+            rounds: outlook.rounds,
             reach: reach.collect(),
         }
     }
@@ -108,15 +113,15 @@ impl Predictor {
         self.spectrum
     }
 
-    /// Predicts for the schedule, data plan and noise exponents that the config has now.
-    pub(super) fn run(&self, config: &Config, scales: &[f64]) -> Forecast {
+    /// Predicts for the schedule, batches and noise exponents that the agreement has now.
+    pub(super) fn run(&self, agreement: &Agreement, scales: &[f64]) -> Forecast {
         assert_eq!(scales.len(), self.reach.len(), "one scale for each learner");
-        let shares = self.noise_shares(config, scales);
-        let mut states = self.start(config);
+        let shares = self.noise_shares(agreement, scales);
+        let mut states = self.start(agreement);
         let (mut weighted, mut weights) = (0.0, 0.0);
         let mut points = Vec::new();
         let mut mark = 0;
-        let last = config.rounds - 1;
+        let last = self.rounds - 1;
         // The last round is a block of its own, so that the curve ends where the run does.
         let steps = blocks(last.saturating_sub(1), 128).take_while(|&(first, _)| first < last);
         for (first, length) in steps.chain([(last, 1)]) {
@@ -129,20 +134,20 @@ impl Predictor {
             let (base, rounds) = ((first + 1) as f64, length as f64);
             weighted += rounds * base * base * point.excess_loss;
             weights += rounds * base * base;
-            let factors = factors(config, &shares, first, rounds);
+            let factors = factors(agreement, &shares, first, rounds);
             self.advance(&mut states, &factors);
         }
         Forecast { objective: weighted / weights, points }
     }
 
-    fn noise_shares(&self, config: &Config, scales: &[f64]) -> Vec<NoiseShare> {
-        let kind = match config.noise_kind {
+    fn noise_shares(&self, agreement: &Agreement, scales: &[f64]) -> Vec<NoiseShare> {
+        let kind = match agreement.noise_kind {
             NoiseKind::Laplace => 2.0,
             NoiseKind::Gaussian => 1.0,
         };
         let mut shares: Vec<NoiseShare> = Vec::new();
         for ((&scale, &exponent), &(average, disagreement)) in
-            scales.iter().zip(&config.noise_exponents).zip(&self.reach)
+            scales.iter().zip(&agreement.noise_exponents).zip(&self.reach)
         {
             let variance = kind * scale * scale;
             let known = shares.iter().position(|s| s.exponent.to_bits() == exponent.to_bits());
@@ -156,9 +161,9 @@ impl Predictor {
         shares
     }
 
-    fn start(&self, config: &Config) -> Vec<State> {
+    fn start(&self, agreement: &Agreement) -> Vec<State> {
         // A coordinate uniform on ±s has variance s²/3.
-        let spread = config.start_spread * config.start_spread / 3.0;
+        let spread = agreement.start_spread * agreement.start_spread / 3.0;
         let modes = self.landscape.modes.iter();
         modes
             .map(|mode| State {
@@ -239,32 +244,18 @@ impl Predictor {
     }
 }
 
-fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> Factors {
+fn factors(agreement: &Agreement, shares: &[NoiseShare], first: u64, rounds: f64) -> Factors {
     #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
-    let (base, warmup, batch) =
-        (first as f64 + 0.5 * (rounds + 1.0), config.data.warmup as f64, config.data.batch as f64);
-    let in_use = config.memory.forgetting().records_in_use(batch);
-    let law = |law: crate::PowerLaw| law.initial * base.powf(law.exponent);
-    let coupling = if config.rule == Rule::Local { 0.0 } else { law(config.schedule.coupling) };
-    let (step, strength) = match config.rule {
-        Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii => {
-            (law(config.schedule.step), coupling * coupling)
-        }
-        Rule::Local => (law(config.schedule.step), 0.0),
-        Rule::Dsgd | Rule::Dola => (law(config.schedule.step), 1.0),
-        Rule::Pdop { step_ratio, noise_ratio } => {
-            let step = law(config.schedule.step) * step_ratio.powf(base - 1.0);
-            (step, noise_ratio.powf(2.0 * (base - 1.0)))
-        }
-        // One step in every so many rounds, spread over them.
-        Rule::Shielded { interval } => {
-            let step = law(config.schedule.step);
-            #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
-            let interval = interval as f64;
-            (step / interval, step * step / interval)
-        }
-    };
-    let baseline = config.rule.is_baseline();
+    let (base, warmup, batch) = (
+        first as f64 + 0.5 * (rounds + 1.0),
+        agreement.records.warmup as f64,
+        agreement.records.batch as f64,
+    );
+    let in_use = agreement.memory.forgetting().records_in_use(batch);
+    let method = &agreement.method;
+    let Expected { step, coupling, noise: strength } =
+        method.account().expected(&agreement.schedule, base);
+    let newest_only = method.gradients().are_of_newest_batch();
     let (mut noise_average, mut noise_disagreement) = (0.0, 0.0);
     for share in shares {
         let growth = strength * base.powf(2.0 * share.exponent);
@@ -276,10 +267,10 @@ fn factors(config: &Config, shares: &[NoiseShare], first: u64, rounds: f64) -> F
         step,
         coupling,
         rounds,
-        // θ* is that of all records where a baseline steps along the newest ones.
-        records: if baseline { arrived } else { arrived.min(in_use) }.max(1.0),
-        weighed: if baseline { batch } else { arrived.min(in_use) }.max(1.0),
-        chance: if baseline { step * step / batch } else { 0.0 },
+        // θ* is that of all records where a method steps along the newest ones.
+        records: if newest_only { arrived } else { arrived.min(in_use) }.max(1.0),
+        weighed: if newest_only { batch } else { arrived.min(in_use) }.max(1.0),
+        chance: if newest_only { step * step / batch } else { 0.0 },
         batch,
         noise_average,
         noise_disagreement,

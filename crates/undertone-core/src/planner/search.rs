@@ -3,21 +3,21 @@
 use super::estimate::estimated_cost;
 use super::predict::{Forecast, Predictor};
 use super::{Goal, PlannerError, calibrate};
-use crate::config::Config;
-use crate::privacy::{Cap, Rule, zcdp_from_epsilon};
+use crate::agreement::Agreement;
+use crate::privacy::{Cap, zcdp_from_epsilon};
 use crate::{Forgetting, PowerLaw};
 use std::collections::BTreeMap;
 
-/// A config with the best schedule found.
+/// A agreement with the best schedule found.
 #[derive(Clone, Debug)]
 pub struct Tuned {
-    /// The config, with schedule, noise exponents, warm-up and batch as found.
-    pub config: Config,
+    /// The agreement, with schedule, noise exponents, warm-up and batch as found.
+    pub agreement: Agreement,
     /// The calibrated noise scale of each learner.
     pub scales: Vec<f64>,
     /// What is predicted for it.
     pub forecast: Forecast,
-    /// What is predicted for the config as it was, unless its targets cannot be met.
+    /// What is predicted for the agreement as it was, unless its targets cannot be met.
     pub before: Option<Forecast>,
     /// How many schedules were compared.
     pub compared: u64,
@@ -33,13 +33,15 @@ pub struct Tuned {
 /// # Guarantee
 /// The result meets every target over the horizon, breaks no condition of the theorems unless
 /// `unproven` is set, uses at most `records` records a learner, and is predicted to err no more than
-/// the config it started from.
+/// the agreement it started from.
 ///
 /// # Errors
 /// When records are too few, or neither the start nor anything found can be calibrated.
-pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
-    let rounds = start.rounds;
-    if start.memory.forgetting() != Forgetting::Never && !start.rule.is_baseline() {
+pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
+    let rounds = goal.outlook.rounds;
+    if start.memory.forgetting() != Forgetting::Never
+        && !start.method.gradients().are_of_newest_batch()
+    {
         return Err(PlannerError::Forgetting);
     }
     if goal.records < rounds {
@@ -59,27 +61,27 @@ pub fn tune(start: &Config, goal: &Goal) -> Result<Tuned, PlannerError> {
     let objective_before = before.as_ref().map_or(f64::INFINITY, |(_, old)| old.objective);
     // Estimates may flatter a schedule that has no certificate: the next best takes its place.
     for (_, point) in trail.into_iter().take(CALIBRATED_MAX) {
-        let config = search.place(&point).clone();
-        let Ok(scales) = calibrate(&config, goal.memory_error, goal.horizon) else { continue };
-        let forecast = search.predictor.run(&config, &scales);
+        let agreement = search.place(&point).clone();
+        let Ok(scales) = calibrate(&agreement, goal.memory_error, goal.horizon) else { continue };
+        let forecast = search.predictor.run(&agreement, &scales);
         if forecast.objective < objective_before {
             let before = before.ok().map(|(_, forecast)| forecast);
-            return Ok(Tuned { config, scales, forecast, before, compared });
+            return Ok(Tuned { agreement, scales, forecast, before, compared });
         }
         break;
     }
     let (scales, forecast) = before?;
     let before = Some(forecast.clone());
-    Ok(Tuned { config: start.clone(), scales, forecast, before, compared })
+    Ok(Tuned { agreement: start.clone(), scales, forecast, before, compared })
 }
 
 /// The start, calibrated and predicted, if it can be kept.
 fn start_forecast(
     predictor: &Predictor,
-    start: &Config,
+    start: &Agreement,
     goal: &Goal,
 ) -> Result<(Vec<f64>, Forecast), PlannerError> {
-    let taken = start.data.batch.saturating_mul(start.rounds).saturating_add(start.data.warmup);
+    let taken = start.records.taken_after(goal.outlook.rounds);
     if taken > goal.records {
         return Err(PlannerError::RecordsTaken { records: goal.records, taken });
     }
@@ -120,11 +122,48 @@ const HIGHEST: [i64; 8] = [100, 100, 100, 200, 200, 20, 15, 11];
 const BATCHES: [u64; 16] = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 100, 150, 200, 500, 1000];
 const INTERVALS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
 
+/// Exponents and interval that a search starts from, in the units of a [`Point`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScheduleShape {
+    growth: i64,
+    coupling_margin: i64,
+    step_margin: i64,
+    interval: i64,
+}
+
+impl ScheduleShape {
+    /// Steps and coupling that decay as Assumption 4 asks for.
+    pub(crate) const DECAYING: [ScheduleShape; 4] = [
+        ScheduleShape::of(2, 2, 2, 0),
+        ScheduleShape::of(2, 2, 20, 0),
+        ScheduleShape::of(2, 2, 40, 0),
+        ScheduleShape::of(2, 20, 20, 0),
+    ];
+    /// Constant coupling, with steps that decay more or less.
+    pub(crate) const CONSTANT_COUPLING: [ScheduleShape; 4] = [
+        ScheduleShape::of(0, -100, 0, 0),
+        ScheduleShape::of(0, -100, 60, 0),
+        ScheduleShape::of(0, -100, 100, 0),
+        ScheduleShape::of(0, -100, 160, 0),
+    ];
+    /// Constant coupling, with a gradient in every round or in one of eight.
+    pub(crate) const WITH_INTERVALS: [ScheduleShape; 4] = [
+        ScheduleShape::of(0, -100, 0, 0),
+        ScheduleShape::of(0, -100, 0, 5),
+        ScheduleShape::of(0, -100, 60, 0),
+        ScheduleShape::of(0, -100, 60, 5),
+    ];
+
+    const fn of(growth: i64, coupling_margin: i64, step_margin: i64, interval: i64) -> Self {
+        ScheduleShape { growth, coupling_margin, step_margin, interval }
+    }
+}
+
 struct Search<'a> {
     goal: &'a Goal,
     predictor: Predictor,
-    /// The config under consideration; its graph and model never change.
-    config: Config,
+    /// The agreement under consideration; its graph and model never change.
+    agreement: Agreement,
     /// Learners that stand for their kind, and for each learner which one stands for it.
     kinds: Vec<usize>,
     kind_of: Vec<usize>,
@@ -134,7 +173,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(start: &Config, goal: &'a Goal) -> Result<Search<'a>, PlannerError> {
+    fn new(start: &Agreement, goal: &'a Goal) -> Result<Search<'a>, PlannerError> {
         let mut known: BTreeMap<[u64; 2], f64> = BTreeMap::new();
         let mut allowed = Vec::with_capacity(start.caps.len());
         for (learner, cap) in start.graph.ids().zip(&start.caps) {
@@ -148,9 +187,9 @@ impl<'a> Search<'a> {
         }
         let weights: Vec<f64> = start.graph.ids().map(|id| start.graph.weight(id)).collect();
         let (kinds, kind_of) = kinds(&weights);
-        let config = start.clone();
-        let predictor = Predictor::new(start);
-        Ok(Search { goal, predictor, config, kinds, kind_of, allowed, seen: BTreeMap::new() })
+        let agreement = start.clone();
+        let predictor = Predictor::new(start, &goal.outlook);
+        Ok(Search { goal, predictor, agreement, kinds, kind_of, allowed, seen: BTreeMap::new() })
     }
 
     fn compared(&self) -> u64 {
@@ -159,28 +198,27 @@ impl<'a> Search<'a> {
 
     /// The coarse grid: steps around 1/L, couplings around 1/|δ_m|. Gives its best points.
     fn grid(&mut self) -> Vec<Point> {
-        let constants = self.config.model.constants(&self.config.bounds);
+        let constants = self.agreement.model.constants(&self.agreement.bounds);
         let step = decades(1.0 / constants.smoothness);
         let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
-        // Exponents ς, u − ς − ½, v − u, and intervals: a shielded method needs no decay.
-        let shapes = match self.config.rule {
-            Rule::Dsgd | Rule::Dola | Rule::Pdop { .. } => {
-                [(0, -100, 0, 0), (0, -100, 60, 0), (0, -100, 100, 0), (0, -100, 160, 0)]
-            }
-            Rule::Tight | Rule::Theorem5i | Rule::Theorem5ii | Rule::Local => {
-                [(2, 2, 2, 0), (2, 2, 20, 0), (2, 2, 40, 0), (2, 20, 20, 0)]
-            }
-            Rule::Shielded { .. } => {
-                [(0, -100, 0, 0), (0, -100, 0, 5), (0, -100, 60, 0), (0, -100, 60, 5)]
-            }
-        };
+        let shapes = self.agreement.method.account().schedule_shapes();
         let mut found = Vec::new();
         for step_offset in -4..=4 {
             for coupling_offset in -5..=1 {
-                for (growth, margin, gap, interval) in shapes {
+                for shape in shapes {
+                    let ScheduleShape { growth, coupling_margin, step_margin, interval } = shape;
                     let step = step + 10 * step_offset;
                     let coupling = coupling + 10 * coupling_offset;
-                    let point = Point([step, coupling, growth, margin, gap, 20, 0, interval]);
+                    let point = Point([
+                        step,
+                        coupling,
+                        growth,
+                        coupling_margin,
+                        step_margin,
+                        20,
+                        0,
+                        interval,
+                    ]);
                     let value = self.value(&point);
                     found.push((value, point));
                 }
@@ -239,31 +277,31 @@ impl<'a> Search<'a> {
         let u = 100 + point.0[GROWTH] + point.0[COUPLING_MARGIN];
         let v = u + point.0[STEP_MARGIN];
         let batch = BATCHES[point.index(BATCH)];
-        if u < 0 || !(0..=400).contains(&v) || batch > self.goal.records / self.config.rounds {
+        if u < 0 || !(0..=400).contains(&v) || batch > self.goal.records / self.goal.outlook.rounds
+        {
             return false;
         }
-        if point.0[INTERVAL] > 0 && !matches!(self.config.rule, Rule::Shielded { .. }) {
+        if point.0[INTERVAL] > 0 && self.agreement.method.interval().is_none() {
             return false;
         }
-        // Its steps and noise shrink geometrically, and not otherwise.
-        let geometric = matches!(self.config.rule, Rule::Pdop { .. });
-        if geometric && !(u == 0 && v == 0 && point.0[GROWTH] == 0) {
+        let free = self.agreement.method.account().exponents_are_free();
+        if !free && !(u == 0 && v == 0 && point.0[GROWTH] == 0) {
             return false;
         }
-        let config = self.place(point);
-        config.unproven || config.broken_conditions().is_empty()
+        let agreement = self.place(point);
+        agreement.unproven || agreement.broken_conditions().is_empty()
     }
 
     fn predicted(&mut self, point: &Point) -> f64 {
         self.place(point);
-        let ids: Vec<_> = self.config.graph.ids().collect();
-        let noise_max = self.config.noise_max(1.0);
+        let ids: Vec<_> = self.agreement.graph.ids().collect();
+        let noise_max = self.agreement.noise_max(1.0);
         let unit: Vec<_> = self
             .kinds
             .iter()
             .map(|&place| {
                 let mechanism =
-                    self.config.mechanism(ids[place], self.goal.memory_error, 1.0, noise_max);
+                    self.agreement.mechanism(ids[place], self.goal.memory_error, 1.0, noise_max);
                 estimated_cost(&mechanism, self.goal.horizon)
             })
             .collect();
@@ -276,53 +314,53 @@ impl<'a> Search<'a> {
         if !scales.iter().all(|&scale| scale > 0.0 && scale.is_finite()) {
             return f64::INFINITY;
         }
-        self.predictor.run(&self.config, &scales).objective
+        self.predictor.run(&self.agreement, &scales).objective
     }
 
-    /// Writes a point into the config under consideration.
-    fn place(&mut self, point: &Point) -> &Config {
+    /// Writes a point into the agreement under consideration.
+    fn place(&mut self, point: &Point) -> &Agreement {
         #[expect(clippy::cast_precision_loss, reason = "small whole numbers")]
         let share = |hundredths: i64| hundredths as f64 / 200.0;
         let growth = point.0[GROWTH];
         let u = 100 + growth + point.0[COUPLING_MARGIN];
         let v = u + point.0[STEP_MARGIN];
-        let config = &mut self.config;
-        config.schedule.step = PowerLaw::decaying(round_number(point.0[STEP]), share(v));
-        config.schedule.coupling = PowerLaw::decaying(round_number(point.0[COUPLING]), share(u));
-        config.noise_exponents.fill(share(growth));
-        if let Rule::Shielded { interval } = &mut config.rule {
-            *interval = INTERVALS[point.index(INTERVAL)];
-        }
-        config.data.batch = BATCHES[point.index(BATCH)];
-        let left =
-            self.goal.records.saturating_sub(config.data.batch.saturating_mul(config.rounds));
+        let agreement = &mut self.agreement;
+        agreement.schedule.step = PowerLaw::decaying(round_number(point.0[STEP]), share(v));
+        agreement.schedule.coupling = PowerLaw::decaying(round_number(point.0[COUPLING]), share(u));
+        agreement.noise_exponents.fill(share(growth));
+        agreement.method = agreement.method.with_interval(INTERVALS[point.index(INTERVAL)]);
+        agreement.records.batch = BATCHES[point.index(BATCH)];
+        let left = self
+            .goal
+            .records
+            .saturating_sub(agreement.records.batch.saturating_mul(self.goal.outlook.rounds));
         let twentieths = point.index(WARMUP) as u64;
-        config.data.warmup =
+        agreement.records.warmup =
             (left / 20 * twentieths + left % 20 * twentieths / 20).min(self.goal.warmup_max);
-        config
+        agreement
     }
 
-    /// The lattice point nearest to a config.
-    fn nearest(&self, config: &Config) -> Point {
+    /// The lattice point nearest to a agreement.
+    fn nearest(&self, agreement: &Agreement) -> Point {
         let cells = |x: f64| {
             #[expect(clippy::cast_possible_truncation, reason = "exponents are at most 2")]
             let cells = (x * 200.0).round() as i64;
             cells
         };
-        let growth = config.noise_exponents.iter().copied().fold(0.0, f64::max);
-        let (u, v) = (-config.schedule.coupling.exponent, -config.schedule.step.exponent);
-        let batch = BATCHES.iter().rposition(|&batch| batch <= config.data.batch).unwrap_or(0);
-        let left = self.goal.records.saturating_sub(BATCHES[batch].saturating_mul(config.rounds));
-        let warmup = (20 * config.data.warmup.min(left)).checked_div(left).unwrap_or(0);
-        let interval = match config.rule {
-            Rule::Shielded { interval } => {
-                INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0)
-            }
-            _ => 0,
-        };
+        let growth = agreement.noise_exponents.iter().copied().fold(0.0, f64::max);
+        let (u, v) = (-agreement.schedule.coupling.exponent, -agreement.schedule.step.exponent);
+        let batch =
+            BATCHES.iter().rposition(|&batch| batch <= agreement.records.batch).unwrap_or(0);
+        let left = self
+            .goal
+            .records
+            .saturating_sub(BATCHES[batch].saturating_mul(self.goal.outlook.rounds));
+        let warmup = (20 * agreement.records.warmup.min(left)).checked_div(left).unwrap_or(0);
+        let interval = agreement.method.interval().unwrap_or(1);
+        let interval = INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0);
         let mut point = Point([
-            decades(config.schedule.step.initial),
-            decades(config.schedule.coupling.initial),
+            decades(agreement.schedule.step.initial),
+            decades(agreement.schedule.coupling.initial),
             cells(growth),
             cells(u) - 100 - cells(growth),
             cells(v) - cells(u),

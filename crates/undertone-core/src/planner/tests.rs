@@ -2,16 +2,16 @@
 
 use super::estimate::{blocks, estimated_cost};
 use super::*;
-use crate::config::tests::good;
-use crate::config::{Config, OneOrEach, Partition, RawConfig};
-use crate::privacy::{Cap, NoCertificate, Rule, epsilon_from_zcdp, lifetime, planned_cost};
+use crate::agreement::tests::good;
+use crate::agreement::{Agreement, OneOrEach, RawAgreement};
+use crate::method::{Algorithm1, Bound, Method};
+use crate::privacy::{Cap, NoCertificate, epsilon_from_zcdp, lifetime, planned_cost};
 use proptest::prelude::*;
 
-fn raw() -> RawConfig {
+fn raw() -> RawAgreement {
     let mut raw = good();
     raw.name = None;
-    raw.rounds = Some(400);
-    raw.data.warmup = Some(100);
+    raw.records.warmup = Some(100);
     raw.model.ridge = Some(0.001);
     raw.parameters.radius = Some(20.0);
     raw.schedule.step = Some(0.1);
@@ -23,15 +23,18 @@ fn raw() -> RawConfig {
     raw
 }
 
-fn config(change: impl FnOnce(&mut RawConfig)) -> Config {
+fn config(change: impl FnOnce(&mut RawAgreement)) -> Agreement {
     let mut raw = raw();
     change(&mut raw);
-    Config::try_from(&raw).unwrap()
+    Agreement::try_from(&raw).unwrap()
 }
 
-fn goal(config: &Config, horizon: Horizon) -> Goal {
-    let records = config.data.warmup + config.data.batch * config.rounds;
-    Goal { horizon, memory_error: PowerLaw::ZERO, records, warmup_max: records }
+/// Data split by class.
+const OUTLOOK: Outlook = Outlook { rounds: 400, heterogeneity: 1.0 };
+
+fn goal(config: &Agreement, horizon: Horizon) -> Goal {
+    let records = config.records.taken_after(OUTLOOK.rounds);
+    Goal { outlook: OUTLOOK, horizon, memory_error: PowerLaw::ZERO, records, warmup_max: records }
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn tuning_twice_gives_the_same_plan() {
     let start = config(|_| ());
     let goal = goal(&start, Horizon::Rounds(400));
     let (first, second) = (tune(&start, &goal).unwrap(), tune(&start, &goal).unwrap());
-    assert_eq!(first.config, second.config);
+    assert_eq!(first.agreement, second.agreement);
     assert_eq!(first.scales, second.scales);
     assert_eq!(first.forecast, second.forecast);
     assert_eq!(first.compared, second.compared);
@@ -47,14 +50,15 @@ fn tuning_twice_gives_the_same_plan() {
 
 #[test]
 fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
-    let changes: [fn(&mut RawConfig); 6] = [
+    let changes: [fn(&mut RawAgreement); 6] = [
+        |_| (),
+        // The first once more, for data that are alike.
         |_| (),
         |raw| raw.noise.kind = Some("gaussian".into()),
         |raw| {
             raw.model.ridge = Some(0.0);
             raw.schedule.step_exponent = Some(0.9);
         },
-        |raw| raw.data.partition = Some("iid".into()),
         |raw| {
             raw.network.topology = Some("star".into());
             raw.network.weight = Some(0.15);
@@ -68,14 +72,15 @@ fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
     ];
     for (case, change) in changes.into_iter().enumerate() {
         let start = config(change);
-        for horizon in [Horizon::Rounds(start.rounds), Horizon::Lifetime] {
+        for horizon in [Horizon::Rounds(OUTLOOK.rounds), Horizon::Lifetime] {
             let mut goal = goal(&start, horizon);
+            goal.outlook.heterogeneity = if case == 1 { 0.0 } else { 1.0 };
             goal.records += 37;
             let tuned = tune(&start, &goal).unwrap();
-            let found = &tuned.config;
+            let found = &tuned.agreement;
             assert!(found.broken_conditions().is_empty(), "case {case}: {found:?}");
-            assert!(found.data.warmup + found.data.batch * found.rounds <= goal.records);
-            assert_eq!((found.rounds, &found.caps), (start.rounds, &start.caps));
+            assert!(found.records.taken_after(OUTLOOK.rounds) <= goal.records);
+            assert_eq!(found.caps, start.caps);
             // A start without a certificate has no prediction to beat.
             let before = tuned.before.map_or(f64::INFINITY, |before| before.objective);
             assert!(tuned.forecast.objective <= before, "case {case}");
@@ -99,12 +104,12 @@ fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
 
 #[test]
 fn a_bad_start_is_left_far_behind() {
-    let start = config(|raw| raw.data.warmup = Some(0));
+    let start = config(|raw| raw.records.warmup = Some(0));
     let mut goal = goal(&start, Horizon::Lifetime);
     goal.records = 700;
     let tuned = tune(&start, &goal).unwrap();
     assert!(tuned.forecast.objective < 0.6 * tuned.before.unwrap().objective);
-    assert!(tuned.config.data.warmup > 200, "noise is cheaper with records collected first");
+    assert!(tuned.agreement.records.warmup > 200, "noise is cheaper with records collected first");
 }
 
 #[test]
@@ -116,7 +121,7 @@ fn conditions_bind_only_where_the_config_says_so() {
     let tuned = tune(&start, &goal(&start, Horizon::Rounds(400))).unwrap();
     let bound = config(|_| ());
     let kept = tune(&bound, &goal(&bound, Horizon::Rounds(400))).unwrap();
-    assert!(tuned.config.broken_conditions().len() > 1, "freedom is used");
+    assert!(tuned.agreement.broken_conditions().len() > 1, "freedom is used");
     assert!(tuned.forecast.objective < kept.forecast.objective);
 }
 
@@ -136,8 +141,8 @@ fn what_cannot_be_met_is_refused_with_the_reason() {
     assert_eq!(calibrate(&no_target, goal_of.memory_error, goal_of.horizon).unwrap_err(), nobody);
     assert_eq!(tune(&no_target, &goal_of).unwrap_err(), nobody);
     let mut finite_only = config(|_| ());
-    finite_only.rule = Rule::Theorem5i;
-    let error = CalibrationError::NoCertificate(NoCertificate::FiniteHorizonRule);
+    finite_only.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i });
+    let error = CalibrationError::NoCertificate(NoCertificate::FiniteHorizonBound);
     let refused = PlannerError::Calibration { learner: LearnerId(0), error };
     assert_eq!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Lifetime).unwrap_err(), refused);
     assert!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Rounds(50)).is_ok());
@@ -146,24 +151,26 @@ fn what_cannot_be_met_is_refused_with_the_reason() {
 #[test]
 fn more_noise_and_more_different_data_are_predicted_to_hurt() {
     let start = config(|raw| raw.schedule.step = Some(4.0));
-    let at = |config: &Config, scale: f64| predict(config, &[scale; 5]).objective;
-    assert!(at(&start, 0.1) < at(&start, 0.2) && at(&start, 0.2) < at(&start, 2.0));
-    let mut alike = start.clone();
-    alike.data.partition = Partition::Iid;
-    assert!(at(&alike, 0.1) < at(&start, 0.1));
-    let mut still = alike.clone();
+    let at = |config: &Agreement, scale: f64, outlook: &Outlook| {
+        predict(config, &[scale; 5], outlook).objective
+    };
+    assert!(at(&start, 0.1, &OUTLOOK) < at(&start, 0.2, &OUTLOOK));
+    assert!(at(&start, 0.2, &OUTLOOK) < at(&start, 2.0, &OUTLOOK));
+    let alike = Outlook { heterogeneity: 0.0, ..OUTLOOK };
+    assert!(at(&start, 0.1, &alike) < at(&start, 0.1, &OUTLOOK));
+    let mut still = start.clone();
     still.schedule.step.initial = 1e-9;
-    assert!(at(&alike, 1e-6) < at(&still, 1e-6), "steps help where there is no noise");
+    let moves = at(&start, 1e-6, &alike) < at(&still, 1e-6, &alike);
+    assert!(moves, "steps help where there is no noise");
 }
 
 #[test]
 fn the_curve_starts_at_zero_ends_with_the_run_and_stays_finite() {
     for rounds in [1, 2, 3, 129, 100_000] {
         let mut wild = config(|_| ());
-        wild.rounds = rounds;
         wild.schedule.step.initial = 1e6;
         wild.schedule.coupling.initial = 1e6;
-        let forecast = predict(&wild, &[1e9; 5]);
+        let forecast = predict(&wild, &[1e9; 5], &Outlook { rounds, ..OUTLOOK });
         assert_eq!(forecast.points[0].round, 0);
         assert_eq!(forecast.points.last().unwrap().round, rounds - 1);
         assert!(forecast.points.windows(2).all(|pair| pair[0].round < pair[1].round));
@@ -193,7 +200,7 @@ proptest! {
         let mut config = config(|_| ());
         config.schedule.step = PowerLaw::decaying(step, u + gap);
         config.schedule.coupling = PowerLaw::decaying(coupling, u);
-        config.data.warmup = warmup;
+        config.records.warmup = warmup;
         let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
         let exact = planned_cost(&mechanism, rounds);
         let estimate = estimated_cost(&mechanism, Horizon::Rounds(rounds));

@@ -1,8 +1,10 @@
 //! The running account of one learner: pays for a release before it exists, or refuses.
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
-use super::exposures::Exposures;
-use super::mechanism::{Cost, Mechanism, Price, RoundScales, RoundTerms, Total};
+use super::cost::{Cost, Total};
+use super::mechanism::{Mechanism, RoundScales, RoundTerms};
+use super::price::Price;
+use super::record_accounts::RecordAccounts;
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
@@ -66,7 +68,7 @@ pub struct Accountant {
     round: Round,
     /// The schedules in this round.
     scales: RoundScales,
-    /// The machine charge of θ when it was last computed, if rounds were sat out since: it does not shrink
+    /// The machine charge of θ when it was last computed, if rounds were skipped since: it does not shrink
     /// with rounds in which nothing is done.
     carried: f64,
     records: Records,
@@ -78,7 +80,7 @@ enum Records {
     /// That of record 0, which pays most where nothing is forgotten (ADR 0004).
     First { sensitivity: f64, spent: Total },
     /// That of every record: where they are forgotten, any of them may pay most (ADR 0011).
-    Each(Exposures),
+    Each(RecordAccounts),
 }
 
 /// What the release of a round costs.
@@ -106,7 +108,7 @@ impl Accountant {
         let records = match mechanism.forgetting {
             Forgetting::Never => Records::First { sensitivity: 0.0, spent: Total::default() },
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                Records::Each(Exposures::new(&mechanism))
+                Records::Each(RecordAccounts::new(&mechanism))
             }
         };
         let round = Round::ZERO;
@@ -141,7 +143,7 @@ impl Accountant {
     pub fn sensitivity(&self) -> f64 {
         match &self.records {
             Records::First { sensitivity, .. } => *sensitivity,
-            Records::Each(exposures) => exposures.sensitivity(),
+            Records::Each(accounts) => accounts.sensitivity(),
         }
     }
 
@@ -150,7 +152,7 @@ impl Accountant {
     pub fn spent(&self) -> Cost {
         match &self.records {
             Records::First { spent, .. } => spent.cost(),
-            Records::Each(exposures) => exposures.spent(),
+            Records::Each(accounts) => accounts.spent(),
         }
     }
 
@@ -161,7 +163,7 @@ impl Accountant {
     pub fn worst_record(&self) -> Round {
         match &self.records {
             Records::First { .. } => Round::ZERO,
-            Records::Each(exposures) => exposures.worst(),
+            Records::Each(accounts) => accounts.worst(),
         }
     }
 
@@ -198,8 +200,8 @@ impl Accountant {
         let Due { cost, price, after } = self.check()?;
         match &mut self.records {
             Records::First { spent, .. } => *spent = after,
-            Records::Each(exposures) if self.round > Round::ZERO => {
-                exposures.pay(&price);
+            Records::Each(accounts) if self.round > Round::ZERO => {
+                accounts.pay(&price);
             }
             // The release of round 0 depends on no record.
             Records::Each(_) => {}
@@ -218,7 +220,7 @@ impl Accountant {
                 *sensitivity =
                     self.mechanism.next_sensitivity_at(*sensitivity, terms, &self.scales);
             }
-            Records::Each(exposures) => exposures.advance(&self.mechanism, terms),
+            Records::Each(accounts) => accounts.advance(&self.mechanism, terms),
         }
         self.enter(self.round.next());
         self.carried = 0.0;
@@ -233,7 +235,7 @@ impl Accountant {
     ///
     /// # Panics
     /// When the round is before the one the account is in: a bug in the caller.
-    pub fn sit_out(&mut self, until: Round) {
+    pub fn skip_to(&mut self, until: Round) {
         assert!(until >= self.round, "rounds only grow");
         if until > self.round {
             self.carried = self.carried.max(self.mechanism.machine_sensitivity_at(&self.scales));
@@ -250,7 +252,7 @@ impl Accountant {
         let cost = price.cost(self.sensitivity());
         let mut after = Total::default();
         let total = match &self.records {
-            Records::Each(exposures) if self.round > Round::ZERO => exposures.spent_after(&price),
+            Records::Each(accounts) if self.round > Round::ZERO => accounts.spent_after(&price),
             // What will be paid, rounded up once, so that the last round of a calibrated plan is not refused.
             Records::First { spent, .. } => {
                 after = *spent;
@@ -299,7 +301,7 @@ impl Persist for Accountant {
                 fields.number(sensitivity);
                 spent.visit(fields);
             }
-            Records::Each(exposures) => exposures.visit(fields),
+            Records::Each(accounts) => accounts.visit(fields),
         }
         // The round may have been read just now.
         self.enter(self.round);

@@ -1,9 +1,11 @@
 //! Budgets computed from public facts alone: no data, no run.
 
 use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
-use super::exposures::{Exposures, drive, step_effect};
+use super::cost::{Cost, Total};
 use super::lifetime::{Lifetime, NoCertificate, lifetime};
-use super::mechanism::{Cost, Mechanism, Total};
+use super::mechanism::Mechanism;
+use super::record_accounts::RecordAccounts;
+use super::step_effect::StepEffect;
 use crate::privacy::Cap;
 use crate::{Forgetting, RecordWeights, Round};
 use thiserror::Error;
@@ -60,13 +62,13 @@ pub fn worst_record(mechanism: &Mechanism, rounds: u64) -> WorstRecord {
 }
 
 /// What every record has paid after the release of round `rounds`.
-fn planned_account(mechanism: &Mechanism, rounds: u64) -> Exposures {
-    let mut exposures = Exposures::new(mechanism);
+fn planned_account(mechanism: &Mechanism, rounds: u64) -> RecordAccounts {
+    let mut accounts = RecordAccounts::new(mechanism);
     for t in 0..rounds {
-        exposures.advance(mechanism, &mechanism.planned_terms(Round(t)));
-        exposures.pay(&mechanism.price(Round(t + 1)));
+        accounts.advance(mechanism, &mechanism.planned_terms(Round(t)));
+        accounts.pay(&mechanism.price(Round(t + 1)));
     }
-    exposures
+    accounts
 }
 
 /// What the releases of rounds 0 to `rounds` reveal of a record that arrived in a given round.
@@ -89,8 +91,8 @@ pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
             Forgetting::Never => mechanism.next_sensitivity(sensitivity, &terms),
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
                 let weight = weights.at(round);
-                let step = step_effect(mechanism, &terms, &weights.weights);
-                step.next(sensitivity, drive(mechanism.rule, step.reach, weight))
+                let step = StepEffect::of(mechanism, &terms, &weights.weights);
+                step.next(sensitivity, step.drive(weight))
             }
         };
     }

@@ -2,13 +2,14 @@
 
 use super::tests::reference;
 use super::*;
+use crate::method::{Algorithm1, Bound, Method, Shielded};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, LearnerId, PowerLaw, Round};
 use proptest::prelude::*;
 
 /// The reference case with constant steps and coupling, strongly convex, and a memory that forgets.
 fn constant(forgetting: Forgetting) -> Mechanism {
-    let mut mechanism = reference(Rule::Tight);
+    let mut mechanism = reference(Bound::Tight);
     mechanism.radius = 10.0;
     mechanism.schedule.step = PowerLaw { initial: 0.5, exponent: 0.0 };
     mechanism.schedule.coupling = PowerLaw { initial: 0.2, exponent: 0.0 };
@@ -166,10 +167,10 @@ proptest! {
         forgetting in kinds(), warmup in 0u64..200, batch in 1u64..4, growth in prop_oneof![Just(0.0), 0.0f64..0.4],
         step in 0.05f64..2.0, coupling in 0.1f64..1.0, smoothness in 0.01f64..1.0,
         convexity in -0.2f64..0.01, laplace in any::<bool>(), error in prop_oneof![Just(0.0), Just(1e-14)],
-        rule in prop_oneof![Just(Rule::Tight), Just(Rule::Theorem5ii)],
+        bound in prop_oneof![Just(Bound::Tight), Just(Bound::Theorem5ii)],
     ) {
         let mut mechanism = constant(forgetting);
-        mechanism.rule = rule;
+        mechanism.method = Method::Algorithm1(Algorithm1 { bound });
         mechanism.warmup = warmup;
         mechanism.batch = batch;
         mechanism.schedule.step.initial = step;
@@ -266,7 +267,7 @@ fn a_shielded_record_pays_for_its_weight_in_every_gradient_that_is_released() {
         (Forgetting::Decaying { factor: 0.8, rounds: None }, 2),
     ] {
         let mut mechanism = constant(forgetting);
-        mechanism.rule = Rule::Shielded { interval };
+        mechanism.method = Method::Shielded(Shielded { interval });
         mechanism.warmup = 40;
         let rounds = 600;
         let story = planned_story(&mechanism, rounds);
@@ -323,7 +324,10 @@ fn there_is_no_certificate_where_something_else_changes_with_time() {
     assert!(forgetting(check(&|m| m.memory_error.initial = 0.01)));
     assert!(forgetting(check(&|m| m.forgetting = Forgetting::Window { rounds: 1 << 40 })));
     assert_eq!(check(&|m| m.batch = 0), Err(NoCertificate::NoNewRecords));
-    assert_eq!(check(&|m| m.rule = Rule::Theorem5i), Err(NoCertificate::FiniteHorizonRule));
+    assert_eq!(
+        check(&|m| m.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i })),
+        Err(NoCertificate::FiniteHorizonBound)
+    );
     assert_eq!(check(&|m| m.weight = 0.0), Err(NoCertificate::NoContraction));
     // A full history has one of the other kind, without a pure ε: weights shrink, but only like 1/t.
     assert!(lifetime(&constant(Forgetting::Never)).unwrap().total.pure.is_infinite());

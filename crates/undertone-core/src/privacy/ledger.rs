@@ -4,18 +4,13 @@
 //! the whole account again and find the first receipt that disagrees.
 
 use super::accountant::{Accountant, Cap};
-use super::mechanism::{Cost, Mechanism, RoundTerms, Rule};
-use crate::noise::NoiseKind;
+use super::cost::Cost;
+use super::mechanism::{Mechanism, RoundTerms};
+use crate::encoding::{Digest, Encoder};
 use crate::persist::{Fields, Persist, flag};
-use crate::{Forgetting, LearnerId, Round};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
-use std::fmt;
+use crate::{LearnerId, Round};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
-
-/// A SHA-256 hash, written as 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; 32]);
 
 /// What was charged for one release, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,37 +112,36 @@ fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
-impl Digest {
-    /// The 32 bytes.
-    #[must_use]
-    pub fn bytes(&self) -> [u8; 32] {
-        self.0
-    }
-}
-
 impl Receipt {
     /// The hash that the next receipt carries.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let mut hash = Sha256::new();
-        hash.update(b"undertone receipt 1");
-        hash.update(self.learner.0.to_le_bytes());
-        hash.update(self.round.0.to_le_bytes());
-        hash.update(self.records.to_le_bytes());
-        let numbers = [
-            self.weight_heard,
-            self.sensitivity,
-            self.noise_scale,
-            self.pure_cost.unwrap_or(f64::INFINITY),
-            self.zcdp_cost,
-            self.pure_total.unwrap_or(f64::INFINITY),
-            self.zcdp_total,
-        ];
-        for number in numbers {
-            hash.update(number.to_bits().to_le_bytes());
-        }
-        hash.update(self.previous.0);
-        Digest(hash.finalize().into())
+        let Receipt {
+            learner,
+            round,
+            weight_heard,
+            records,
+            sensitivity,
+            noise_scale,
+            pure_cost,
+            zcdp_cost,
+            pure_total,
+            zcdp_total,
+            previous,
+        } = *self;
+        let mut encoder = Encoder::new("undertone receipt 2");
+        encoder.count(learner.0.into());
+        encoder.count(round.0);
+        encoder.number(weight_heard);
+        encoder.count(records);
+        encoder.number(sensitivity);
+        encoder.number(noise_scale);
+        encoder.optional(pure_cost, Encoder::number);
+        encoder.number(zcdp_cost);
+        encoder.optional(pure_total, Encoder::number);
+        encoder.number(zcdp_total);
+        encoder.add(&previous);
+        encoder.digest()
     }
 }
 
@@ -208,68 +202,14 @@ impl Persist for Ledger {
 }
 
 /// The hash of a learner's public facts: what its first receipt carries.
+///
+/// It covers every fact that a cost follows from.
 #[must_use]
 pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
-    let mut hash = Sha256::new();
-    hash.update(b"undertone ledger 1");
-    hash.update(learner.0.to_le_bytes());
-    hash.update((mechanism.dimension as u64).to_le_bytes());
-    hash.update(mechanism.warmup.to_le_bytes());
-    hash.update(mechanism.batch.to_le_bytes());
-    let (rule, interval) = match mechanism.rule {
-        Rule::Tight => (0, 0),
-        Rule::Theorem5i => (1, 0),
-        Rule::Theorem5ii => (2, 0),
-        Rule::Shielded { interval } => (3, interval),
-        Rule::Local => (4, 0),
-        Rule::Dsgd => (5, 0),
-        Rule::Dola => (6, 0),
-        Rule::Pdop { .. } => (7, 0),
-    };
-    hash.update([rule, u8::from(mechanism.noise.kind == NoiseKind::Gaussian)]);
-    if interval > 0 {
-        hash.update(interval.to_le_bytes());
-    }
-    if let Rule::Pdop { step_ratio, noise_ratio } = mechanism.rule {
-        hash.update(step_ratio.to_bits().to_le_bytes());
-        hash.update(noise_ratio.to_bits().to_le_bytes());
-    }
-    let constants = &mechanism.constants;
-    let numbers = [
-        mechanism.radius,
-        constants.smoothness,
-        constants.strong_convexity,
-        constants.gradient_spread,
-        mechanism.schedule.step.initial,
-        mechanism.schedule.step.exponent,
-        mechanism.schedule.coupling.initial,
-        mechanism.schedule.coupling.exponent,
-        mechanism.weight,
-        mechanism.weight_min,
-        mechanism.memory_error.initial,
-        mechanism.memory_error.exponent,
-        mechanism.noise.scale.initial,
-        mechanism.noise.scale.exponent,
-        mechanism.noise_max.initial,
-        mechanism.noise_max.exponent,
-    ];
-    for number in numbers {
-        hash.update(number.to_bits().to_le_bytes());
-    }
-    // Nothing is added where nothing is forgotten: such ledgers stay as they were.
-    match mechanism.forgetting {
-        Forgetting::Never => {}
-        Forgetting::Window { rounds } => {
-            hash.update(b"window");
-            hash.update(rounds.to_le_bytes());
-        }
-        Forgetting::Decaying { factor, rounds } => {
-            hash.update(b"decaying");
-            hash.update(factor.to_bits().to_le_bytes());
-            hash.update(rounds.unwrap_or(u64::MAX).to_le_bytes());
-        }
-    }
-    Digest(hash.finalize().into())
+    let mut encoder = Encoder::new("undertone ledger 2");
+    encoder.count(learner.0.into());
+    encoder.add(mechanism);
+    encoder.digest()
 }
 
 /// Computes a learner's whole account again and compares it with its receipts.
@@ -279,7 +219,7 @@ pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
 /// heard and records held that the receipts state, and never over the cap. Gives the account, with the
 /// last receipt paid.
 ///
-/// Between two receipts a learner may have sat rounds out. That it did, and did not release, only its
+/// Between two receipts a learner may have skipped rounds. That it did, and did not release, only its
 /// neighbours can tell: whoever writes a ledger can leave a round out and chain the rest anew.
 ///
 /// # Errors
@@ -300,7 +240,8 @@ pub fn verify(
             return Err(Disagreement::Learner { place, found, expected });
         }
         let due = if place == 0 { accountant.round() } else { accountant.round().next() };
-        if round < due || !may_sit_out(mechanism.rule, due, round) {
+        let resumed = mechanism.method.account().resume_round(due, round);
+        if round < due || resumed != round {
             return Err(Disagreement::Round { place, found: round, expected: due });
         }
         if receipt.previous != ledger.previous {
@@ -316,7 +257,7 @@ pub fn verify(
             accountant.advance(&terms);
             ledger.advance(&terms);
         }
-        accountant.sit_out(round);
+        accountant.skip_to(round);
         records = receipt.records;
         let cost = accountant
             .pay()
@@ -326,15 +267,6 @@ pub fn verify(
         ledger.previous = receipt.digest();
     }
     Ok(accountant)
-}
-
-/// A shielded learner that takes a gradient only every so many rounds comes back in a round like the one it
-/// left in, so that the gradient it holds is paid for.
-fn may_sit_out(rule: Rule, from: Round, until: Round) -> bool {
-    match rule {
-        Rule::Shielded { interval } => (until.0 - from.0).is_multiple_of(interval),
-        _ => true,
-    }
 }
 
 fn check_terms(
@@ -385,44 +317,12 @@ fn compare(receipt: &Receipt, expected: &Receipt) -> Result<(), Disagreement> {
     Ok(())
 }
 
-impl fmt::Display for Digest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{self}")
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bad = || serde::de::Error::custom("a hash has 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(bad());
-        }
-        let mut bytes = [0; 32];
-        for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| bad())?;
-        }
-        Ok(Digest(bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::planned_cost;
     use super::super::tests::reference;
-    use super::super::{Rule, planned_cost};
     use super::*;
+    use crate::method::Bound;
 
     const LEARNER: LearnerId = LearnerId(3);
 
@@ -445,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_honest_ledger_is_verified_and_survives_json() {
-        let mechanism = reference(Rule::Tight);
+        let mechanism = reference(Bound::Tight);
         let receipts = ledger(&mechanism, 50);
         let text = serde_json::to_string(&receipts).unwrap();
         let back: Vec<Receipt> = serde_json::from_str(&text).unwrap();
@@ -456,7 +356,7 @@ mod tests {
 
     #[test]
     fn every_change_is_found_at_its_round() {
-        let mechanism = reference(Rule::Tight);
+        let mechanism = reference(Bound::Tight);
         let receipts = ledger(&mechanism, 20);
         let found = |change: &dyn Fn(&mut Vec<Receipt>)| {
             let mut changed = receipts.clone();
@@ -505,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_ledger_belongs_to_its_config_and_its_cap() {
-        let mechanism = reference(Rule::Tight);
+        let mechanism = reference(Bound::Tight);
         let receipts = ledger(&mechanism, 20);
         let mut other = mechanism;
         other.constants.gradient_spread = 1.0;

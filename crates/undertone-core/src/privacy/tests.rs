@@ -1,12 +1,18 @@
 //! The numbers of method.md, and laws that every account must obey.
 
 use super::*;
+use crate::method::{Algorithm1, Bound, Method, Shielded};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use proptest::prelude::*;
 
 /// The reference case of method.md §3.
-pub(super) fn reference(rule: Rule) -> Mechanism {
+pub(super) fn reference(bound: Bound) -> Mechanism {
+    reference_of(Method::Algorithm1(Algorithm1 { bound }))
+}
+
+/// The same for any method.
+pub(super) fn reference_of(method: Method) -> Mechanism {
     Mechanism {
         dimension: 112,
         radius: 1e5,
@@ -28,8 +34,12 @@ pub(super) fn reference(rule: Rule) -> Mechanism {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.11) },
         noise_max: PowerLaw::growing(1.0, 0.11),
-        rule,
+        method,
     }
+}
+
+fn with(bound: Bound) -> Method {
+    Method::Algorithm1(Algorithm1 { bound })
 }
 
 fn assert_four_digits(found: f64, expected: f64) {
@@ -38,9 +48,9 @@ fn assert_four_digits(found: f64, expected: f64) {
 
 #[test]
 fn the_numbers_to_hold_are_held() {
-    assert_four_digits(planned_cost(&reference(Rule::Theorem5i), 2000).pure, 20_575.0);
-    assert_four_digits(planned_cost(&reference(Rule::Theorem5ii), 2000).pure, 412.88);
-    let tight = planned_cost(&reference(Rule::Tight), 2000);
+    assert_four_digits(planned_cost(&reference(Bound::Theorem5i), 2000).pure, 20_575.0);
+    assert_four_digits(planned_cost(&reference(Bound::Theorem5ii), 2000).pure, 412.88);
+    let tight = planned_cost(&reference(Bound::Tight), 2000);
     assert_four_digits(tight.pure, 241.75);
     assert_four_digits(tight.zcdp, 7.1535);
     assert_four_digits(epsilon_from_zcdp(tight.zcdp, 1e-6), 25.86);
@@ -54,13 +64,13 @@ fn raw_features_make_the_papers_bound_vacuous() {
         mechanism.constants.gradient_spread = 9.38;
         planned_cost(&mechanism, 2000).pure
     };
-    assert_four_digits(raw(Rule::Tight), 4650.0);
-    assert!(raw(Rule::Theorem5i).log10() > 37.0 && raw(Rule::Theorem5ii).log10() > 37.0);
+    assert_four_digits(raw(Bound::Tight), 4650.0);
+    assert!(raw(Bound::Theorem5i).log10() > 37.0 && raw(Bound::Theorem5ii).log10() > 37.0);
 }
 
 #[test]
 fn later_records_pay_less() {
-    let mechanism = reference(Rule::Tight);
+    let mechanism = reference(Bound::Tight);
     let unit = 2.0 * 112f64.sqrt();
     for (arrival, expected) in [(0, 11.42), (1, 7.63), (10, 3.60), (100, 1.36), (1000, 0.193)] {
         let found = record_cost(&mechanism, Round(arrival), 2000).pure / unit;
@@ -71,7 +81,7 @@ fn later_records_pay_less() {
 #[test]
 fn strong_coupling_is_not_mistaken_for_contraction() {
     // method.md: with γ0 = 10 the true sum is 52.6 where 1 − a_t would give 0.76 (per C√n).
-    let mut mechanism = reference(Rule::Tight);
+    let mut mechanism = reference(Bound::Tight);
     mechanism.schedule.coupling.initial = 10.0;
     let found = planned_cost(&mechanism, 2000).pure / (2.0 * 112f64.sqrt());
     assert!((found / 52.6 - 1.0).abs() < 2e-3, "{found}");
@@ -80,26 +90,26 @@ fn strong_coupling_is_not_mistaken_for_contraction() {
 #[test]
 fn the_papers_rules_hold_for_a_hub_that_hears_more_than_the_others() {
     // With a_t > 1 at the hub, 1 − w̄γ_t alone would claim too little.
-    for rule in [Rule::Theorem5i, Rule::Theorem5ii] {
+    for rule in [Bound::Theorem5i, Bound::Theorem5ii] {
         let mut hub = reference(rule);
         hub.weight = 2.8;
         hub.weight_min = 0.7;
-        let tight = Mechanism { rule: Rule::Tight, ..hub };
+        let tight = Mechanism { method: with(Bound::Tight), ..hub };
         assert!(planned_cost(&hub, 200).pure >= planned_cost(&tight, 200).pure);
     }
 }
 
 #[test]
 fn a_memory_error_of_a_few_roundings_keeps_the_certificate() {
-    let mut mechanism = reference(Rule::Tight);
+    let mut mechanism = reference(Bound::Tight);
     mechanism.memory_error = PowerLaw { initial: 1e-14, exponent: 0.0 };
     let bound = lifetime(&mechanism).unwrap();
-    assert!(bound.total.zcdp < 1.001 * lifetime(&reference(Rule::Tight)).unwrap().total.zcdp);
+    assert!(bound.total.zcdp < 1.001 * lifetime(&reference(Bound::Tight)).unwrap().total.zcdp);
 }
 
 #[test]
 fn the_account_agrees_with_the_plan_when_everyone_is_heard() {
-    let mechanism = reference(Rule::Tight);
+    let mechanism = reference(Bound::Tight);
     let mut accountant = Accountant::new(mechanism, None);
     for t in 0..=500 {
         accountant.pay().unwrap();
@@ -112,7 +122,7 @@ fn the_account_agrees_with_the_plan_when_everyone_is_heard() {
 
 #[test]
 fn a_missing_neighbour_costs_more() {
-    let mechanism = reference(Rule::Tight);
+    let mechanism = reference(Bound::Tight);
     let total = |weight_heard: f64| {
         let mut accountant = Accountant::new(mechanism, None);
         for t in 0..=200 {
@@ -126,7 +136,7 @@ fn a_missing_neighbour_costs_more() {
 
 #[test]
 fn a_release_over_the_cap_is_refused_and_costs_nothing() {
-    let mechanism = reference(Rule::Tight);
+    let mechanism = reference(Bound::Tight);
     for cap in [Cap::Pure { epsilon: 120.0 }, Cap::Approximate { epsilon: 20.0, delta: 1e-6 }] {
         let mut accountant = Accountant::new(mechanism, Some(cap));
         let refusal = loop {
@@ -151,7 +161,7 @@ fn a_release_over_the_cap_is_refused_and_costs_nothing() {
 
 #[test]
 fn gaussian_noise_has_no_pure_budget_and_the_same_zcdp() {
-    let laplace = reference(Rule::Tight);
+    let laplace = reference(Bound::Tight);
     let mut gaussian = laplace;
     gaussian.noise.kind = NoiseKind::Gaussian;
     assert!(planned_cost(&gaussian, 10).pure.is_infinite());
@@ -163,7 +173,7 @@ fn gaussian_noise_has_no_pure_budget_and_the_same_zcdp() {
 
 #[test]
 fn the_lifetime_bound_covers_long_runs_and_is_close_to_them() {
-    for rule in [Rule::Tight, Rule::Theorem5ii] {
+    for rule in [Bound::Tight, Bound::Theorem5ii] {
         let mechanism = reference(rule);
         let bound = lifetime(&mechanism).unwrap();
         let long = planned_cost(&mechanism, 1_000_000);
@@ -176,12 +186,15 @@ fn the_lifetime_bound_covers_long_runs_and_is_close_to_them() {
 #[test]
 fn there_is_no_certificate_where_nothing_is_proved() {
     let check = |change: &dyn Fn(&mut Mechanism)| {
-        let mut mechanism = reference(Rule::Tight);
+        let mut mechanism = reference(Bound::Tight);
         change(&mut mechanism);
         lifetime(&mechanism)
     };
     assert!(check(&|_| ()).is_ok());
-    assert_eq!(check(&|m| m.rule = Rule::Theorem5i), Err(NoCertificate::FiniteHorizonRule));
+    assert_eq!(
+        check(&|m| m.method = with(Bound::Theorem5i)),
+        Err(NoCertificate::FiniteHorizonBound)
+    );
     assert_eq!(
         check(&|m| m.constants.strong_convexity = -0.25),
         Err(NoCertificate::NotConvexAndSmooth)
@@ -205,7 +218,7 @@ proptest! {
         u in 0.5f64..0.95, gap in 0.0f64..0.4, exponent in 0.0f64..0.4, step in 0.05f64..8.0,
         coupling in 0.05f64..3.0, smoothness in 0.01f64..6.0, convexity in 0.0f64..0.01,
         warmup in 0u64..400, batch in 1u64..6, error in 0.0f64..0.01, error_decay in 0.6f64..1.2,
-        rule in prop_oneof![Just(Rule::Tight), Just(Rule::Theorem5ii)],
+        rule in prop_oneof![Just(Bound::Tight), Just(Bound::Theorem5ii)],
         weight in 0.2f64..4.0, share in 0.1f64..1.0,
     ) {
         let mut mechanism = reference(rule);
@@ -231,7 +244,7 @@ proptest! {
         error in 0.0f64..0.2, error_decay in 0.6f64..2.0, warmup in 0u64..2000, batch in 1u64..2000,
         interval in 1u64..20, exponent in 0.0f64..0.3, scale in 0.01f64..10.0,
     ) {
-        let mut mechanism = reference(Rule::Shielded { interval });
+        let mut mechanism = reference_of(Method::Shielded(Shielded { interval }));
         mechanism.radius = 10.0;
         mechanism.memory_error = PowerLaw::decaying(error, error_decay);
         mechanism.noise.scale = PowerLaw::growing(scale, exponent);
@@ -250,7 +263,7 @@ proptest! {
     fn calibration_meets_its_target_and_never_passes_it(
         epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, exponent in 0.0f64..0.3,
     ) {
-        let mut mechanism = reference(Rule::Tight);
+        let mut mechanism = reference(Bound::Tight);
         mechanism.radius = 10.0;
         mechanism.noise.scale.exponent = exponent;
         let delta = log_delta.exp();
@@ -269,7 +282,7 @@ proptest! {
     fn no_round_that_was_calibrated_for_is_refused(
         epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, rounds in 1u64..200, gaussian: bool,
     ) {
-        let mut mechanism = reference(Rule::Shielded { interval: 1 });
+        let mut mechanism = reference_of(Method::Shielded(Shielded { interval: 1 }));
         mechanism.warmup = 100;
         if gaussian {
             mechanism.noise.kind = NoiseKind::Gaussian;
@@ -287,11 +300,11 @@ proptest! {
 
     #[test]
     fn spending_never_shrinks_and_a_smaller_record_share_costs_less(extra in 1u64..1000) {
-        let small = planned_cost(&reference(Rule::Tight), 100);
-        let mut mechanism = reference(Rule::Tight);
+        let small = planned_cost(&reference(Bound::Tight), 100);
+        let mut mechanism = reference(Bound::Tight);
         mechanism.warmup = extra;
         let with_warmup = planned_cost(&mechanism, 100);
         prop_assert!(with_warmup.zcdp < small.zcdp);
-        prop_assert!(planned_cost(&reference(Rule::Tight), 100 + extra).pure >= small.pure);
+        prop_assert!(planned_cost(&reference(Bound::Tight), 100 + extra).pure >= small.pure);
     }
 }

@@ -1,13 +1,14 @@
 //! DSGD, DOLA and PDOP: a record pays in the round after it arrived, and what it costs for ever is that.
 
+use undertone_core::method::{Dola, Dsgd, Method, Pdop};
 use undertone_core::noise::NoiseKind;
 use undertone_core::privacy::{
-    Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
-    record_cost, user_cost,
+    Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost, record_cost,
+    user_cost,
 };
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 
-fn mechanism(rule: Rule) -> Mechanism {
+fn mechanism(method: Method) -> Mechanism {
     Mechanism {
         dimension: 9,
         radius: 10.0,
@@ -29,7 +30,7 @@ fn mechanism(rule: Rule) -> Mechanism {
         forgetting: Forgetting::Window { rounds: 1 },
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.4, 0.0) },
         noise_max: PowerLaw::growing(0.4, 0.0),
-        rule,
+        method,
     }
 }
 
@@ -42,14 +43,14 @@ fn by_hand(facts: &Mechanism, arrival: u64, last: u64) -> (f64, f64) {
         let relative = distance / (0.4 * ratio(facts, t, false));
         pure += 3.0 * relative;
         zcdp += 0.5 * relative * relative;
-        distance *= if facts.rule == Rule::Dsgd { 0.25 * step(t) } else { 0.0 };
+        distance *= if facts.method == Method::Dsgd(Dsgd) { 0.25 * step(t) } else { 0.0 };
     }
     (pure, zcdp)
 }
 
 fn ratio(facts: &Mechanism, t: u64, step: bool) -> f64 {
-    match facts.rule {
-        Rule::Pdop { step_ratio, noise_ratio } => {
+    match facts.method {
+        Method::Pdop(Pdop { step_ratio, noise_ratio }) => {
             (if step { step_ratio } else { noise_ratio }).powf(t as f64)
         }
         _ => 1.0,
@@ -58,12 +59,16 @@ fn ratio(facts: &Mechanism, t: u64, step: bool) -> f64 {
 
 #[test]
 fn every_record_pays_once_and_the_first_pays_most() {
-    for rule in [Rule::Dsgd, Rule::Dola, Rule::Pdop { step_ratio: 0.98, noise_ratio: 0.99 }] {
-        let facts = mechanism(rule);
+    for method in [
+        Method::Dsgd(Dsgd),
+        Method::Dola(Dola),
+        Method::Pdop(Pdop { step_ratio: 0.98, noise_ratio: 0.99 }),
+    ] {
+        let facts = mechanism(method);
         let (pure, zcdp) = by_hand(&facts, 0, 300);
         let planned = planned_cost(&facts, 300);
-        assert!((planned.zcdp / zcdp - 1.0).abs() < 1e-6, "{rule:?}: {} {zcdp}", planned.zcdp);
-        assert!((planned.pure / pure - 1.0).abs() < 1e-6, "{rule:?}: {} {pure}", planned.pure);
+        assert!((planned.zcdp / zcdp - 1.0).abs() < 1e-6, "{method:?}: {} {zcdp}", planned.zcdp);
+        assert!((planned.pure / pure - 1.0).abs() < 1e-6, "{method:?}: {} {pure}", planned.pure);
         let later = by_hand(&facts, 20, 300).1;
         assert!(later < zcdp);
         let bound = lifetime(&facts).unwrap();
@@ -76,7 +81,7 @@ fn every_record_pays_once_and_the_first_pays_most() {
 
 #[test]
 fn a_small_batch_later_costs_more_and_is_charged() {
-    let facts = mechanism(Rule::Dola);
+    let facts = mechanism(Method::Dola(Dola));
     let mut account = Accountant::new(facts, None);
     for t in 0..50 {
         account.pay().unwrap();
@@ -100,30 +105,34 @@ fn a_small_batch_later_costs_more_and_is_charged() {
 
 #[test]
 fn what_has_no_bound_gets_none() {
-    let mut growing = mechanism(Rule::Dola);
+    let mut growing = mechanism(Method::Dola(Dola));
     growing.noise.scale.exponent = -0.6;
     assert!(matches!(lifetime(&growing), Err(NoCertificate::Forgetting { .. })));
-    let mut carried = mechanism(Rule::Dsgd);
+    let mut carried = mechanism(Method::Dsgd(Dsgd));
     carried.schedule.step = PowerLaw::decaying(5.0, 0.0);
     assert_eq!(lifetime(&carried), Err(NoCertificate::NoContraction));
-    let fast = mechanism(Rule::Pdop { step_ratio: 0.99, noise_ratio: 0.98 });
+    let fast = mechanism(Method::Pdop(Pdop { step_ratio: 0.99, noise_ratio: 0.98 }));
     assert!(matches!(lifetime(&fast), Err(NoCertificate::Forgetting { .. })));
 }
 
 #[test]
 fn a_cap_at_the_lifetime_bound_lasts() {
-    for rule in [Rule::Dsgd, Rule::Dola, Rule::Pdop { step_ratio: 0.99, noise_ratio: 0.995 }] {
+    for method in [
+        Method::Dsgd(Dsgd),
+        Method::Dola(Dola),
+        Method::Pdop(Pdop { step_ratio: 0.99, noise_ratio: 0.995 }),
+    ] {
         for warmup in 0..60 {
-            let mut facts = Mechanism { warmup, ..mechanism(rule) };
+            let mut facts = Mechanism { warmup, ..mechanism(method) };
             // Steps at which DSGD forgets slowly: then the two currencies have different worst records.
             facts.schedule.step = PowerLaw::decaying(7.2, 1.0);
             let Cost { pure, zcdp } = lifetime(&facts).unwrap().total;
             let mut account = Accountant::new(facts, Some(Cap::Pure { epsilon: pure }));
             for t in 0..300 {
-                account.pay().unwrap_or_else(|refusal| panic!("{rule:?}, {warmup}: {refusal}"));
+                account.pay().unwrap_or_else(|refusal| panic!("{method:?}, {warmup}: {refusal}"));
                 account.advance(&facts.planned_terms(Round(t)));
             }
-            assert!(account.spent().zcdp <= zcdp, "{rule:?}, {warmup}");
+            assert!(account.spent().zcdp <= zcdp, "{method:?}, {warmup}");
         }
     }
 }
@@ -131,8 +140,8 @@ fn a_cap_at_the_lifetime_bound_lasts() {
 /// Noise that shrinks makes machine arithmetic dear: the last record that can be sent pays most.
 #[test]
 fn the_last_record_under_vanishing_noise_is_within_the_certificate() {
-    let rule = Rule::Pdop { step_ratio: 0.95, noise_ratio: 0.98 };
-    let facts = Mechanism { dimension: 7840, ..mechanism(rule) };
+    let method = Method::Pdop(Pdop { step_ratio: 0.95, noise_ratio: 0.98 });
+    let facts = Mechanism { dimension: 7840, ..mechanism(method) };
     let bound = lifetime(&facts).unwrap().total;
     let last = (1..).take_while(|&t| facts.perturbation(Round(t)).grid().is_ok()).last().unwrap();
     let planned = planned_cost(&facts, last);
@@ -149,7 +158,7 @@ fn the_last_record_under_vanishing_noise_is_within_the_certificate() {
 
 #[test]
 fn all_records_of_a_learner_together_pay_the_sum() {
-    let facts = mechanism(Rule::Dola);
+    let facts = mechanism(Method::Dola(Dola));
     let sum: f64 = (0..300).map(|arrival| 4.0 * by_hand(&facts, arrival, 300).0).sum();
     let found = user_cost(&facts, 300);
     assert!((found.pure / sum - 1.0).abs() < 1e-6, "{} {sum}", found.pure);

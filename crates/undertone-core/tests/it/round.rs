@@ -1,12 +1,13 @@
 //! The round as a caller sees it: paying, refusing, mixing, missing neighbours, repeating.
 
 use crate::FixedEntropy;
+use undertone_core::method::{Algorithm1, Method};
 use undertone_core::noise::{Cipher, Entropy, EntropyError, NoiseKind, StreamKey};
 use undertone_core::persist::{Fields, Persist, load, save};
-use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Refusal, Rule, verify};
+use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Refusal, verify};
 use undertone_core::{
-    Domain, Forgetting, Heard, LatePull, Learner, LearnerId, LearnerSetup, LossConstants, Memory,
-    PowerLaw, PublicModel, RecordError, Release, ReleaseError, Round, Schedule, Score,
+    Domain, Forgetting, LatePull, Learner, LearnerId, LearnerSetup, LossConstants, Memory,
+    PowerLaw, PublicModel, RecordError, Release, ReleaseError, ReleaseView, Round, Schedule, Score,
 };
 
 fn fixed(label: u64) -> FixedEntropy {
@@ -86,7 +87,7 @@ fn mechanism(neighbours: usize) -> Mechanism {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(3.0, 0.1) },
         noise_max: PowerLaw::growing(3.0, 0.1),
-        rule: Rule::Tight,
+        method: Method::Algorithm1(Algorithm1::default()),
     }
 }
 
@@ -410,7 +411,7 @@ fn rounds_sat_out_cost_nothing_and_the_ledger_agrees() {
     let learner = &mut learners[0];
     let (spent, sensitivity) = (learner.accountant().spent(), learner.accountant().sensitivity());
     let before = bits(learner.private_parameters().for_owner());
-    assert_eq!(learner.sit_out(Round(90)), Round(90));
+    assert_eq!(learner.skip_to(Round(90)), Round(90));
     assert_eq!(bits(learner.private_parameters().for_owner()), before);
     assert_eq!(learner.accountant().spent(), spent);
     assert_eq!(learner.accountant().sensitivity().to_bits(), sensitivity.to_bits());
@@ -454,7 +455,8 @@ fn a_late_pull_gives_back_what_the_other_end_took() {
         pair[0].absorb(&[&second[1]]);
         let sensitivity = pair[1].accountant().sensitivity();
         let late = [LatePull { own: (&first[1]).into(), theirs: (&first[0]).into() }];
-        pair[1].absorb_heard(&[Heard::from(&second[0])], if settled { &late } else { &[] });
+        pair[1]
+            .absorb_received(&[ReleaseView::from(&second[0])], if settled { &late } else { &[] });
         (pair, first, sensitivity)
     };
     let (settled, releases, _) = run(true);

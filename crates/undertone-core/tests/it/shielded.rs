@@ -1,9 +1,10 @@
 //! The shielded learner: what it pays, what it sends, and that what it sends is noise and public facts.
 
 use crate::FixedEntropy;
+use undertone_core::method::{Method, Shielded};
 use undertone_core::noise::{Cipher, Grid, NoiseKind};
 use undertone_core::privacy::{
-    Accountant, Mechanism, NoCertificate, NoiseLaw, Rule, lifetime, planned_cost,
+    Accountant, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost,
 };
 use undertone_core::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
@@ -70,7 +71,7 @@ fn mechanism(interval: u64, kind: NoiseKind) -> Mechanism {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind, scale: PowerLaw::growing(0.4, 0.0) },
         noise_max: PowerLaw::growing(0.4, 0.0),
-        rule: Rule::Shielded { interval },
+        method: Method::Shielded(Shielded { interval }),
     }
 }
 

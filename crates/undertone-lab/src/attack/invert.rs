@@ -3,12 +3,12 @@
 //! "Deep leakage from gradients" (Zhu, Liu and Han, 2019) looks for records and labels together; the improved
 //! one (Zhao, Mopuri and Bilen, 2020) reads the label off the last layer first. Both then descend by L-BFGS.
 
-use crate::entropy::Shuffle;
 use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
+use undertone_models::PublicRandom;
 use undertone_models::neural::{Guess, NeuralError, NeuralNetwork};
 
 /// How labels are found.
@@ -93,7 +93,7 @@ pub fn invert(
         left: Cell::default(),
         seen: RefCell::default(),
     };
-    let mut order = Shuffle::new(seed);
+    let mut order = PublicRandom::new(seed);
     for _ in 0..effort.starts.max(1) {
         let start: Vec<f64> = (0..matching.variables()).map(|_| order.unit()).collect();
         matching.evaluate(&start)?;

@@ -5,8 +5,8 @@
 pub mod invert;
 mod overhear;
 
-use crate::config_file::LoadedConfig;
 use crate::data::MIDDLE_GREY;
+use crate::experiment::LoadedExperiment;
 use crate::metrics::squared_distance;
 use crate::reproduce::Watch;
 use crate::seeded_run::{SeededRunError, prepare};
@@ -19,8 +19,8 @@ use serde::Serialize;
 use std::fmt;
 use thiserror::Error;
 use undertone::MemoryKind;
+use undertone::method::Perturbs;
 use undertone::neural::{LayerSpec, Shape};
-use undertone::privacy::Rule;
 use undertone_models::Setup;
 use undertone_models::neural::{NeuralError, NeuralNetwork};
 use undertone_models::{AnyModel, Record};
@@ -197,7 +197,7 @@ impl fmt::Debug for Victim {
 /// # Errors
 /// When there is nothing to attack, or when interrupted.
 pub fn attack(
-    loaded: &LoadedConfig,
+    loaded: &LoadedExperiment,
     settings: Settings,
     watch: &Watch<'_>,
 ) -> Result<Attack, AttackError> {
@@ -206,12 +206,12 @@ pub fn attack(
     let mut victims = Vec::new();
     let mut network = None;
     for seed in 1..=settings.seeds {
-        let (mut setup, mut streams) = prepare(&loaded.config, &loaded.folder, seed)?;
+        let (mut setup, mut streams) = prepare(&loaded.checked, &loaded.folder, seed)?;
         if (watch.interrupted)() {
             return Err(AttackError::Interrupted);
         }
         // Half the noise may cost more than the cap; this is a laboratory.
-        setup.config.caps.fill(None);
+        setup.agreement.caps.fill(None);
         shorten(&mut streams, settings.records * (settings.round + 1))?;
         let first = victims.len();
         for (number, &multiple) in settings.multiples.iter().enumerate() {
@@ -240,12 +240,12 @@ pub fn attack(
         victims[victim].attempts.push(attempt);
     }
     let lines = (0..settings.multiples.len()).map(|place| line(&victims, place)).collect();
-    let name = loaded.config.name.clone();
+    let name = loaded.checked.agreement.name.clone();
     let shape = network.spec().input;
     let originals = || victims.iter().flat_map(|victim| &victim.originals);
     let error_of_random =
         range_of(originals()).map(|_| mean(originals().map(|one| of_random(one))));
-    let black = if loaded.config.data.centre { -MIDDLE_GREY } else { 0.0 };
+    let black = if loaded.checked.agreement.records.centre { -MIDDLE_GREY } else { 0.0 };
     Ok(Attack { name, settings, records, error_of_random, lines, victims, shape, black })
 }
 
@@ -275,27 +275,28 @@ pub fn multiple_in_words(multiple: f64) -> String {
 
 /// How many reconstructions an attack makes.
 #[must_use]
-pub fn reconstructions(loaded: &LoadedConfig, settings: &Settings) -> u64 {
-    settings.seeds * (loaded.config.graph.learners() * settings.multiples.len()) as u64
+pub fn reconstructions(loaded: &LoadedExperiment, settings: &Settings) -> u64 {
+    settings.seeds * (loaded.checked.agreement.graph.learners() * settings.multiples.len()) as u64
 }
 
 /// Whether there is something to attack; gives how many records are behind a gradient.
-fn check(loaded: &LoadedConfig, settings: &Settings) -> Result<u64, AttackError> {
-    let config = &loaded.config;
-    let Some(network) = &config.network else { return Err(AttackError::NotANetwork) };
+fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackError> {
+    let agreement = &loaded.checked.agreement;
+    let Some(network) = &agreement.neural else { return Err(AttackError::NotANetwork) };
     if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
         return Err(AttackError::Multiple);
     }
-    let newest_only = config.rule.is_baseline();
-    match config.rule {
-        Rule::Local => return Err(AttackError::NothingSent),
-        Rule::Shielded { interval } if !(settings.round + 1).is_multiple_of(interval) => {
-            let next = (settings.round / interval + 1) * interval - 1;
-            return Err(AttackError::NoGradient { round: settings.round, next });
-        }
-        _ => {}
+    let method = agreement.method;
+    let newest_only = method.gradients().are_of_newest_batch();
+    if method.perturbs() == Perturbs::Nothing {
+        return Err(AttackError::NothingSent);
     }
-    if settings.round > 0 && !newest_only && config.memory != MemoryKind::Exact {
+    let interval = method.interval().unwrap_or(1);
+    if !(settings.round + 1).is_multiple_of(interval) {
+        let next = (settings.round / interval + 1) * interval - 1;
+        return Err(AttackError::NoGradient { round: settings.round, next });
+    }
+    if settings.round > 0 && !newest_only && agreement.memory != MemoryKind::Exact {
         return Err(AttackError::Memory);
     }
     let rounds = if newest_only { 1 } else { settings.round.saturating_add(1) };

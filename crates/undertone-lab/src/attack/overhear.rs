@@ -7,7 +7,8 @@ use super::AttackError;
 use crate::entropy::RunEntropy;
 use crate::simulate::{Member, SimulateError, absorb_all, gather, release_all};
 use crate::stream::Streams;
-use undertone::privacy::{Mechanism, Rule};
+use undertone::method::{Gradients, Perturbs};
+use undertone::privacy::Mechanism;
 use undertone::{Release, Round};
 use undertone_models::Record;
 use undertone_models::Setup;
@@ -77,7 +78,7 @@ pub(super) fn overhear(
         let unprotected = view == View::Unprotected;
         let start_known = view == View::ReleasesAndStart && round == 0;
         // What a shielded learner sends is where it is.
-        let public = matches!(mechanism.rule, Rule::Shielded { .. });
+        let public = mechanism.method.perturbs() == Perturbs::Gradient;
         let own = if (unprotected || start_known) && !public {
             &before[place]
         } else {
@@ -106,9 +107,10 @@ fn estimate(
     let round = Round(round);
     let coupling = mechanism.schedule.coupling.at(round);
     // The other methods go on from their own noisy copy.
-    let base = if mechanism.rule.is_baseline() { releases[place].values() } else { own };
+    let gradients = mechanism.method.gradients();
+    let base = if gradients.are_of_newest_batch() { releases[place].values() } else { own };
     let mut mixed = base.to_vec();
-    for &(neighbour, weight) in setup.config.graph.neighbours(id) {
+    for &(neighbour, weight) in setup.agreement.graph.neighbours(id) {
         let said = releases[neighbour.0 as usize].values();
         for ((slot, &said), &base) in mixed.iter_mut().zip(said).zip(base) {
             *slot += coupling * weight * (said - base);
@@ -116,9 +118,9 @@ fn estimate(
     }
     let step = mechanism.step(round);
     let gradient = mixed.iter().zip(next).map(|(mixed, next)| (mixed - next) / step).collect();
-    let theta = match mechanism.rule {
-        Rule::Dola | Rule::Pdop { .. } => mixed,
-        _ => own.to_vec(),
+    let theta = match gradients {
+        Gradients::NewestAtMixed => mixed,
+        Gradients::NewestAtOwn | Gradients::History => own.to_vec(),
     };
     (theta, gradient)
 }
@@ -138,7 +140,7 @@ fn observe(
         let observed = member.learner.observe(&batch);
         observed.map_err(|error| SimulateError::Record { learner, error })?;
         // Methods without a memory use the newest batch alone.
-        if member.learner.accountant().mechanism().rule.is_baseline() {
+        if member.learner.accountant().mechanism().method.gradients().are_of_newest_batch() {
             truth.clear();
         }
         truth.extend(batch);

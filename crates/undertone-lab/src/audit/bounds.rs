@@ -40,7 +40,7 @@ pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Che
     let world = World::new(facts, Background::Empty, Message::Still, extent);
     let inside = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, facts.labels()[1]);
     let offered = outside(facts);
-    let (mut refused, mut accepted) = (0, String::new());
+    let (mut refused, mut accepted) = (0_u32, String::new());
     for (name, bad) in &offered {
         if make(&Trial::new(0)).observe(std::slice::from_ref(bad)).is_err() {
             refused += 1;

@@ -18,9 +18,9 @@ use super::limits::{round_cost, rounds_in_all};
 use super::replay::Make;
 use super::report::{Check, Layer, Verdict};
 use super::subject::{Subject, Trial};
-use crate::entropy::Shuffle;
 use undertone::ReleaseError;
 use undertone::noise::NoiseKind;
+use undertone_models::PublicRandom;
 
 /// The claim at which power is checked.
 const CLAIM: f64 = 1.0;
@@ -78,7 +78,7 @@ fn guess<S: Subject>(
     let mut probe = planted(0, vec![0.0; dimension]);
     let Some(scale) = first_secret(facts, &mut probe)? else { return Ok((0, 0)) };
     let half = 0.5 * CLAIM * scale;
-    let mut bits = Shuffle::new(facts.seed ^ 0xca9a_0001);
+    let mut bits = PublicRandom::new(facts.seed ^ 0xca9a_0001);
     let (mut guesses, mut right) = (0, 0);
     let one = (facts.interval() + 1) as f64 * round_cost(facts, 0.0, 0.0);
     let affordable = rounds_in_all(one, effort).max(1);

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::replay::Pair;
 use super::world::record;
-use crate::entropy::Shuffle;
+use undertone_models::PublicRandom;
 
 /// Parts along the first axis, where a saturated loss has its largest gradient.
 const ALONG: [f64; 9] = [0.0, 0.15, -0.15, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9];
@@ -71,7 +71,7 @@ pub(super) fn moved(
     theta: &[f64],
     facts: &Facts,
     reach: f64,
-    random: &mut Shuffle,
+    random: &mut PublicRandom,
 ) -> Point {
     let mut moved = point.clone();
     let features = facts.model.spec().features;

@@ -1,7 +1,8 @@
 //! The public facts about the learner under audit, and perhaps records of its own.
 
 use std::sync::Arc;
-use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, Rule, planned_cost};
+use undertone::method::Perturbs;
+use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, planned_cost};
 use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
 use undertone_models::Setup;
 use undertone_models::{Model, Record};
@@ -49,21 +50,22 @@ impl Facts {
     #[must_use]
     pub fn new(
         setup: &Setup,
+        rounds: u64,
         id: LearnerId,
         own: Vec<(LearnerId, Vec<Record>)>,
         seed: u64,
     ) -> Facts {
-        let (config, place) = (&setup.config, id.0 as usize);
+        let (agreement, place) = (&setup.agreement, id.0 as usize);
         let mechanism = setup.mechanisms[place];
-        let planned_rounds = config.rounds.min(account_rounds(&mechanism, PLANNED_MAX));
+        let planned_rounds = rounds.min(account_rounds(&mechanism, PLANNED_MAX));
         Facts {
             model: Arc::clone(setup.model.linear().expect("an audited model is linear")),
-            memory: config.memory,
+            memory: agreement.memory,
             mechanism,
-            domain: config.domain,
-            neighbours: config.graph.neighbours(id).to_vec(),
-            rounds: config.rounds,
-            cap: config.caps[place],
+            domain: agreement.domain,
+            neighbours: agreement.graph.neighbours(id).to_vec(),
+            rounds,
+            cap: agreement.caps[place],
             planned_rounds,
             planned: planned_cost(&mechanism, planned_rounds),
             lifetime: setup.lifetimes[place],
@@ -79,15 +81,12 @@ impl Facts {
 
     /// Whether gradients are perturbed rather than parameters.
     pub(super) fn is_shielded(&self) -> bool {
-        matches!(self.mechanism.rule, Rule::Shielded { .. })
+        self.mechanism.method.perturbs() == Perturbs::Gradient
     }
 
     /// Rounds from one secret to the next, as driven.
     pub(super) fn interval(&self) -> u64 {
-        match driven(self.mechanism).rule {
-            Rule::Shielded { interval } => interval,
-            _ => 1,
-        }
+        driven(self.mechanism).method.interval().unwrap_or(1)
     }
 
     /// The two labels farthest apart.
@@ -113,8 +112,8 @@ pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
 
 /// The mechanism as the auditor drives it: a long interval between gradients is cut.
 pub(super) fn driven(mut mechanism: Mechanism) -> Mechanism {
-    if let Rule::Shielded { interval } = &mut mechanism.rule {
-        *interval = INTERVAL_MAX.min(*interval);
+    if let Some(interval) = mechanism.method.interval() {
+        mechanism.method = mechanism.method.with_interval(INTERVAL_MAX.min(interval));
     }
     mechanism
 }

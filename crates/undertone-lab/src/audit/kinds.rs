@@ -9,7 +9,7 @@ use undertone_models::Setup;
 pub(super) fn kinds(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {
     let mut groups: Vec<Vec<LearnerId>> = Vec::new();
     let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-    for id in setup.config.graph.ids().filter(|&id| only.is_none_or(|only| only == id)) {
+    for id in setup.agreement.graph.ids().filter(|&id| only.is_none_or(|only| only == id)) {
         let place = *known.entry(key(setup, id)).or_insert(groups.len());
         // The key holds what differs between learners of a config; this holds for any other setup.
         let mechanism = |id: LearnerId| &setup.mechanisms[id.0 as usize];
@@ -24,12 +24,12 @@ pub(super) fn kinds(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId
 /// What differs between the learners of a config: noise, cap and weights, bit by bit.
 fn key(setup: &Setup, id: LearnerId) -> Vec<u64> {
     let noise = setup.mechanisms[id.0 as usize].noise.scale;
-    let cap = match setup.config.caps[id.0 as usize] {
+    let cap = match setup.agreement.caps[id.0 as usize] {
         None => [0.0, 0.0],
         Some(Cap::Pure { epsilon }) => [epsilon, 0.0],
         Some(Cap::Approximate { epsilon, delta }) => [epsilon, delta],
     };
-    let weights = setup.config.graph.neighbours(id).iter().map(|&(_, weight)| weight);
+    let weights = setup.agreement.graph.neighbours(id).iter().map(|&(_, weight)| weight);
     [noise.initial, noise.exponent, cap[0], cap[1]]
         .into_iter()
         .chain(weights)

@@ -2,13 +2,14 @@
 
 use super::facts::driven;
 use super::subject::{Claims, Subject, Trial};
-use crate::entropy::Shuffle;
+use undertone::method::Perturbs;
 use undertone::noise::Entropy;
-use undertone::privacy::{Mechanism, Rule};
+use undertone::privacy::Mechanism;
 use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
     RecordError, Release, ReleaseError, Round, Score,
 };
+use undertone_models::PublicRandom;
 use undertone_models::Setup;
 use undertone_models::{AnyMemory, Record};
 
@@ -75,25 +76,25 @@ impl<E: Entropy> LearnerSubject<E> {
     /// When the setup's memory does not fit its model, which [`Setup::new`] has checked.
     #[must_use]
     pub fn new(setup: &Setup, id: LearnerId, entropy: E, trial: &Trial) -> LearnerSubject<E> {
-        let config = &setup.config;
-        let neighbour = config.graph.neighbours(id).first().map(|&(other, _)| other);
+        let agreement = &setup.agreement;
+        let neighbour = agreement.graph.neighbours(id).first().map(|&(other, _)| other);
         let id = neighbour.filter(|_| trial.neighbour).unwrap_or(id);
         let mut subject = LearnerSetup {
             id,
-            neighbours: config.graph.neighbours(id).to_vec(),
+            neighbours: agreement.graph.neighbours(id).to_vec(),
             mechanism: driven(setup.mechanisms[id.0 as usize]),
-            cap: config.caps[id.0 as usize].filter(|_| trial.capped),
-            domain: config.domain,
-            lasso: config.model.lasso,
+            cap: agreement.caps[id.0 as usize].filter(|_| trial.capped),
+            domain: agreement.domain,
+            lasso: agreement.model.lasso,
         };
-        let shielded = matches!(subject.mechanism.rule, Rule::Shielded { .. });
+        let shielded = subject.mechanism.method.perturbs() == Perturbs::Gradient;
         if shielded && trial.still {
             subject.mechanism.schedule.step = PowerLaw::ZERO;
         }
         let learner = match &trial.planted {
             Some(secret) => planted(subject, secret, shielded),
             None => {
-                let memory = AnyMemory::new(config.memory, setup.model.clone())
+                let memory = AnyMemory::new(agreement.memory, setup.model.clone())
                     .expect("the setup was built with this memory");
                 let learner = Learner::new(subject, AuditMemory::Real(Box::new(memory)));
                 match trial.start.clone().or_else(|| spread_start(setup, id)) {
@@ -108,8 +109,8 @@ impl<E: Entropy> LearnerSubject<E> {
 
 /// A starting point as `parameters.start_spread` wants it: public, and the same in every trial.
 fn spread_start(setup: &Setup, id: LearnerId) -> Option<Vec<f64>> {
-    let spread = setup.config.start_spread;
-    let mut random = Shuffle::new(START_SEED ^ u64::from(id.0));
+    let spread = setup.agreement.start_spread;
+    let mut random = PublicRandom::new(START_SEED ^ u64::from(id.0));
     let mut coordinate = || spread * (2.0 * random.unit() - 1.0);
     (spread > 0.0).then(|| (0..setup.model.parameters()).map(|_| coordinate()).collect())
 }
@@ -136,9 +137,9 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
     }
 
     fn secret(&self) -> Option<PrivateParameters<'_>> {
-        match self.learner.accountant().mechanism().rule {
-            Rule::Shielded { .. } => self.learner.private_gradient(),
-            _ => Some(self.learner.private_parameters()),
+        match self.learner.accountant().mechanism().method.perturbs() {
+            Perturbs::Gradient => self.learner.private_gradient(),
+            Perturbs::Parameters | Perturbs::Nothing => Some(self.learner.private_parameters()),
         }
     }
 
@@ -146,9 +147,9 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
         if self.release.is_none() {
             self.release = Some(self.learner.release(&mut self.entropy)?);
         }
-        Ok(match self.learner.accountant().mechanism().rule {
-            Rule::Shielded { .. } => self.learner.perturbed_gradient().unwrap_or_default(),
-            _ => self.sent(),
+        Ok(match self.learner.accountant().mechanism().method.perturbs() {
+            Perturbs::Gradient => self.learner.perturbed_gradient().unwrap_or_default(),
+            Perturbs::Parameters | Perturbs::Nothing => self.sent(),
         }
         .to_vec())
     }

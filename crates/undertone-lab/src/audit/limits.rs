@@ -5,7 +5,6 @@
 
 use super::Effort;
 use super::facts::Facts;
-use undertone::privacy::Rule;
 use undertone::{Forgetting, MemoryKind};
 
 /// Longer warm-ups are cut to this, and further for large models.
@@ -102,10 +101,7 @@ impl Extent {
 }
 
 fn planned_interval(facts: &Facts) -> u64 {
-    match facts.mechanism.rule {
-        Rule::Shielded { interval } => interval,
-        _ => 1,
-    }
+    facts.mechanism.method.interval().unwrap_or(1)
 }
 
 /// What the account of a round costs: where records are forgotten, each has an entry.

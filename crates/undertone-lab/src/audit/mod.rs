@@ -42,7 +42,7 @@ pub use report::{AuditReport, Check, Layer, LearnerAudit, Verdict, passes};
 pub use subject::{Claims, Subject, Trial};
 
 use crate::stream::Streams;
-use undertone::privacy::Rule;
+use undertone::method::Perturbs;
 use undertone::{LearnerId, ReleaseError};
 use undertone_models::Record;
 use undertone_models::Setup;
@@ -103,17 +103,17 @@ pub struct Options {
 #[must_use]
 pub fn unsupported(setup: &Setup) -> Option<&'static str> {
     if setup.model.linear().is_none() {
-        return Some("the audit knows linear models only, no networks");
+        return Some("the audit knows linear models only, no neural networks");
     }
-    if setup.config.model.declared_by_user().is_some() {
+    if setup.agreement.model.declared_by_user().is_some() {
         return Some("the audit knows the losses that come with the program, not a user's own");
     }
-    let rule = setup.config.rule;
-    let supported = rule.is_algorithm1() || matches!(rule, Rule::Shielded { .. });
+    let method = setup.agreement.method;
+    let supported = method.theorems_apply() || method.perturbs() == Perturbs::Gradient;
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
 }
 
-/// Audits every distinct learner of a setup, which must be [supported](unsupported).
+/// Audits every distinct learner of a setup, which must be [supported](unsupported), over so many rounds.
 ///
 /// `progress` is told before each of them how many are done and how many there are. With the config's
 /// own data the numbers depend on them, so the report is for their owner.
@@ -122,6 +122,7 @@ pub fn unsupported(setup: &Setup) -> Option<&'static str> {
 /// When a release fails for another reason than the budget: no entropy, above all.
 pub fn audit(
     setup: &Setup,
+    rounds: u64,
     data: Option<&Streams>,
     options: &Options,
     mut progress: impl FnMut(usize, usize),
@@ -131,8 +132,8 @@ pub fn audit(
     for (done, learners) in kinds.iter().enumerate() {
         progress(done, kinds.len());
         let id = learners[0];
-        let own = data.map_or(Vec::new(), |streams| own_records(setup, streams, learners));
-        let facts = Facts::new(setup, id, own, options.seed.unwrap_or(0));
+        let own = data.map_or(Vec::new(), |streams| own_records(setup, rounds, streams, learners));
+        let facts = Facts::new(setup, rounds, id, own, options.seed.unwrap_or(0));
         let make =
             |trial: &Trial| LearnerSubject::new(setup, id, trial.entropy(options.seed), trial);
         let checks = audit_subject(&facts, &options.effort, &make)?;
@@ -144,7 +145,7 @@ pub fn audit(
     }
     Ok(AuditReport {
         schema_version: SCHEMA_VERSION,
-        name: setup.config.name.clone(),
+        name: setup.agreement.name.clone(),
         seed: options.seed,
         own_data: data.is_some(),
         passed: !audits.is_empty() && audits.iter().all(|audit| passes(&audit.checks)),
@@ -173,11 +174,11 @@ pub fn audit_subject<S: Subject>(
 /// The first records of some learners, as many as the audit can use.
 fn own_records(
     setup: &Setup,
+    rounds: u64,
     streams: &Streams,
     learners: &[LearnerId],
 ) -> Vec<(LearnerId, Vec<Record>)> {
-    let data = &setup.config.data;
-    let planned = data.warmup.saturating_add(data.batch.saturating_mul(setup.config.rounds));
+    let planned = setup.agreement.records.taken_after(rounds);
     let one = |&id: &LearnerId| {
         let stream = &streams.learners[id.0 as usize];
         let width = world::average_entries(&stream.clone().next(64));

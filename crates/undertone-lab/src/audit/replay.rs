@@ -11,8 +11,9 @@ use super::search::Found;
 use super::subject::{Subject, Trial};
 use super::world::World;
 use std::fmt;
+use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Accountant, Cost, RoundTerms, Rule};
+use undertone::privacy::{Accountant, Cost, RoundTerms};
 use undertone::{PowerLaw, Release, ReleaseError, Round};
 use undertone_models::Record;
 
@@ -166,7 +167,7 @@ fn best_account(facts: &Facts) -> Accountant {
     let mut mechanism = driven(facts.mechanism);
     mechanism.memory_error = PowerLaw::ZERO;
     if !facts.is_shielded() {
-        mechanism.rule = Rule::Tight;
+        mechanism.method = Method::Algorithm1(Algorithm1 { bound: Bound::Tight });
     }
     Accountant::new(mechanism, None)
 }

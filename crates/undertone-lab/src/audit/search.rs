@@ -12,10 +12,10 @@ use super::limits::{Extent, in_parallel, tries};
 use super::replay::{Make, Mark, Outcome, Pair, replay};
 use super::subject::Subject;
 use super::world::{Background, Message, World};
-use crate::entropy::Shuffle;
 use rayon::prelude::*;
 use undertone::privacy::worst_record;
 use undertone::{Forgetting, ReleaseError};
+use undertone_models::PublicRandom;
 
 /// Rounds after the arrival of a later record.
 const AFTER_ARRIVAL: u64 = 48;
@@ -101,7 +101,7 @@ pub(super) fn search<S: Subject>(
         let width = background.width(facts);
         let extent = Extent::affordable(facts, width, effort.work);
         let world = World::new(facts, background, message, extent);
-        let random = Shuffle::new(facts.seed.wrapping_add(number as u64));
+        let random = PublicRandom::new(facts.seed.wrapping_add(number as u64));
         let found = Found { cuts: extent.cuts(facts), ..Found::default() };
         Hunt { facts, make, world, width, random, found }.run(effort)
     };
@@ -118,7 +118,7 @@ struct Hunt<'a, S> {
     make: Make<'a, S>,
     world: World,
     width: f64,
-    random: Shuffle,
+    random: PublicRandom,
     found: Found,
 }
 

@@ -1,6 +1,7 @@
 //! What the auditor drives: anything that observes, releases, absorbs and claims.
 
-use crate::entropy::{RunEntropy, SeededEntropy, Shuffle};
+use crate::entropy::{RunEntropy, SeededEntropy};
+use undertone_models::PublicRandom;
 use std::fmt;
 use undertone::privacy::Cost;
 use undertone::{PrivateParameters, RecordError, Release, ReleaseError, Round};
@@ -93,7 +94,7 @@ impl Trial {
         match seed {
             None => RunEntropy::new(None),
             Some(seed) => {
-                let mut mixed = Shuffle::new(Shuffle::new(seed).next_u64() ^ self.number);
+                let mut mixed = PublicRandom::new(PublicRandom::new(seed).next_u64() ^ self.number);
                 RunEntropy::Seeded(SeededEntropy::new(mixed.next_u64()))
             }
         }

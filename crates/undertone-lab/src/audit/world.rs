@@ -3,8 +3,9 @@
 use super::facts::Facts;
 use super::limits::{self, Extent};
 use crate::entropy::SeededEntropy;
+use undertone::method::{Algorithm1, Method};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Mechanism, NoiseLaw, Rule};
+use undertone::privacy::{Mechanism, NoiseLaw};
 use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
     RecordError, Release, ReleaseError, Round, Schedule, Score,
@@ -263,7 +264,7 @@ impl Speakers {
             forgetting: Forgetting::Never,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale },
             noise_max: scale,
-            rule: Rule::Tight,
+            method: Method::Algorithm1(Algorithm1::default()),
         };
         let script = Script::new(facts, message);
         let learner = |id: LearnerId| {

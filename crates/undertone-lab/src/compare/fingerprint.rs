@@ -2,20 +2,20 @@
 
 use super::store::StoreError;
 use crate::catalogue::{hex, sha256};
-use crate::config_file::LoadedConfig;
 use crate::data::image_folder;
-use crate::stream::{DataSource, find_source, is_image_folder};
+use crate::experiment::LoadedExperiment;
+use crate::stream::source::{DataSource, find_source, is_image_folder};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
 /// A digest of the config, its data and the program's version: runs of others are not compared.
-pub(super) fn fingerprint(base: &LoadedConfig) -> Result<String, StoreError> {
+pub(super) fn fingerprint(base: &LoadedExperiment) -> Result<String, StoreError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
     hash.update(toml::to_string(&base.raw)?);
     // A known data set has a digest of its own, which is checked whenever it is loaded.
-    if let Ok(DataSource::File(path)) = find_source(&base.config, &base.folder) {
-        hash.update(if is_image_folder(&base.config, &path) {
+    if let Ok(DataSource::File(path)) = find_source(&base.checked.data, &base.folder) {
+        hash.update(if is_image_folder(&base.checked.data, &path) {
             folder_digest(&path)?
         } else {
             file_digest(&path)?

@@ -76,17 +76,18 @@ const ROWS: Measuring = Measuring::Evenly(40);
 /// # Errors
 /// When data or config cannot be used.
 pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
-    let (setup, streams) = prepare(&settings.config, folder, seed)?;
+    let (setup, streams) = prepare(&settings.experiment, folder, seed)?;
     let started = Instant::now();
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome = seeded_run(&setup, streams, seed, ROWS, go)?;
+    let planned = settings.experiment.rounds;
+    let outcome = seeded_run(&setup, planned, streams, seed, ROWS, go)?;
     let seconds = started.elapsed().as_secs_f64();
-    if outcome.rounds_run < setup.config.rounds {
+    if outcome.rounds_run < planned {
         return Err(RunError::Exhausted { method: settings.method, rounds: outcome.rounds_run });
     }
     let last = outcome.rows.last().map(|row| row.metrics).unwrap_or_default();
-    let rounds = setup.config.rounds as f64;
-    let graph = &setup.config.graph;
+    let rounds = planned as f64;
+    let graph = &setup.agreement.graph;
     let messages = 2.0 * graph.edges() as f64 / graph.learners() as f64;
     let sends = settings.method.publishes();
     // A certificate counts on the planned records: without them each of the others weighs more.

@@ -1,12 +1,15 @@
 //! The config of one method at one budget, from the config that all methods start from.
 
-use crate::config_file::LoadedConfig;
+use crate::experiment::LoadedExperiment;
+use crate::experiment::{Experiment, RawExperiment};
 use crate::planner::{PlanningError, Request, make};
 use crate::run_store::config_digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
-use undertone::config::{Config, Faults, OneOrEach, RawConfig};
+use undertone::LoadError;
+use undertone::agreement::OneOrEach;
+use undertone::load::check_again;
 use undertone::privacy::Horizon;
 
 /// A method that can be compared.
@@ -79,9 +82,9 @@ pub struct Settings {
     /// The target; `None` is a run without privacy.
     pub epsilon: Option<f64>,
     /// What is run.
-    pub config: Config,
+    pub experiment: Experiment,
     /// The same as it would stand in a file.
-    pub raw: RawConfig,
+    pub raw: RawExperiment,
 }
 
 impl Settings {
@@ -97,20 +100,20 @@ impl Settings {
 /// Why a method has no config at a budget.
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    /// The planner that tunes all methods knows nothing of networks.
-    #[error("compare knows linear models only: the planner cannot tune networks")]
-    Network,
+    /// The planner that tunes all methods knows nothing of neural networks.
+    #[error("compare knows linear models only: the planner cannot tune neural networks")]
+    Neural,
     /// The changed config has faults.
-    #[error("{method}: {faults}")]
+    #[error("{method}: {error}")]
     Faults {
         /// Which method.
         method: Method,
         /// What is wrong.
-        faults: Faults,
+        error: Box<LoadError>,
     },
-    /// There is no setup.
+    /// There is no plan.
     #[error("{method}: {error}")]
-    Setup {
+    Plan {
         /// Which method.
         method: Method,
         /// Why.
@@ -128,16 +131,16 @@ const PDOP_STEP_END: f64 = 0.02;
 const PDOP_NOISE_END: f64 = 0.1;
 
 /// What the theorems ask of Algorithm 1 is of no use to other methods.
-fn without_decay(raw: &mut RawConfig) {
-    raw.privacy.rule = None;
-    raw.schedule.coupling_exponent = Some(0.0);
-    raw.schedule.step_exponent = Some(0.0);
-    raw.noise.exponent = Some(OneOrEach::One(0.0));
+fn without_decay(raw: &mut RawExperiment) {
+    raw.agreement.privacy.bound = None;
+    raw.agreement.schedule.coupling_exponent = Some(0.0);
+    raw.agreement.schedule.step_exponent = Some(0.0);
+    raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
 }
 
-fn newest_batch(raw: &mut RawConfig) {
-    raw.memory = undertone::config::RawMemory::default();
-    raw.schedule.interval = None;
+fn newest_batch(raw: &mut RawExperiment) {
+    raw.agreement.memory = undertone::agreement::RawMemory::default();
+    raw.agreement.schedule.interval = None;
 }
 
 /// Makes the config of a method at a budget, tuned by the planner with the same effort as any other.
@@ -145,24 +148,24 @@ fn newest_batch(raw: &mut RawConfig) {
 /// # Errors
 /// When the method does not fit the config, or no noise meets the budget.
 pub fn settings(
-    base: &LoadedConfig,
+    base: &LoadedExperiment,
     method: Method,
     epsilon: Option<f64>,
 ) -> Result<Settings, SettingsError> {
-    if base.config.network.is_some() {
-        return Err(SettingsError::Network);
+    if base.checked.agreement.neural.is_some() {
+        return Err(SettingsError::Neural);
     }
     let mut start = base.clone();
     let raw = &mut start.raw;
-    raw.privacy.epsilon = Some(OneOrEach::One(epsilon.unwrap_or(EPSILON_MAX)));
-    raw.privacy.pure_epsilon = None;
-    raw.noise.scale = None;
-    raw.noise.calibrate = Some("lifetime".into());
-    raw.method = Some(method.name().into());
+    raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon.unwrap_or(EPSILON_MAX)));
+    raw.agreement.privacy.pure_epsilon = None;
+    raw.agreement.noise.scale = None;
+    raw.agreement.noise.calibrate = Some("lifetime".into());
+    raw.agreement.method = Some(method.name().into());
     // The same noise for all: at equal zCDP that of Laplace has twice the variance.
-    raw.noise.kind = Some("gaussian".into());
+    raw.agreement.noise.kind = Some("gaussian".into());
     match method {
-        Method::Algorithm1 => raw.schedule.interval = None,
+        Method::Algorithm1 => raw.agreement.schedule.interval = None,
         Method::Shielded => without_decay(raw),
         Method::Dsgd | Method::Dola => {
             without_decay(raw);
@@ -171,34 +174,41 @@ pub fn settings(
         Method::Pdop => {
             without_decay(raw);
             newest_batch(raw);
-            let rounds = start.config.rounds as f64;
-            raw.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
-            raw.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
+            let rounds = start.checked.rounds as f64;
+            raw.agreement.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
+            raw.agreement.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
         }
         Method::Local => return local(base),
     }
-    let faulty = |faults| SettingsError::Faults { method, faults };
-    start.config = Config::try_from(&start.raw).map_err(faulty)?;
+    let start = checked(start.raw, base, method)?;
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
     let planned = make(&start, &request);
     let mut raw =
-        planned.map_err(|error| SettingsError::Setup { method, error: Box::new(error) })?.raw;
+        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw;
     if epsilon.is_none() {
-        raw.privacy.epsilon = None;
-        raw.noise.scale = Some(OneOrEach::One(NO_NOISE));
+        raw.agreement.privacy.epsilon = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(NO_NOISE));
     }
-    let config = Config::try_from(&raw).map_err(faulty)?;
-    Ok(Settings { method, epsilon, config, raw })
+    let LoadedExperiment { raw, checked: experiment, .. } = checked(raw, base, method)?;
+    Ok(Settings { method, epsilon, experiment, raw })
 }
 
 /// Learners on their own step as shielded ones would without privacy: nothing else is left of those.
-fn local(base: &LoadedConfig) -> Result<Settings, SettingsError> {
+fn local(base: &LoadedExperiment) -> Result<Settings, SettingsError> {
     let method = Method::Local;
     let mut raw = settings(base, Method::Shielded, None)?.raw;
-    raw.method = Some(method.name().into());
-    raw.schedule.interval = None;
-    raw.noise.scale = Some(OneOrEach::One(1.0));
-    let config =
-        Config::try_from(&raw).map_err(|faults| SettingsError::Faults { method, faults })?;
-    Ok(Settings { method, epsilon: None, config, raw })
+    raw.agreement.method = Some(method.name().into());
+    raw.agreement.schedule.interval = None;
+    raw.agreement.noise.scale = Some(OneOrEach::One(1.0));
+    let LoadedExperiment { raw, checked: experiment, .. } = checked(raw, base, method)?;
+    Ok(Settings { method, epsilon: None, experiment, raw })
+}
+
+fn checked(
+    raw: RawExperiment,
+    base: &LoadedExperiment,
+    method: Method,
+) -> Result<LoadedExperiment, SettingsError> {
+    check_again(raw, &base.folder)
+        .map_err(|error| SettingsError::Faults { method, error: Box::new(error) })
 }

@@ -3,7 +3,7 @@
 use super::Measurement;
 use super::fingerprint::fingerprint;
 use super::settings::Settings;
-use crate::config_file::LoadedConfig;
+use crate::experiment::LoadedExperiment;
 use crate::run_store::{Identity, RunStore};
 use std::path::Path;
 
@@ -17,7 +17,7 @@ impl Store {
     ///
     /// # Errors
     /// When it belongs to another config, or cannot be read or written.
-    pub fn open(folder: &Path, base: &LoadedConfig) -> Result<Store, StoreError> {
+    pub fn open(folder: &Path, base: &LoadedExperiment) -> Result<Store, StoreError> {
         let fingerprint = fingerprint(base)?;
         let identity = Identity { format: "undertone comparison", schema_version: 2, fingerprint };
         RunStore::open_as(folder, identity)

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::Partition;
 use thiserror::Error;
-use undertone::config::Partition;
 
 /// Why records could not be shared out.
 #[derive(Debug, Clone, PartialEq, Error)]

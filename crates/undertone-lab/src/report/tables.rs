@@ -3,7 +3,6 @@
 use super::number::{MISSING, count, decimal, epsilon, escape, number};
 use crate::summary::{LearnerSummary, Summary};
 use undertone::noise::NoiseKind;
-use undertone::privacy::Rule;
 
 /// In larger networks the rest of the table stands in `summary.json`.
 const LEARNERS_MAX: usize = 100;
@@ -94,9 +93,9 @@ fn facts(summary: &Summary) -> String {
     } else {
         format!("{} of {} planned", count(summary.rounds_run), count(summary.rounds_planned))
     };
-    let mut rules: Vec<&str> = summary.learners.iter().map(|one| rule(one.rule)).collect();
-    rules.sort_unstable();
-    rules.dedup();
+    let mut methods: Vec<&str> = summary.learners.iter().map(|one| one.method_summary).collect();
+    methods.sort_unstable();
+    methods.dedup();
     let facts = [
         ("Learners", count(network.learners as u64)),
         ("Edges of the network", count(network.edges as u64)),
@@ -112,7 +111,7 @@ fn facts(summary: &Summary) -> String {
         ("Records scaled into the bounds", count(data.records_scaled)),
         ("Records left out, outside the bounds", count(data.records_refused)),
         ("Test records", count(data.test_records as u64)),
-        ("Privacy accounting", rules.join(", ")),
+        ("Privacy accounting", methods.join(", ")),
         ("Undertone version", summary.undertone_version.to_string()),
         ("Format of summary.json", format!("version {}", summary.schema_version)),
     ];
@@ -123,19 +122,6 @@ fn facts(summary: &Summary) -> String {
         })
         .collect();
     format!("<section>\n<h2>Network and data</h2>\n<dl class=\"facts\">\n{list}</dl>\n</section>\n")
-}
-
-fn rule(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Shielded { .. } => "shielded: gradients perturbed at public points",
-        Rule::Local => "nothing leaves a learner",
-        Rule::Dsgd => "DSGD: newest batch at own parameters",
-        Rule::Dola => "DOLA: newest batch at mixed parameters",
-        Rule::Pdop { .. } => "PDOP: as DOLA, geometric",
-        Rule::Tight => "tight recursion",
-        Rule::Theorem5i => "Theorem 5 (i) of the paper",
-        Rule::Theorem5ii => "Theorem 5 (ii) of the paper",
-    }
 }
 
 fn seconds(value: f64) -> String {

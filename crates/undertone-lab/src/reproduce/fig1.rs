@@ -6,11 +6,11 @@ use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
 use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
 use crate::compare::settings::Method;
-use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::experiment::{LoadedExperiment, RawExperiment};
+use crate::presets::load_preset_with;
 use crate::simulate::{Measuring, Outcome};
 use serde::Serialize;
 use undertone::Round;
-use undertone::config::RawConfig;
 use undertone::privacy::Mechanism;
 
 /// The methods of the figure, ours first.
@@ -77,17 +77,17 @@ pub(super) fn contender(
     step: f64,
     unknowns: Unknowns,
     rounds: u64,
-    change: impl FnOnce(&mut RawConfig),
-) -> Result<LoadedConfig, ReproduceError> {
+    change: impl FnOnce(&mut RawExperiment),
+) -> Result<LoadedExperiment, ReproduceError> {
     let loaded = load_preset_with(PRESET, |raw| {
         raw.rounds = Some(rounds);
         raw.data.test_fraction = Some(0.0);
-        raw.data.batch = Some(unknowns.batch);
-        raw.model.ridge = Some(unknowns.ridge);
-        raw.parameters.start_spread = Some(unknowns.start_spread);
+        raw.agreement.records.batch = Some(unknowns.batch);
+        raw.agreement.model.ridge = Some(unknowns.ridge);
+        raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
         if method != Method::Algorithm1 {
             turn_into(method, raw, DOLA_STEP_EXPONENT, PDOP_NOISE_END / rounds as f64);
-            raw.schedule.step = Some(step);
+            raw.agreement.schedule.step = Some(step);
         }
         change(raw);
     })?;
@@ -124,10 +124,10 @@ pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, Repr
 }
 
 /// β = min{2(v−u), 2u − 2 max ς − v, 2(1−v)}: Theorem 1 with max for min, and for learners who differ.
-fn slope_of_theorem(loaded: &LoadedConfig) -> f64 {
-    let schedule = &loaded.config.schedule;
+fn slope_of_theorem(loaded: &LoadedExperiment) -> f64 {
+    let schedule = &loaded.checked.agreement.schedule;
     let (u, v) = (-schedule.coupling.exponent, -schedule.step.exponent);
-    let noise = loaded.config.noise_exponents.iter().copied().fold(f64::MIN, f64::max);
+    let noise = loaded.checked.agreement.noise_exponents.iter().copied().fold(f64::MIN, f64::max);
     (2.0 * (v - u)).min(2.0 * u - 2.0 * noise - v).min(2.0 * (1.0 - v))
 }
 

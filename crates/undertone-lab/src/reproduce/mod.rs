@@ -16,7 +16,8 @@ pub mod unknowns;
 
 use crate::attack::AttackError;
 use crate::compare::settings::Method;
-use crate::config_file::{ConfigError, LoadedConfig};
+use crate::experiment::LoadedExperiment;
+use crate::presets::PresetError;
 use crate::run_store::StoreError;
 use crate::seeded_run::{SeededRunError, prepare, seeded_run};
 use crate::simulate::{Measuring, Outcome, RoundRow};
@@ -30,7 +31,7 @@ use undertone_models::Setup;
 pub enum ReproduceError {
     /// The settings have faults.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] PresetError),
     /// A run failed.
     #[error(transparent)]
     Run(#[from] SeededRunError),
@@ -75,13 +76,13 @@ pub struct Watch<'a> {
 /// The preset that the experiments on mushrooms start from.
 const PRESET: &str = "paper-mushrooms";
 
-fn setup(loaded: &LoadedConfig) -> Result<Setup, SeededRunError> {
-    Ok(Setup::new(loaded.config.clone())?)
+fn setup(loaded: &LoadedExperiment) -> Result<Setup, SeededRunError> {
+    Ok(loaded.checked.setup()?)
 }
 
 /// Runs a config with one seed, until `stop` says so.
 fn run(
-    loaded: &LoadedConfig,
+    loaded: &LoadedExperiment,
     seed: u64,
     measuring: Measuring,
     watch: &Watch<'_>,
@@ -90,9 +91,9 @@ fn run(
     if (watch.interrupted)() {
         return Err(ReproduceError::Interrupted);
     }
-    let (setup, streams) = prepare(&loaded.config, &loaded.folder, seed)?;
+    let (setup, streams) = prepare(&loaded.checked, &loaded.folder, seed)?;
     let mut interrupted = false;
-    let outcome = seeded_run(&setup, streams, seed, measuring, |row| {
+    let outcome = seeded_run(&setup, loaded.checked.rounds, streams, seed, measuring, |row| {
         interrupted = (watch.interrupted)();
         if interrupted || row.is_some_and(&mut stop) {
             ControlFlow::Break(())
@@ -109,11 +110,11 @@ fn run(
 
 /// Runs every config with seeds 1 to `seeds` on all cores; the results of each config together.
 fn run_all<T: Send>(
-    configs: &[LoadedConfig],
+    configs: &[LoadedExperiment],
     seeds: u64,
-    one: impl Fn(&LoadedConfig, u64) -> Result<T, ReproduceError> + Sync,
+    one: impl Fn(&LoadedExperiment, u64) -> Result<T, ReproduceError> + Sync,
 ) -> Result<Vec<Vec<T>>, ReproduceError> {
-    let jobs: Vec<(&LoadedConfig, u64)> =
+    let jobs: Vec<(&LoadedExperiment, u64)> =
         configs.iter().flat_map(|config| (1..=seeds).map(move |seed| (config, seed))).collect();
     let results: Result<Vec<T>, ReproduceError> =
         jobs.into_par_iter().map(|(config, seed)| one(config, seed)).collect();

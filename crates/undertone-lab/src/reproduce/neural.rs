@@ -6,15 +6,15 @@ use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::{ReproduceError, Watch, run, setup};
 use crate::compare::settings::Method;
-use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::experiment::{LoadedExperiment, RawExperiment};
+use crate::presets::load_preset_with;
 use crate::run_store::{Identity, RunStore, StoreError, config_digest};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use undertone::Round;
-use undertone::config::RawConfig;
+use undertone::method::Perturbs;
 use undertone::neural::Shape;
-use undertone::privacy::Rule;
 
 /// The methods of the figures: the paper's four, then what it leaves out.
 pub const METHODS: [Method; 6] =
@@ -163,7 +163,7 @@ pub fn figure(
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
 ) -> Result<NeuralFigure, ReproduceError> {
-    let configs: Result<Vec<LoadedConfig>, ReproduceError> =
+    let configs: Result<Vec<LoadedExperiment>, ReproduceError> =
         METHODS.iter().map(|&method| contender(method, images, extent)).collect();
     let configs = configs?;
     run_missing(&configs, extent.seeds, ROWS, store, watch)?;
@@ -176,7 +176,7 @@ pub fn figure(
         let ran_dry = runs.iter().any(|run| run.ran_dry);
         curves.push(Curve { method, certified, ran_dry, points: points(&runs, &unit) });
     }
-    let delta = configs[0].config.delta;
+    let delta = configs[0].checked.agreement.delta;
     Ok(NeuralFigure { images, extent, delta, curves })
 }
 
@@ -202,7 +202,7 @@ fn contender(
     method: Method,
     images: Images,
     extent: Extent,
-) -> Result<LoadedConfig, ReproduceError> {
+) -> Result<LoadedExperiment, ReproduceError> {
     let preset = match (method, images) {
         (Method::Shielded, Images::Mnist) => "shielded-mnist",
         (Method::Shielded, Images::Cifar10) => "shielded-cifar10",
@@ -213,20 +213,20 @@ fn contender(
             let divide = |count: &mut Option<u64>| {
                 *count = count.map(|count| (count / extent.shielded_divisor).max(1));
             };
-            divide(&mut raw.data.warmup);
-            divide(&mut raw.data.batch);
+            divide(&mut raw.agreement.records.warmup);
+            divide(&mut raw.agreement.records.batch);
             return;
         }
         if images == Images::Cifar10 {
             on_cifar10(raw);
         }
         raw.rounds = Some(extent.rounds);
-        raw.data.batch = Some(extent.batch);
+        raw.agreement.records.batch = Some(extent.batch);
         match method {
             Method::Dsgd | Method::Dola | Method::Pdop => {
                 turn_into(method, raw, DOLA_STEP_EXPONENT, 1.0);
             }
-            Method::Local => raw.method = Some(method.name().into()),
+            Method::Local => raw.agreement.method = Some(method.name().into()),
             Method::Algorithm1 | Method::Shielded => {}
         }
     })?;
@@ -234,15 +234,15 @@ fn contender(
 }
 
 /// The paper changes nothing but the data.
-fn on_cifar10(raw: &mut RawConfig) {
+fn on_cifar10(raw: &mut RawExperiment) {
     raw.data.source = Some("cifar-10".into());
-    raw.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
-    raw.bounds.feature_norm = Some(3072f64.sqrt().ceil());
+    raw.agreement.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
+    raw.agreement.bounds.feature_norm = Some(3072f64.sqrt().ceil());
 }
 
 /// Runs all seeds of all configs that are not kept yet, one after the other: learners share the cores.
 pub(super) fn run_missing(
-    configs: &[LoadedConfig],
+    configs: &[LoadedExperiment],
     seeds: u64,
     rows: u64,
     store: &mut RunStore<NeuralRun>,
@@ -280,7 +280,7 @@ pub(super) fn run_missing(
 /// The runs of a config that are there, by seed.
 pub(super) fn kept<'a>(
     store: &'a RunStore<NeuralRun>,
-    loaded: &LoadedConfig,
+    loaded: &LoadedExperiment,
     seeds: u64,
 ) -> Result<Vec<&'a NeuralRun>, ReproduceError> {
     let digest = config_digest(&loaded.raw)?;
@@ -289,9 +289,9 @@ pub(super) fn kept<'a>(
 }
 
 /// ε for ever of one record, unless nothing can be certified.
-fn certified(loaded: &LoadedConfig, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
+fn certified(loaded: &LoadedExperiment, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
     // Nothing is sent: there is nothing to certify.
-    let silent = loaded.config.rule == Rule::Local;
+    let silent = loaded.checked.agreement.method.perturbs() == Perturbs::Nothing;
     if silent || outcome.ran_dry() {
         return Ok(None);
     }
@@ -328,18 +328,21 @@ fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
 
 /// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
 /// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
-fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
+fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ReproduceError> {
     let setup = setup(loaded)?;
-    let schedule = &loaded.config.schedule;
+    let schedule = &loaded.checked.agreement.schedule;
     let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
     let most = |t: u64| {
-        let of_learner = setup.mechanisms.iter().map(|mechanism| match mechanism.rule {
-            Rule::Tight => ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t)),
-            _ => mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1)),
+        let of_learner = setup.mechanisms.iter().map(|mechanism| {
+            if mechanism.method.theorems_apply() {
+                ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t))
+            } else {
+                mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1))
+            }
         });
         of_learner.fold(0.0, f64::max)
     };
-    if matches!(loaded.config.rule, Rule::Shielded { .. } | Rule::Local) {
+    if loaded.checked.agreement.method.perturbs() != Perturbs::Parameters {
         return Ok(Vec::new());
     }
     let mut sum = 0.0;
@@ -347,7 +350,7 @@ fn unit_budget(loaded: &LoadedConfig) -> Result<Vec<f64>, ReproduceError> {
         sum += most(t);
         sum
     };
-    Ok((0..loaded.config.rounds).map(running).collect())
+    Ok((0..loaded.checked.rounds).map(running).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What the paper changes in a config for the methods that it compares with.
 
 use crate::compare::settings::Method;
-use undertone::config::{OneOrEach, RawConfig, RawMemory};
+use crate::experiment::RawExperiment;
+use undertone::agreement::{OneOrEach, RawMemory};
 
 /// DOLA's noise in the paper's second experiment, 0.07 / (0.2 (t+1)).
 pub(super) const DOLA_NOISE: f64 = 0.35;
@@ -13,23 +14,28 @@ const PDOP_STEP_RATIO: f64 = 0.97;
 
 /// Turns a config of Algorithm 1 into one of DSGD, DOLA or PDOP. What falls geometrically falls by the power
 /// `pace` of what it falls by in the paper. The step and noise of DSGD are those of Algorithm 1, says the paper.
-pub(super) fn turn_into(method: Method, raw: &mut RawConfig, dola_step_exponent: f64, pace: f64) {
-    raw.method = Some(method.name().into());
-    raw.memory = RawMemory::default();
-    raw.schedule.coupling = Some(1.0);
-    raw.schedule.coupling_exponent = Some(0.0);
+pub(super) fn turn_into(
+    method: Method,
+    raw: &mut RawExperiment,
+    dola_step_exponent: f64,
+    pace: f64,
+) {
+    raw.agreement.method = Some(method.name().into());
+    raw.agreement.memory = RawMemory::default();
+    raw.agreement.schedule.coupling = Some(1.0);
+    raw.agreement.schedule.coupling_exponent = Some(0.0);
     match method {
         Method::Dola => {
-            raw.schedule.step_exponent = Some(dola_step_exponent);
-            raw.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
-            raw.noise.exponent = Some(OneOrEach::One(-1.0));
+            raw.agreement.schedule.step_exponent = Some(dola_step_exponent);
+            raw.agreement.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
+            raw.agreement.noise.exponent = Some(OneOrEach::One(-1.0));
         }
         Method::Pdop => {
-            raw.schedule.step_exponent = Some(0.0);
-            raw.schedule.step_ratio = Some(PDOP_STEP_RATIO.powf(pace));
-            raw.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
-            raw.noise.exponent = Some(OneOrEach::One(0.0));
-            raw.noise.ratio = Some(PDOP_NOISE_RATIO.powf(pace));
+            raw.agreement.schedule.step_exponent = Some(0.0);
+            raw.agreement.schedule.step_ratio = Some(PDOP_STEP_RATIO.powf(pace));
+            raw.agreement.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
+            raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
+            raw.agreement.noise.ratio = Some(PDOP_NOISE_RATIO.powf(pace));
         }
         Method::Dsgd | Method::Algorithm1 | Method::Shielded | Method::Local => {}
     }

@@ -2,10 +2,11 @@
 
 use super::quartiles::Quartiles;
 use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
-use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::experiment::LoadedExperiment;
+use crate::presets::load_preset_with;
 use crate::simulate::Measuring;
 use serde::Serialize;
-use undertone::config::OneOrEach;
+use undertone::agreement::OneOrEach;
 use undertone::privacy::{Cost, Mechanism, epsilon_from_zcdp, lifetimes, planned_cost};
 use undertone_models::Setup;
 
@@ -112,15 +113,15 @@ pub fn unit_formula(multiple: f64, iterations: u64) -> f64 {
 ///
 /// # Errors
 /// When a setting is out of range.
-pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedConfig, ReproduceError> {
+pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ReproduceError> {
     Ok(load_preset_with(PRESET, |raw| {
         raw.rounds = Some(ROUNDS_MAX);
         raw.data.test_fraction = Some(0.0);
-        raw.data.batch = Some(unknowns.batch);
-        raw.model.ridge = Some(unknowns.ridge);
-        raw.parameters.start_spread = Some(unknowns.start_spread);
-        raw.noise.scale = Some(OneOrEach::One(BASE_NOISE * multiple));
-        raw.privacy.delta = Some(DELTA);
+        raw.agreement.records.batch = Some(unknowns.batch);
+        raw.agreement.model.ridge = Some(unknowns.ridge);
+        raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
+        raw.agreement.noise.scale = Some(OneOrEach::One(BASE_NOISE * multiple));
+        raw.agreement.privacy.delta = Some(DELTA);
     })?)
 }
 
@@ -134,7 +135,7 @@ pub fn table(
     seeds: u64,
     watch: &Watch<'_>,
 ) -> Result<Table, ReproduceError> {
-    let configs: Result<Vec<LoadedConfig>, ReproduceError> =
+    let configs: Result<Vec<LoadedExperiment>, ReproduceError> =
         printed.iter().map(|printed| config(printed.multiple, unknowns)).collect();
     let configs = configs?;
     let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
@@ -147,7 +148,7 @@ pub fn table(
 
 /// The first measured round in which the mean over learners is close; infinite if there is none.
 fn first_passage(
-    loaded: &LoadedConfig,
+    loaded: &LoadedExperiment,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<f64, ReproduceError> {

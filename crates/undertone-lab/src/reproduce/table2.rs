@@ -5,10 +5,11 @@ use super::quartiles::Quartiles;
 use super::{ReproduceError, Watch};
 use crate::attack::invert::{Effort, Labels};
 use crate::attack::{AttackError, Line, Settings, attack};
-use crate::config_file::{LoadedConfig, load_preset_with};
+use crate::experiment::{LoadedExperiment, RawExperiment};
+use crate::presets::load_preset_with;
 use crate::run_store::RunStore;
 use serde::Serialize;
-use undertone::config::{OneOrEach, RawConfig};
+use undertone::agreement::OneOrEach;
 
 /// One column of the paper's table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -94,12 +95,13 @@ pub fn table(
     let multiples: Vec<f64> = PRINTED.iter().map(|printed| printed.multiple).collect();
     let mut configs = Vec::new();
     for &multiple in &multiples {
-        configs
-            .push(config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(multiple * NOISE)))?);
+        configs.push(config(extent, |raw| {
+            raw.agreement.noise.scale = Some(OneOrEach::One(multiple * NOISE))
+        })?);
     }
-    configs.push(config(extent, |raw| raw.method = Some("local".into()))?);
+    configs.push(config(extent, |raw| raw.agreement.method = Some("local".into()))?);
     run_missing(&configs, extent.seeds, ROWS, store, watch)?;
-    let base = config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(NOISE)))?;
+    let base = config(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))?;
     let settings = |knows_start| Settings {
         labels: Labels::Dlg,
         multiples: [&[0.0], &multiples[..]].concat(),
@@ -133,12 +135,12 @@ pub fn table(
 
 fn config(
     extent: Extent,
-    change: impl FnOnce(&mut RawConfig),
-) -> Result<LoadedConfig, ReproduceError> {
+    change: impl FnOnce(&mut RawExperiment),
+) -> Result<LoadedExperiment, ReproduceError> {
     Ok(load_preset_with("paper-mnist", |raw| {
         raw.rounds = Some(extent.rounds);
-        raw.data.batch = Some(extent.batch);
-        raw.noise.exponent = Some(OneOrEach::Each(NOISE_EXPONENTS.to_vec()));
+        raw.agreement.records.batch = Some(extent.batch);
+        raw.agreement.noise.exponent = Some(OneOrEach::Each(NOISE_EXPONENTS.to_vec()));
         change(raw);
     })?)
 }
@@ -146,7 +148,7 @@ fn config(
 /// Training and test accuracy after the last round, over seeds.
 fn last(
     store: &RunStore<NeuralRun>,
-    loaded: &LoadedConfig,
+    loaded: &LoadedExperiment,
     seeds: u64,
 ) -> Result<(Quartiles, Quartiles), ReproduceError> {
     let runs = kept(store, loaded, seeds)?;
@@ -166,8 +168,10 @@ mod tests {
     #[test]
     fn every_level_has_a_config_and_its_own_noise() {
         for extent in [WHOLE, QUICK] {
-            let base = config(extent, |raw| raw.noise.scale = Some(OneOrEach::One(NOISE))).unwrap();
-            let scale = crate::Setup::new(base.config).unwrap().scales();
+            let base =
+                config(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))
+                    .unwrap();
+            let scale = crate::Setup::new(base.checked).unwrap().scales();
             assert!(scale.iter().all(|scale| (scale - NOISE).abs() < 1e-12));
         }
     }

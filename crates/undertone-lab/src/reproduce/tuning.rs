@@ -10,7 +10,7 @@ use super::{ReproduceError, Watch, run, run_all};
 use crate::compare::settings::Method;
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::Serialize;
-use undertone::config::OneOrEach;
+use undertone::agreement::OneOrEach;
 
 /// A run without noise: what becomes of the excess loss, as a share of that at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -81,9 +81,9 @@ fn trial(
 ) -> Result<Trial, ReproduceError> {
     let loaded = contender(method, step, unknowns, rounds, |raw| {
         // The sampler needs some noise, and one that does not vanish.
-        raw.noise.scale = Some(OneOrEach::One(1e-6));
-        raw.noise.exponent = Some(OneOrEach::One(0.0));
-        raw.noise.ratio = raw.noise.ratio.map(|_| 0.9999);
+        raw.agreement.noise.scale = Some(OneOrEach::One(1e-6));
+        raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
+        raw.agreement.noise.ratio = raw.agreement.noise.ratio.map(|_| 0.9999);
     })?;
     let quiet = Watch { done: &|| (), ..*watch };
     let shares = run_all(&[loaded], SEEDS, |loaded, seed| {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use undertone::config::OneOrEach;
+use undertone::agreement::OneOrEach;
 use undertone_lab::attack::invert::{Effort, Labels};
 use undertone_lab::attack::{Attack, AttackError, Settings, attack};
-use undertone_lab::config_file::{LoadedConfig, load_file_with};
+use undertone_lab::experiment::{LoadedExperiment, load_file_with};
 use undertone_lab::reproduce::Watch;
 
 const CONFIG: &str = r#"
@@ -80,7 +80,7 @@ fn write_images(folder: &Path) {
     std::fs::write(folder.join("images.csv"), text).unwrap();
 }
 
-fn load(folder: &Path, method: &str) -> LoadedConfig {
+fn load(folder: &Path, method: &str) -> LoadedExperiment {
     write_images(folder);
     let path = folder.join("config.toml");
     std::fs::write(&path, CONFIG).unwrap();
@@ -88,19 +88,19 @@ fn load(folder: &Path, method: &str) -> LoadedConfig {
         if method == "algorithm1" {
             return;
         }
-        raw.method = Some(method.into());
-        raw.schedule.coupling_exponent = Some(0.0);
+        raw.agreement.method = Some(method.into());
+        raw.agreement.schedule.coupling_exponent = Some(0.0);
         if method != "shielded" && method != "local" {
-            raw.memory.kind = None;
+            raw.agreement.memory.kind = None;
         }
         if mixes_noise_in(method) {
-            raw.noise.scale = Some(OneOrEach::One(0.01));
+            raw.agreement.noise.scale = Some(OneOrEach::One(0.01));
         }
         if method == "pdop" {
-            raw.schedule.step_exponent = Some(0.0);
-            raw.schedule.step_ratio = Some(0.9);
-            raw.noise.exponent = Some(OneOrEach::One(0.0));
-            raw.noise.ratio = Some(0.95);
+            raw.agreement.schedule.step_exponent = Some(0.0);
+            raw.agreement.schedule.step_ratio = Some(0.9);
+            raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
+            raw.agreement.noise.ratio = Some(0.95);
         }
     })
     .unwrap()
@@ -124,7 +124,7 @@ fn settings(labels: Labels) -> Settings {
     }
 }
 
-fn run(loaded: &LoadedConfig, settings: Settings) -> Result<Attack, AttackError> {
+fn run(loaded: &LoadedExperiment, settings: Settings) -> Result<Attack, AttackError> {
     attack(loaded, settings, &Watch { done: &|| (), interrupted: &|| false })
 }
 
@@ -200,7 +200,7 @@ fn what_cannot_be_attacked_is_refused() {
     }
     let silent = run(&load(folder.path(), "local"), settings(Labels::Dlg));
     assert!(matches!(silent, Err(AttackError::NothingSent)));
-    let linear = undertone_lab::config_file::load_preset("mushrooms", &Default::default()).unwrap();
+    let linear = undertone_lab::experiment::load_preset("mushrooms", &Default::default()).unwrap();
     assert!(matches!(run(&linear, settings(Labels::Dlg)), Err(AttackError::NotANetwork)));
     let stopped = Watch { done: &|| (), interrupted: &|| true };
     let stopped = attack(&loaded, settings(Labels::Dlg), &stopped);

@@ -1,7 +1,7 @@
 //! The audit passes an honest learner and catches every planted fault, each by the check named here.
 
 use crate::preset;
-use undertone::config::OneOrEach;
+use undertone::agreement::OneOrEach;
 use undertone::noise::{
     Cipher, Entropy, EntropyError, Grid, NoiseKind, Perturbation, StreamKey, perturb,
 };
@@ -42,12 +42,12 @@ fn setup() -> Setup {
 fn plan_with(kind: NoiseKind) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
-        raw.data.warmup = Some(20);
+        raw.agreement.records.warmup = Some(20);
         if kind == NoiseKind::Gaussian {
-            raw.noise.kind = Some("gaussian".into());
+            raw.agreement.noise.kind = Some("gaussian".into());
         }
     });
-    Setup::new(loaded.config).unwrap()
+    Setup::new(loaded.checked).unwrap()
 }
 
 fn honest(setup: &Setup, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
@@ -146,7 +146,7 @@ fn an_honest_learner_with_gaussian_noise_passes() {
 #[test]
 fn the_operating_systems_noise_and_the_learners_own_records_pass() {
     let setup = setup();
-    let data = stream::load(&setup.config, std::path::Path::new("."), 1).unwrap();
+    let data = stream::load(&setup.agreement, std::path::Path::new("."), 1).unwrap();
     let options = Options { seed: None, learner: None, effort: QUICK };
     let report = audit(&setup, Some(&data), &options, |_, _| ()).unwrap();
     assert!(report.passed, "{report:#?}");
@@ -239,9 +239,9 @@ fn one_record_outside_the_bounds_is_one_too_many() {
 fn a_warm_up_that_is_cut_does_not_end_replays_before_they_cost_anything() {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
-        raw.data.warmup = Some(100_000);
+        raw.agreement.records.warmup = Some(100_000);
     });
-    let setup = Setup::new(loaded.config).unwrap();
+    let setup = Setup::new(loaded.checked).unwrap();
     let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let note = |name| &checks.iter().find(|check| check.name == name).unwrap().note;
@@ -339,14 +339,14 @@ fn an_account_that_lags_behind_is_caught() {
 fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(4_000_000_000);
-        raw.data.warmup = Some(1_000_000_000);
-        raw.data.batch = Some(1_000_000_000);
-        raw.model.features = Some(20_000);
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(OneOrEach::One(0.1));
-        raw.privacy.epsilon = None;
+        raw.agreement.records.warmup = Some(1_000_000_000);
+        raw.agreement.records.batch = Some(1_000_000_000);
+        raw.agreement.model.features = Some(20_000);
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(0.1));
+        raw.agreement.privacy.epsilon = None;
     });
-    let setup = Setup::new(loaded.config).unwrap();
+    let setup = Setup::new(loaded.checked).unwrap();
     let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let find = |name| checks.iter().find(|check| check.name == name).unwrap();
@@ -369,9 +369,9 @@ fn nothing_to_guess_from_is_dead_and_no_panic() {
 fn a_start_that_is_spread_is_where_the_audit_starts() {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
-        raw.parameters.start_spread = Some(1.0);
+        raw.agreement.parameters.start_spread = Some(1.0);
     });
-    let setup = Setup::new(loaded.config).unwrap();
+    let setup = Setup::new(loaded.checked).unwrap();
     let first = honest(&setup, 1, &Trial::new(0));
     let second = honest(&setup, 1, &Trial::new(1));
     let start = first.secret().unwrap().for_owner();
@@ -497,19 +497,19 @@ fn a_test_that_can_see_nothing_is_dead() {
 fn forgetful_setup(kind: &str) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(60);
-        raw.unproven = Some(true);
-        raw.data.warmup = Some(100);
-        raw.memory.kind = Some(kind.into());
+        raw.agreement.unproven = Some(true);
+        raw.agreement.records.warmup = Some(100);
+        raw.agreement.memory.kind = Some(kind.into());
         match kind {
-            "window" => raw.memory.window = Some(8),
-            _ => raw.memory.factor = Some(0.8),
+            "window" => raw.agreement.memory.window = Some(8),
+            _ => raw.agreement.memory.factor = Some(0.8),
         }
-        raw.schedule.step_exponent = Some(0.0);
-        raw.schedule.coupling_exponent = Some(0.0);
-        raw.schedule.step = Some(0.5);
-        raw.schedule.coupling = Some(0.5);
+        raw.agreement.schedule.step_exponent = Some(0.0);
+        raw.agreement.schedule.coupling_exponent = Some(0.0);
+        raw.agreement.schedule.step = Some(0.5);
+        raw.agreement.schedule.coupling = Some(0.5);
     });
-    Setup::new(loaded.config).unwrap()
+    Setup::new(loaded.checked).unwrap()
 }
 
 #[test]

@@ -24,16 +24,16 @@ const EFFORT: Effort = Effort {
 
 fn setup(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Setup {
     let loaded = preset("mushrooms", |raw| {
-        raw.method = Some("shielded".into());
+        raw.agreement.method = Some("shielded".into());
         raw.rounds = Some(60);
-        raw.data.warmup = Some(20);
-        raw.schedule.interval = Some(interval);
-        raw.model.clip = clip;
+        raw.agreement.records.warmup = Some(20);
+        raw.agreement.schedule.interval = Some(interval);
+        raw.agreement.model.clip = clip;
         if kind == NoiseKind::Gaussian {
-            raw.noise.kind = Some("gaussian".into());
+            raw.agreement.noise.kind = Some("gaussian".into());
         }
     });
-    Setup::new(loaded.config).unwrap()
+    Setup::new(loaded.checked).unwrap()
 }
 
 fn honest(setup: &Setup, trial: &Trial) -> LearnerSubject<RunEntropy> {

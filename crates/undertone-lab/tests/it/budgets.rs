@@ -1,7 +1,7 @@
 //! Budgets against an independent computation, written from the formulas alone.
 
 use crate::{preset, run};
-use undertone::config::OneOrEach;
+use undertone::agreement::OneOrEach;
 use undertone::privacy::epsilon_from_zcdp;
 use undertone_lab::Setup;
 use undertone_lab::budget::budget;
@@ -77,7 +77,7 @@ fn close(found: f64, expected: f64, tolerance: f64) {
 #[test]
 fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
-    let (setup, outcome) = run(&loaded.config, 1, 10);
+    let (setup, outcome) = run(&loaded.checked, 1, 10);
     for learner in &outcome.learners {
         let (zcdp, pure) = recompute(&default_facts(setup.scales()[0]), 119);
         close(learner.zcdp, zcdp, 1e-9);
@@ -90,7 +90,7 @@ fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
 fn a_wrong_recursion_would_be_noticed() {
     // Control: one per cent less spread must not pass the test above.
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
-    let (setup, outcome) = run(&loaded.config, 1, 10);
+    let (setup, outcome) = run(&loaded.checked, 1, 10);
     let facts = Facts { spread: 1.98, ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
     assert!((outcome.learners[0].zcdp / zcdp - 1.0).abs() > 1e-3);
@@ -99,8 +99,10 @@ fn a_wrong_recursion_would_be_noticed() {
 #[test]
 fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
     for epsilon in [0.5, 2.0, 8.0] {
-        let loaded = preset("mushrooms", |raw| raw.privacy.epsilon = Some(OneOrEach::One(epsilon)));
-        let setup = Setup::new(loaded.config).unwrap();
+        let loaded = preset("mushrooms", |raw| {
+            raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon))
+        });
+        let setup = Setup::new(loaded.checked).unwrap();
         let report = budget(&setup, 800, 1e-6);
         for learner in &report.learners {
             let lifetime = learner.lifetime.epsilon.unwrap();
@@ -117,9 +119,9 @@ fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
 #[test]
 fn learners_may_choose_their_own_budgets() {
     let loaded = preset("mushrooms", |raw| {
-        raw.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
+        raw.agreement.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
     });
-    let setup = Setup::new(loaded.config).unwrap();
+    let setup = Setup::new(loaded.checked).unwrap();
     let scales = setup.scales();
     assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
     let report = budget(&setup, 100, 1e-6);
@@ -131,8 +133,8 @@ fn learners_may_choose_their_own_budgets() {
 #[test]
 fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
-    let tight = budget(&Setup::new(loaded.config.clone()).unwrap(), 2000, 1e-6);
-    let mut config = loaded.config;
+    let tight = budget(&Setup::new(loaded.checked.agreement.clone()).unwrap(), 2000, 1e-6);
+    let mut config = loaded.checked;
     config.rule = undertone::privacy::Rule::Theorem5ii;
     let paper = budget(&Setup::new(config).unwrap(), 2000, 1e-6);
     assert!(tight.unproven);
@@ -144,7 +146,7 @@ fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() 
 #[test]
 fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
     let loaded = preset("shielded-mushrooms", |_| ());
-    let (setup, outcome) = run(&loaded.config, 1, 10);
+    let (setup, outcome) = run(&loaded.checked, 1, 10);
     let scale = setup.scales()[0];
     // Clipped to slopes of ¼, two records' gradients are at most ½ apart.
     let cost = |last: u64| -> f64 {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Config, RawExperiment};
 use undertone::neural::Shape;
 use undertone_lab::compare::store::{Store, StoreError};
-use undertone_lab::config_file::{LoadedConfig, load_file, resolved};
+use undertone_lab::experiment::{LoadedExperiment, load_file, resolved};
 use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
 
 /// How many images there are of each class.
@@ -90,52 +90,52 @@ fn write_images(folder: &Path) {
     fs::write(folder.join("images.toml"), CONFIG).unwrap();
 }
 
-fn loaded(folder: &Path, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
+fn loaded(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> LoadedExperiment {
     let mut loaded = load_file(&folder.join("images.toml"), &Default::default()).unwrap();
     change(&mut loaded.raw);
-    loaded.config = Config::try_from(&loaded.raw).unwrap();
+    loaded.checked = Config::try_from(&loaded.raw).unwrap();
     loaded
 }
 
-fn run(loaded: &LoadedConfig) -> Outcome {
-    let setup = Setup::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&setup.config, &loaded.folder, 1).unwrap();
+fn run(loaded: &LoadedExperiment) -> Outcome {
+    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
+    let streams = stream::load(&setup.agreement, &loaded.folder, 1).unwrap();
     assert_eq!(streams.classes.as_deref().unwrap(), ["left", "right"]);
     assert_eq!((streams.name.as_str(), streams.test.len()), ("images", 24));
     let go = |_: Option<&_>| ControlFlow::Continue(());
     simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(3), go).unwrap()
 }
 
-fn refused(folder: &Path, change: impl FnOnce(&mut RawConfig)) -> String {
+fn refused(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> String {
     let loaded = loaded(folder, change);
-    stream::load(&loaded.config, &loaded.folder, 1).unwrap_err().to_string()
+    stream::load(&loaded.checked, &loaded.folder, 1).unwrap_err().to_string()
 }
 
 /// An `mlp`, which takes an image as a vector of 48 features.
-fn mlp(raw: &mut RawConfig) {
-    raw.model.loss = Some("mlp".into());
-    raw.model.input = None;
-    raw.model.layers = None;
-    raw.model.features = Some(48);
-    raw.model.hidden = Some(vec![4]);
+fn mlp(raw: &mut RawExperiment) {
+    raw.agreement.model.loss = Some("mlp".into());
+    raw.agreement.model.input = None;
+    raw.agreement.model.layers = None;
+    raw.agreement.model.features = Some(48);
+    raw.agreement.model.hidden = Some(vec![4]);
 }
 
 /// A linear model of the same features.
-fn softmax(raw: &mut RawConfig) {
+fn softmax(raw: &mut RawExperiment) {
     mlp(raw);
-    raw.model.loss = Some("softmax".into());
-    raw.model.hidden = None;
+    raw.agreement.model.loss = Some("softmax".into());
+    raw.agreement.model.hidden = None;
 }
 
 #[test]
 fn networks_and_linear_models_learn_from_a_folder_of_images() {
     let folder = tempfile::tempdir().unwrap();
     write_images(folder.path());
-    for change in [|_: &mut RawConfig| (), mlp, softmax] {
+    for change in [|_: &mut RawExperiment| (), mlp, softmax] {
         let loaded = loaded(folder.path(), change);
         let outcome = run(&loaded);
         let accuracy = outcome.rows.last().unwrap().metrics.test_accuracy_public.unwrap();
-        assert!(accuracy > 0.9, "{:?}: {accuracy}", loaded.raw.model.loss);
+        assert!(accuracy > 0.9, "{:?}: {accuracy}", loaded.raw.agreement.model.loss);
     }
 }
 
@@ -145,7 +145,7 @@ fn the_config_as_it_was_run_finds_the_folder_from_anywhere() {
     write_images(folder.path());
     let loaded = loaded(folder.path(), |_| ());
     let first = run(&loaded);
-    let scales = Setup::new(loaded.config.clone()).unwrap().scales();
+    let scales = Setup::new(loaded.checked.agreement.clone()).unwrap().scales();
     let elsewhere = tempfile::tempdir().unwrap();
     let path = elsewhere.path().join("config.toml");
     fs::write(&path, toml::to_string(&resolved(&loaded, &scales)).unwrap()).unwrap();
@@ -159,20 +159,20 @@ fn images_of_another_shape_than_the_networks_input_are_refused() {
     write_images(folder.path());
     // As many values, but not the same image.
     let turned = Shape { channels: 1, height: 8, width: 6 };
-    let text = refused(folder.path(), |raw| raw.model.input = Some(turned));
+    let text = refused(folder.path(), |raw| raw.agreement.model.input = Some(turned));
     let expected = "model.input is 1×8×6: the images are 1×6×8 (channels × height × width)";
     assert_eq!(text, expected);
     let colour = Shape { channels: 3, height: 6, width: 8 };
-    let text = refused(folder.path(), |raw| raw.model.input = Some(colour));
+    let text = refused(folder.path(), |raw| raw.agreement.model.input = Some(colour));
     assert!(text.contains("model.input is 3×6×8"), "{text}");
     let text = refused(folder.path(), |raw| {
         mlp(raw);
-        raw.model.features = Some(47);
+        raw.agreement.model.features = Some(47);
     });
     assert!(text.contains("model.features = 47: the data have 48 features"), "{text}");
     let text = refused(folder.path(), |raw| {
         softmax(raw);
-        raw.model.classes = Some(3);
+        raw.agreement.model.classes = Some(3);
     });
     assert!(text.contains("needs 3 classes, and the data have 2"), "{text}");
 }
@@ -181,11 +181,11 @@ fn images_of_another_shape_than_the_networks_input_are_refused() {
 fn keys_about_columns_have_no_meaning_with_images() {
     let folder = tempfile::tempdir().unwrap();
     write_images(folder.path());
-    type Change = fn(&mut RawConfig);
+    type Change = fn(&mut RawExperiment);
     let cases: [(Change, &str); 3] = [
-        (|raw| raw.data.label = Some("y".into()), "data.label"),
-        (|raw| raw.data.categorical = Some(vec!["x".into()]), "data.categorical"),
-        (|raw| raw.data.drop = Some(vec!["x".into()]), "data.drop"),
+        (|raw| raw.agreement.records.label = Some("y".into()), "data.label"),
+        (|raw| raw.agreement.records.categorical = Some(vec!["x".into()]), "data.categorical"),
+        (|raw| raw.agreement.records.drop = Some(vec!["x".into()]), "data.drop"),
     ];
     for (change, key) in cases {
         let text = refused(folder.path(), change);
@@ -207,7 +207,7 @@ fn a_folder_with_the_name_of_a_known_set_needs_a_separator() {
     let text = refused(folder.path(), |raw| raw.data.source = Some("mushrooms".into()));
     assert!(text.contains("the data have 112 features"), "{text}");
     let found = loaded(folder.path(), |raw| raw.data.source = Some("./mushrooms".into()));
-    let streams = stream::load(&found.config, &found.folder, 1).unwrap();
+    let streams = stream::load(&found.checked, &found.folder, 1).unwrap();
     assert_eq!(streams.classes.unwrap(), ["left", "right"]);
 }
 

@@ -17,22 +17,22 @@ mod streams;
 mod tidy;
 
 use std::path::Path;
-use undertone::config::{Config, RawConfig};
-use undertone_lab::config_file::{LoadedConfig, Overrides, load_preset};
+use undertone::agreement::{Config, RawExperiment};
+use undertone_lab::experiment::{LoadedExperiment, Overrides, load_preset};
 use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
 
 /// A preset, changed.
-fn preset(name: &str, change: impl FnOnce(&mut RawConfig)) -> LoadedConfig {
+fn preset(name: &str, change: impl FnOnce(&mut RawExperiment)) -> LoadedExperiment {
     let mut loaded = load_preset(name, &Overrides::default()).unwrap();
     change(&mut loaded.raw);
-    loaded.config = Config::try_from(&loaded.raw).unwrap();
+    loaded.checked = Config::try_from(&loaded.raw).unwrap();
     loaded
 }
 
 /// Runs a config with a seed, measuring about `rows` rounds.
 fn run(config: &Config, seed: u64, rows: u64) -> (Setup, Outcome) {
     let setup = Setup::new(config.clone()).unwrap();
-    let streams = stream::load(&setup.config, Path::new("."), seed).unwrap();
+    let streams = stream::load(&setup.agreement, Path::new("."), seed).unwrap();
     let entropy = RunEntropy::new(Some(seed));
     let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(rows), |_| {
         std::ops::ControlFlow::Continue(())

@@ -6,11 +6,11 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Config, RawExperiment};
 use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
-use undertone_lab::config_file::{Overrides, load_file, resolved};
+use undertone_lab::experiment::{Overrides, load_file, resolved};
 use undertone_lab::{
     Measuring, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
 };
@@ -72,7 +72,7 @@ epsilon = 20.0
 delta = 1e-5
 "#;
 
-fn rings_config(folder: &Path, change: impl FnOnce(&mut RawConfig)) -> Config {
+fn rings_config(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> Config {
     fs::write(folder.join("rings.csv"), rings(2700)).unwrap();
     let path = folder.join("rings.toml");
     fs::write(&path, CONFIG).unwrap();
@@ -88,8 +88,8 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
     let folder = tempfile::tempdir().unwrap();
     for kind in ["exact", "arrival", "window"] {
         let config = rings_config(folder.path(), |raw| {
-            raw.memory.kind = Some(kind.into());
-            raw.memory.window = (kind == "window").then_some(200);
+            raw.agreement.memory.kind = Some(kind.into());
+            raw.agreement.memory.window = (kind == "window").then_some(200);
         });
         let (setup, outcome) = run(&config, 1, 10);
         let last = outcome.rows.last().unwrap().metrics;
@@ -102,8 +102,8 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
     }
     // The control: a linear model cannot learn it.
     let linear = rings_config(folder.path(), |raw| {
-        raw.model.loss = Some("softmax".into());
-        raw.model.hidden = None;
+        raw.agreement.model.loss = Some("softmax".into());
+        raw.agreement.model.hidden = None;
     });
     let (_, outcome) = run(&linear, 1, 10);
     let public = outcome.rows.last().unwrap().metrics.test_accuracy_public.unwrap();
@@ -114,11 +114,11 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
 fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let config = rings_config(folder.path(), |raw| {
-        raw.method = Some("algorithm1".into());
-        raw.unproven = Some(true);
-        raw.schedule.interval = None;
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(undertone::config::OneOrEach::One(1.0));
+        raw.agreement.method = Some("algorithm1".into());
+        raw.agreement.unproven = Some(true);
+        raw.agreement.schedule.interval = None;
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(undertone::agreement::OneOrEach::One(1.0));
     });
     let setup = Setup::new(config.clone()).unwrap();
     assert_eq!(setup.lifetimes[0], Err(NoCertificate::NotConvexAndSmooth));
@@ -139,7 +139,7 @@ fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
 
 fn small_model(clip: f64) -> Arc<NeuralModel> {
     let folder = tempfile::tempdir().unwrap();
-    let config = rings_config(folder.path(), |raw| raw.model.clip = Some(clip));
+    let config = rings_config(folder.path(), |raw| raw.agreement.model.clip = Some(clip));
     match Setup::new(config).unwrap().model {
         AnyModel::Neural(model) => model,
         AnyModel::Linear(_) => panic!("the config has a network"),
@@ -246,20 +246,20 @@ fn what_no_network_can_have_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     rings_config(folder.path(), |_| ());
     let loaded = load_file(&folder.path().join("rings.toml"), &Default::default()).unwrap();
-    type Change = fn(&mut RawConfig);
+    type Change = fn(&mut RawExperiment);
     let cases: [(Change, &str); 8] = [
-        (|raw| raw.model.clip = None, "model.clip"),
-        (|raw| raw.model.ridge = Some(0.1), "model.ridge"),
-        (|raw| raw.model.classes = None, "model.classes"),
-        (|raw| raw.model.hidden = Some(vec![0]), "model.hidden"),
-        (|raw| raw.model.loss = Some("cnn".into()), "model.input"),
-        (|raw| raw.parameters.start_spread = Some(1.0), "parameters.start_spread"),
-        (|raw| raw.memory.kind = Some("moments".into()), "memory.kind"),
+        (|raw| raw.agreement.model.clip = None, "model.clip"),
+        (|raw| raw.agreement.model.ridge = Some(0.1), "model.ridge"),
+        (|raw| raw.agreement.model.classes = None, "model.classes"),
+        (|raw| raw.agreement.model.hidden = Some(vec![0]), "model.hidden"),
+        (|raw| raw.agreement.model.loss = Some("cnn".into()), "model.input"),
+        (|raw| raw.agreement.parameters.start_spread = Some(1.0), "parameters.start_spread"),
+        (|raw| raw.agreement.memory.kind = Some("moments".into()), "memory.kind"),
         (
             |raw| {
-                raw.model.loss = Some("softmax".into());
-                raw.model.hidden = None;
-                raw.memory.kind = Some("arrival".into());
+                raw.agreement.model.loss = Some("softmax".into());
+                raw.agreement.model.hidden = None;
+                raw.agreement.memory.kind = Some("arrival".into());
             },
             "memory.kind",
         ),
@@ -278,8 +278,8 @@ fn the_public_network_is_written_layer_by_layer() {
     rings_config(folder.path(), |_| ());
     let overrides = Overrides { rounds: Some(2), ..Overrides::default() };
     let loaded = load_file(&folder.path().join("rings.toml"), &overrides).unwrap();
-    let setup = Setup::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&setup.config, folder.path(), 1).unwrap();
+    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
+    let streams = stream::load(&setup.agreement, folder.path(), 1).unwrap();
     let facts = RunFacts {
         seed: Some(1),
         source: streams.name.clone(),
@@ -293,7 +293,7 @@ fn the_public_network_is_written_layer_by_layer() {
     let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(2), go).unwrap();
     let summary = Summary::new(&setup, &outcome, &facts);
     let (out, raw) = (folder.path().join("run"), resolved(&loaded, &setup.scales()));
-    let network = loaded.config.network.as_ref();
+    let network = loaded.checked.agreement.network.as_ref();
     run_folder::write(&out, &raw, &outcome, &summary, network).unwrap();
     let bytes = fs::read(out.join("model.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Config, RawExperiment};
 use undertone_lab::{
     Falsehood, Measuring, OnlineError, OnlineLearner, RunEntropy, Setup, check_declaration,
     simulate, stream,
@@ -49,8 +49,8 @@ epsilon = 4.0
 delta = 1e-6
 "#;
 
-fn setup(change: impl FnOnce(&mut RawConfig)) -> Arc<Setup> {
-    let mut raw: RawConfig = toml::from_str(ALONE).unwrap();
+fn setup(change: impl FnOnce(&mut RawExperiment)) -> Arc<Setup> {
+    let mut raw: RawExperiment = toml::from_str(ALONE).unwrap();
     change(&mut raw);
     Arc::new(Setup::new(Config::try_from(&raw).unwrap()).unwrap())
 }
@@ -81,7 +81,7 @@ fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
     for record in &all[..12 + 4 * 30] {
         learner.learn(record.clone()).unwrap();
     }
-    let streams = stream::given(&setup.config, vec![all], Vec::new(), 0).unwrap();
+    let streams = stream::given(&setup.agreement, vec![all], Vec::new(), 0).unwrap();
     let go_on = |_: Option<&_>| ControlFlow::Continue(());
     let outcome = simulate(&setup, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -112,7 +112,7 @@ fn a_learner_goes_on_from_its_bytes_and_refuses_others() {
 #[test]
 fn a_refused_learner_stays_refused_when_it_is_loaded() {
     let setup = setup(|raw| {
-        raw.noise.calibrate = Some("rounds".into());
+        raw.agreement.noise.calibrate = Some("rounds".into());
         raw.rounds = Some(3);
     });
     let mut learner = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
@@ -135,7 +135,7 @@ fn a_record_that_does_not_fit_leaves_nothing_behind() {
 
 #[test]
 fn several_learners_are_not_alone() {
-    let raw = undertone_lab::config_file::load_preset("mushrooms", &Default::default()).unwrap();
+    let raw = undertone_lab::experiment::load_preset("mushrooms", &Default::default()).unwrap();
     let setup = Arc::new(Setup::new(raw.config).unwrap());
     assert!(matches!(OnlineLearner::new(setup, seeded()), Err(OnlineError::NotAlone)));
 }
@@ -165,12 +165,12 @@ const SQUARE: Square = Square { scale: 1.0, wrong_gradient: false, fails_at: f64
 /// The gradient of the square is at most 1·(5·1 + 1) = 6 long, L = 1 and C = 12.
 fn declared(clip: f64, curvature: Option<(f64, f64)>, spread: Option<f64>) -> Arc<Setup> {
     setup(|raw| {
-        raw.model.loss = Some("declared".into());
-        raw.model.parameters = Some(2);
-        raw.model.clip = Some(clip);
-        raw.model.smoothness = curvature.map(|(smoothness, _)| smoothness);
-        raw.model.strong_convexity = curvature.map(|(_, convexity)| convexity);
-        raw.model.gradient_spread = spread;
+        raw.agreement.model.loss = Some("declared".into());
+        raw.agreement.model.parameters = Some(2);
+        raw.agreement.model.clip = Some(clip);
+        raw.agreement.model.smoothness = curvature.map(|(smoothness, _)| smoothness);
+        raw.agreement.model.strong_convexity = curvature.map(|(_, convexity)| convexity);
+        raw.agreement.model.gradient_spread = spread;
     })
 }
 
@@ -205,23 +205,23 @@ fn learn_with(setup: &Setup, loss: Square) -> Result<OnlineLearner, OnlineError>
 #[test]
 fn a_declared_square_learns_what_the_built_in_one_does() {
     let built_in = setup(|raw| {
-        raw.model.clip = None;
-        raw.bounds.feature_norm = Some(1.0);
+        raw.agreement.model.clip = None;
+        raw.agreement.bounds.feature_norm = Some(1.0);
     });
     let scale = built_in.scales()[0];
-    let with_scale = |raw: &mut RawConfig| {
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(undertone::config::OneOrEach::One(scale));
-        raw.privacy.epsilon = None;
+    let with_scale = |raw: &mut RawExperiment| {
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(undertone::agreement::OneOrEach::One(scale));
+        raw.agreement.privacy.epsilon = None;
     };
     let built_in = setup(|raw| {
-        raw.model.clip = None;
+        raw.agreement.model.clip = None;
         with_scale(raw);
     });
     let own = setup(|raw| {
-        raw.model.loss = Some("declared".into());
-        raw.model.parameters = Some(2);
-        raw.model.clip = Some(6.0);
+        raw.agreement.model.loss = Some("declared".into());
+        raw.agreement.model.parameters = Some(2);
+        raw.agreement.model.clip = Some(6.0);
         with_scale(raw);
     });
     let own = learn_with(&own, SQUARE).unwrap();
@@ -266,10 +266,10 @@ fn huge_gradients_are_cut_and_not_called_infinite() {
 #[test]
 fn a_network_alone_does_not_start_at_zero() {
     let setup = setup(|raw| {
-        raw.model.loss = Some("mlp".into());
-        raw.model.classes = Some(2);
-        raw.model.hidden = Some(vec![3]);
-        raw.bounds.label = None;
+        raw.agreement.model.loss = Some("mlp".into());
+        raw.agreement.model.classes = Some(2);
+        raw.agreement.model.hidden = Some(vec![3]);
+        raw.agreement.bounds.label = None;
     });
     let learner = OnlineLearner::new(setup, seeded()).unwrap();
     let theta = learner.private_parameters().for_owner();

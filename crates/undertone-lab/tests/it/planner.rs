@@ -1,19 +1,19 @@
 //! Plans against what a reader of the printed config finds, and against simulated runs.
 
 use crate::{preset, run};
-use undertone::config::{Config, OneOrEach, RawConfig};
+use undertone::agreement::{Config, OneOrEach, RawExperiment};
 use undertone::planner::predict;
 use undertone::privacy::Horizon;
 use undertone_lab::Setup;
 use undertone_lab::budget::budget;
-use undertone_lab::config_file::LoadedConfig;
+use undertone_lab::experiment::LoadedExperiment;
 use undertone_lab::planner::{Planned, Request, make};
 
 /// Reads the printed text as `undertone budget` does.
 fn reread(planned: &Planned) -> Setup {
     let text = planned.text(&["a comment".into()]).unwrap();
     let deserializer = toml::Deserializer::parse(&text).unwrap();
-    let (raw, unknown) = RawConfig::read(deserializer).unwrap();
+    let (raw, unknown) = RawExperiment::read(deserializer).unwrap();
     assert!(unknown.is_empty(), "{unknown:?}");
     Setup::new(Config::try_from(&raw).unwrap()).unwrap()
 }
@@ -47,11 +47,11 @@ fn two_hundred_printed_plans_give_their_targets_back() {
                 [one] => OneOrEach::One(*one),
                 each => OneOrEach::Each(each.to_vec()),
             };
-            (raw.privacy.epsilon, raw.privacy.pure_epsilon) =
+            (raw.agreement.privacy.epsilon, raw.agreement.privacy.pure_epsilon) =
                 if pure { (None, Some(value)) } else { (Some(value), None) };
-            raw.privacy.delta = Some(delta);
-            raw.noise.exponent = Some(OneOrEach::One(growth));
-            raw.noise.kind = Some(if gaussian { "gaussian" } else { "laplace" }.into());
+            raw.agreement.privacy.delta = Some(delta);
+            raw.agreement.noise.exponent = Some(OneOrEach::One(growth));
+            raw.agreement.noise.kind = Some(if gaussian { "gaussian" } else { "laplace" }.into());
         });
         let planned = make(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
         let plan = reread(&planned);
@@ -71,11 +71,11 @@ fn two_hundred_printed_plans_give_their_targets_back() {
 }
 
 /// The deliberately bad start: hardly any step, hardly any coupling, nothing collected first.
-fn bad() -> LoadedConfig {
+fn bad() -> LoadedExperiment {
     preset("mushrooms", |raw| {
-        raw.schedule.step = Some(0.1);
-        raw.schedule.coupling = Some(0.1);
-        raw.data.warmup = Some(0);
+        raw.agreement.schedule.step = Some(0.1);
+        raw.agreement.schedule.coupling = Some(0.1);
+        raw.agreement.records.warmup = Some(0);
         raw.rounds = Some(250);
     })
 }
@@ -93,7 +93,7 @@ fn a_tuned_plan_beats_the_bad_config_it_came_from() {
         let (_, outcome) = run(config, 3, 2);
         outcome.rows.last().unwrap().metrics.test_accuracy_public.unwrap()
     };
-    let (before, after) = (accuracy(&loaded.config), accuracy(&tuned));
+    let (before, after) = (accuracy(&loaded.checked), accuracy(&tuned));
     assert!(after > before + 0.05, "public accuracy {before} before, {after} after");
 }
 
@@ -132,10 +132,12 @@ fn predicted_and_measured_errors_rank_schedules_alike() {
     let (mut predicted, mut regrets, mut tracking) = (Vec::new(), Vec::new(), Vec::new());
     for [step, v, coupling, u] in SETTINGS {
         let loaded = preset("mushrooms", |raw| {
-            (raw.schedule.step, raw.schedule.step_exponent) = (Some(step), Some(v));
-            (raw.schedule.coupling, raw.schedule.coupling_exponent) = (Some(coupling), Some(u));
+            (raw.agreement.schedule.step, raw.agreement.schedule.step_exponent) =
+                (Some(step), Some(v));
+            (raw.agreement.schedule.coupling, raw.agreement.schedule.coupling_exponent) =
+                (Some(coupling), Some(u));
         });
-        let (plan, outcome) = run(&loaded.config, 1, 2);
+        let (plan, outcome) = run(&loaded.checked, 1, 2);
         let forecast = predict(&plan.config, &plan.scales());
         let measured = outcome.rows.last().unwrap().metrics;
         println!(

@@ -4,8 +4,8 @@ use crate::{preset, run};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use undertone::config::OneOrEach;
-use undertone_lab::config_file::{LoadedConfig, Overrides, load_file, load_preset, resolved};
+use undertone::agreement::OneOrEach;
+use undertone_lab::experiment::{LoadedExperiment, Overrides, load_file, load_preset, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::{
     Ending, Measuring, Outcome, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
@@ -14,7 +14,7 @@ use undertone_lab::{
 #[test]
 fn the_default_run_learns_privately() {
     let loaded = preset("mushrooms", |_| ());
-    let (setup, outcome) = run(&loaded.config, 1, 4);
+    let (setup, outcome) = run(&loaded.checked, 1, 4);
     assert_eq!(outcome.ending, Ending::Finished);
     let (first, last) = (&outcome.rows[0].metrics, &outcome.rows.last().unwrap().metrics);
     assert!(last.tracking_error < 0.6 * first.tracking_error);
@@ -34,13 +34,13 @@ fn the_default_run_learns_privately() {
 fn without_neighbours_worth_hearing_nobody_can_tell_the_classes_apart() {
     // Control: if the coupling carried nothing, each learner would know one class only.
     let loaded = preset("mushrooms", |raw| {
-        raw.schedule.coupling = Some(1e-6);
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(OneOrEach::One(1e-3));
-        raw.privacy.epsilon = None;
+        raw.agreement.schedule.coupling = Some(1e-6);
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(1e-3));
+        raw.agreement.privacy.epsilon = None;
         raw.rounds = Some(200);
     });
-    let (_, outcome) = run(&loaded.config, 1, 1);
+    let (_, outcome) = run(&loaded.checked, 1, 1);
     assert!(outcome.rows.last().unwrap().metrics.test_accuracy_private.unwrap() < 0.65);
 }
 
@@ -51,9 +51,9 @@ fn a_seed_repeats_a_run_bit_for_bit_whatever_the_threads() {
         outcome.public.values().iter().map(|value| value.to_bits()).collect()
     };
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let one = pool(1).install(|| run(&loaded.config, 5, 1).1);
-    let two = pool(2).install(|| run(&loaded.config, 5, 1).1);
-    let other = run(&loaded.config, 6, 1).1;
+    let one = pool(1).install(|| run(&loaded.checked, 5, 1).1);
+    let two = pool(2).install(|| run(&loaded.checked, 5, 1).1);
+    let other = run(&loaded.checked, 6, 1).1;
     assert_eq!(bits(&one), bits(&two));
     assert_ne!(bits(&one), bits(&other));
 }
@@ -62,8 +62,8 @@ fn a_seed_repeats_a_run_bit_for_bit_whatever_the_threads() {
 fn a_run_without_a_seed_is_never_the_same_twice() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(3));
     let once = || {
-        let setup = Setup::new(loaded.config.clone()).unwrap();
-        let streams = stream::load(&setup.config, Path::new("."), 0).unwrap();
+        let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
+        let streams = stream::load(&setup.agreement, Path::new("."), 0).unwrap();
         let go = |_: Option<&_>| ControlFlow::Continue(());
         simulate(&setup, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
     };
@@ -73,11 +73,11 @@ fn a_run_without_a_seed_is_never_the_same_twice() {
 #[test]
 fn a_cap_below_the_cost_ends_the_run_and_is_never_passed() {
     let loaded = preset("mushrooms", |raw| {
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(OneOrEach::One(0.43));
-        raw.privacy.epsilon = Some(OneOrEach::One(3.0));
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(0.43));
+        raw.agreement.privacy.epsilon = Some(OneOrEach::One(3.0));
     });
-    let (_, outcome) = run(&loaded.config, 1, 4);
+    let (_, outcome) = run(&loaded.checked, 1, 4);
     assert!(matches!(outcome.ending, Ending::BudgetExhausted { .. }));
     assert!(outcome.rounds_run > 2 && outcome.rounds_run < 800);
     assert!(outcome.learners.iter().all(|learner| learner.epsilon <= 3.0));
@@ -86,9 +86,9 @@ fn a_cap_below_the_cost_ends_the_run_and_is_never_passed() {
 #[test]
 fn a_round_that_only_some_could_pay_for_is_on_record() {
     let loaded = preset("mushrooms", |raw| {
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(OneOrEach::One(0.43));
-        raw.privacy.epsilon = Some(OneOrEach::Each(vec![9.0, 9.0, 3.0, 9.0, 9.0]));
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(0.43));
+        raw.agreement.privacy.epsilon = Some(OneOrEach::Each(vec![9.0, 9.0, 3.0, 9.0, 9.0]));
     });
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("run");
@@ -113,8 +113,8 @@ fn a_round_that_only_some_could_pay_for_is_on_record() {
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
     let loaded = preset("mushrooms", |_| ());
-    let setup = Setup::new(loaded.config).unwrap();
-    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
+    let setup = Setup::new(loaded.checked).unwrap();
+    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
     let outcome =
         simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
             if row.is_some_and(|row| row.round == 9) {
@@ -133,7 +133,7 @@ fn an_interrupted_run_keeps_what_it_has() {
 #[test]
 fn records_drawn_again_are_counted_and_said() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(1500));
-    let (setup, outcome) = run(&loaded.config, 1, 2);
+    let (setup, outcome) = run(&loaded.checked, 1, 2);
     assert_eq!(outcome.learners[0].draws_max, 2);
     let summary = Summary::new(&setup, &outcome, &facts(Some(1)));
     let statement = summary.privacy_statement.join("\n");
@@ -148,12 +148,12 @@ fn records_drawn_again_are_counted_and_said() {
 fn a_large_network_is_measured_against_all_records() {
     // Split by class, the first learners hold one class only: θ* must know both.
     let loaded = preset("mushrooms", |raw| {
-        raw.network.learners = Some(60);
-        raw.network.weight = Some(0.2);
-        raw.data.warmup = Some(20);
+        raw.agreement.network.learners = Some(60);
+        raw.agreement.network.weight = Some(0.2);
+        raw.agreement.records.warmup = Some(20);
         raw.rounds = Some(10);
     });
-    let (_, outcome) = run(&loaded.config, 1, 2);
+    let (_, outcome) = run(&loaded.checked, 1, 2);
     assert!(outcome.rows.last().unwrap().metrics.test_accuracy_optimum.unwrap() > 0.9);
 }
 
@@ -161,13 +161,13 @@ fn a_large_network_is_measured_against_all_records() {
 fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
     let loaded = preset("mushrooms", |raw| {
         raw.data.test_fraction = Some(0.9);
-        raw.data.warmup = Some(50);
+        raw.agreement.records.warmup = Some(50);
         raw.rounds = Some(300);
-        raw.privacy.epsilon = None;
-        raw.noise.calibrate = None;
-        raw.noise.scale = Some(OneOrEach::One(1.0));
+        raw.agreement.privacy.epsilon = None;
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::One(1.0));
     });
-    let (setup, outcome) = run(&loaded.config, 1, 1);
+    let (setup, outcome) = run(&loaded.checked, 1, 1);
     assert!(outcome.learners[0].ran_dry);
     let planned = undertone::privacy::planned_cost(&setup.mechanisms[0], 299).zcdp;
     assert!(outcome.learners[0].zcdp > planned, "h_t stopped growing");
@@ -184,9 +184,9 @@ fn facts(seed: Option<u64>) -> RunFacts {
     }
 }
 
-fn write(loaded: &LoadedConfig, seed: Option<u64>, folder: &Path) -> Summary {
-    let setup = Setup::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
+fn write(loaded: &LoadedExperiment, seed: Option<u64>, folder: &Path) -> Summary {
+    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
+    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
         simulate(&setup, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
@@ -234,8 +234,8 @@ fn the_resolved_config_runs_again_with_the_same_result() {
 fn only_the_public_model_is_written_as_a_model() {
     let scratch = tempfile::tempdir().unwrap();
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
-    let setup = Setup::new(loaded.config.clone()).unwrap();
-    let streams = stream::load(&setup.config, Path::new("."), 1).unwrap();
+    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
+    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let outcome =
         simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
@@ -285,24 +285,24 @@ fn every_loss_and_memory_runs_from_a_config() {
     for (loss, degree, threshold, memory) in settings {
         let loaded = preset("mushrooms", |raw| {
             raw.rounds = Some(30);
-            raw.unproven = Some(true); // the lasso is outside the theorems
+            raw.agreement.unproven = Some(true); // the lasso is outside the theorems
             raw.data.source = Some(path.display().to_string());
-            raw.data.label = Some("target".into());
+            raw.agreement.records.label = Some("target".into());
             raw.data.partition = Some("iid".into());
-            raw.data.warmup = Some(5);
-            raw.data.normalise = None;
-            raw.bounds.feature_norm = Some(1.3);
-            raw.bounds.label = Some(1.0);
-            raw.model.loss = Some(loss.into());
-            raw.model.features = Some(4);
-            raw.model.degree = degree;
-            raw.model.threshold = threshold;
-            raw.model.lasso = (loss == "lasso").then_some(0.01);
-            raw.parameters.radius = Some(1.5);
-            raw.memory.kind = Some(memory.into());
-            raw.schedule.step = Some(0.05);
+            raw.agreement.records.warmup = Some(5);
+            raw.agreement.records.normalise = None;
+            raw.agreement.bounds.feature_norm = Some(1.3);
+            raw.agreement.bounds.label = Some(1.0);
+            raw.agreement.model.loss = Some(loss.into());
+            raw.agreement.model.features = Some(4);
+            raw.agreement.model.degree = degree;
+            raw.agreement.model.threshold = threshold;
+            raw.agreement.model.lasso = (loss == "lasso").then_some(0.01);
+            raw.agreement.parameters.radius = Some(1.5);
+            raw.agreement.memory.kind = Some(memory.into());
+            raw.agreement.schedule.step = Some(0.05);
         });
-        let (_, outcome) = run(&loaded.config, 1, 5);
+        let (_, outcome) = run(&loaded.checked, 1, 5);
         let last = &outcome.rows.last().unwrap().metrics;
         assert_eq!(outcome.ending, Ending::Finished, "{loss} {memory}");
         assert!(last.test_loss_public.unwrap().is_finite() && last.test_accuracy_public.is_none());
@@ -320,13 +320,13 @@ fn logistic_runs_with_each_of_its_memories_and_softmax_with_exact() {
     for (kind, degree, tolerance) in gradient_paths {
         let loaded = preset("mushrooms", |raw| {
             raw.rounds = Some(25);
-            raw.unproven = Some(true); // constant gradient errors are outside the theorems
-            raw.memory.kind = Some(kind.into());
-            raw.memory.degree = degree;
-            raw.memory.tolerance = tolerance;
-            raw.noise.calibrate = Some("rounds".into());
+            raw.agreement.unproven = Some(true); // constant gradient errors are outside the theorems
+            raw.agreement.memory.kind = Some(kind.into());
+            raw.agreement.memory.degree = degree;
+            raw.agreement.memory.tolerance = tolerance;
+            raw.agreement.noise.calibrate = Some("rounds".into());
         });
-        let (setup, outcome) = run(&loaded.config, 1, 5);
+        let (setup, outcome) = run(&loaded.checked, 1, 5);
         assert_eq!(outcome.ending, Ending::Finished, "{kind}");
         assert_eq!(
             setup.lifetimes[0].is_ok(),
@@ -336,34 +336,34 @@ fn logistic_runs_with_each_of_its_memories_and_softmax_with_exact() {
     }
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(25);
-        raw.model.loss = Some("softmax".into());
-        raw.model.classes = Some(2);
+        raw.agreement.model.loss = Some("softmax".into());
+        raw.agreement.model.classes = Some(2);
     });
-    assert_eq!(run(&loaded.config, 1, 2).1.ending, Ending::Finished);
+    assert_eq!(run(&loaded.checked, 1, 2).1.ending, Ending::Finished);
 }
 
 #[test]
 fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
-    let refuse = |change: &dyn Fn(&mut undertone::config::RawConfig)| {
+    let refuse = |change: &dyn Fn(&mut undertone::agreement::RawExperiment)| {
         let loaded = preset("mushrooms", |raw| change(raw));
-        stream::load(&loaded.config, Path::new("."), 0).unwrap_err().to_string()
+        stream::load(&loaded.checked, Path::new("."), 0).unwrap_err().to_string()
     };
-    let text = refuse(&|raw| raw.model.features = Some(111));
+    let text = refuse(&|raw| raw.agreement.model.features = Some(111));
     assert_eq!(text, "model.features = 111: the data have 112 features");
     let text = refuse(&|raw| {
-        raw.model.loss = Some("softmax".into());
-        raw.model.classes = Some(3);
+        raw.agreement.model.loss = Some("softmax".into());
+        raw.agreement.model.classes = Some(3);
     });
     assert_eq!(text, "the loss needs 3 classes, and the data have 2");
     let text = refuse(&|raw| raw.data.source = Some("nowhere.csv".into()));
     assert!(text.contains("nowhere.csv: no such file"), "{text}");
-    let text = refuse(&|raw| raw.data.warmup = Some(100_000));
+    let text = refuse(&|raw| raw.agreement.records.warmup = Some(100_000));
     assert!(text.contains("the warm-up of 100000 leaves none"), "{text}");
     // Every row is outside: nothing is left to deal out.
     let text = refuse(&|raw| {
-        raw.data.normalise = None;
-        raw.data.centre = None;
-        raw.bounds.out_of_bounds = Some("refuse".into());
+        raw.agreement.records.normalise = None;
+        raw.agreement.records.centre = None;
+        raw.agreement.bounds.out_of_bounds = Some("refuse".into());
     });
     assert!(text.contains("data.partition"), "{text}");
 }
@@ -375,19 +375,19 @@ fn records_outside_the_bounds_are_left_out_and_counted_or_scaled_and_counted() {
     let load = |rule: &str| {
         let loaded = preset("mushrooms", |raw| {
             raw.data.source = Some(path.display().to_string());
-            raw.data.label = Some("target".into());
+            raw.agreement.records.label = Some("target".into());
             raw.data.partition = Some("iid".into());
-            raw.data.warmup = Some(0);
-            raw.data.normalise = None;
-            raw.data.centre = None;
+            raw.agreement.records.warmup = Some(0);
+            raw.agreement.records.normalise = None;
+            raw.agreement.records.centre = None;
             raw.data.test_fraction = None;
-            raw.bounds.feature_norm = Some(1.1);
-            raw.bounds.label = Some(0.4);
-            raw.bounds.out_of_bounds = Some(rule.into());
-            raw.model.loss = Some("ridge".into());
-            raw.model.features = Some(4);
+            raw.agreement.bounds.feature_norm = Some(1.1);
+            raw.agreement.bounds.label = Some(0.4);
+            raw.agreement.bounds.out_of_bounds = Some(rule.into());
+            raw.agreement.model.loss = Some("ridge".into());
+            raw.agreement.model.features = Some(4);
         });
-        stream::load(&loaded.config, Path::new("."), 0).unwrap()
+        stream::load(&loaded.checked, Path::new("."), 0).unwrap()
     };
     let total =
         |streams: &stream::Streams| streams.learners.iter().map(stream::Stream::len).sum::<usize>();
@@ -402,8 +402,8 @@ fn records_outside_the_bounds_are_left_out_and_counted_or_scaled_and_counted() {
 fn overrides_change_the_preset() {
     let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), ..Overrides::default() };
     let loaded = load_preset("mushrooms", &overrides).unwrap();
-    assert_eq!(loaded.config.rounds, 7);
-    let setup = Setup::new(loaded.config).unwrap();
+    assert_eq!(loaded.checked.rounds, 7);
+    let setup = Setup::new(loaded.checked).unwrap();
     assert!(setup.scales()[0] > 1.0, "a smaller budget needs more noise");
     assert!(
         load_preset("mushroom", &Overrides::default())

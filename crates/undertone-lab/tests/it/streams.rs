@@ -21,13 +21,13 @@ fn load(source: &str, order: Option<&str>) -> Streams {
         raw.data.order = order.map(Into::into);
         raw.data.partition = Some("iid".into());
         raw.data.test_fraction = Some(0.25);
-        raw.data.warmup = Some(0);
-        raw.data.normalise = None;
-        raw.data.centre = None;
-        raw.bounds.feature_norm = Some(1.0);
-        raw.model.features = Some(1);
+        raw.agreement.records.warmup = Some(0);
+        raw.agreement.records.normalise = None;
+        raw.agreement.records.centre = None;
+        raw.agreement.bounds.feature_norm = Some(1.0);
+        raw.agreement.model.features = Some(1);
     });
-    stream::load(&loaded.config, Path::new("."), 5).unwrap()
+    stream::load(&loaded.checked, Path::new("."), 5).unwrap()
 }
 
 fn times(records: &[undertone_models::Record]) -> Vec<f64> {
@@ -63,14 +63,14 @@ fn records_in_the_order_of_the_file_arrive_in_time_and_are_tested_on_the_last() 
 fn an_order_that_is_not_known_is_a_fault() {
     let mut loaded = preset("mushrooms", |_| ());
     loaded.raw.data.order = Some("time".into());
-    let faults = undertone::config::Config::try_from(&loaded.raw).unwrap_err().to_string();
+    let faults = undertone::agreement::Config::try_from(&loaded.raw).unwrap_err().to_string();
     assert!(faults.contains("data.order = \"time\": must be one of shuffled, file"), "{faults}");
 }
 
 /// What loading from a source says, with no data set of that name in the cache.
-fn refused(change: impl FnOnce(&mut undertone::config::RawConfig)) -> String {
+fn refused(change: impl FnOnce(&mut undertone::agreement::RawExperiment)) -> String {
     let loaded = preset("mushrooms", change);
-    stream::load(&loaded.config, Path::new("."), 0).unwrap_err().to_string()
+    stream::load(&loaded.checked, Path::new("."), 0).unwrap_err().to_string()
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn a_source_that_is_neither_a_file_nor_a_known_set_is_said_to_be_neither() {
 fn keys_that_a_known_set_answers_itself_are_refused() {
     let text = refused(|raw| {
         raw.data.source = Some("electricity".into());
-        raw.data.label = Some("target".into());
+        raw.agreement.records.label = Some("target".into());
     });
     assert!(text.contains("data.label: has no meaning with the data set electricity"), "{text}");
     let text = refused(|raw| {
         raw.data.source = Some("mnist".into());
-        raw.data.drop = Some(vec!["pixel1".into()]);
+        raw.agreement.records.drop = Some(vec!["pixel1".into()]);
     });
     assert!(text.contains("data.drop"), "{text}");
 }

@@ -1,0 +1,79 @@
+//! Checking a whole agreement, section by section.
+
+use super::bounds::{bounds, out_of_bounds};
+use super::faults::{Faults, NON_NEGATIVE};
+use super::graph::graph;
+use super::memory::{memory, newest_batch};
+use super::model::{model, parameters};
+use super::neural::{check_neural, neural};
+use super::noise::{check_sampler, noise};
+use super::privacy::privacy;
+use super::records::records;
+use super::schedule::schedule;
+use super::{Agreement, RawAgreement};
+use crate::graph::{Graph, LEARNERS_MAX};
+use crate::method::Method;
+use crate::{Domain, Loss};
+
+/// Checks everything. `None` only when faults were noted that leave nothing to build.
+pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement> {
+    let graph = graph(&raw.network, faults);
+    // Without a graph there is a fault already; the rest is checked as for a small network.
+    let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
+    let learners = graph.as_ref().map_or(stated, Graph::learners);
+    let neural = neural(&raw.model, faults);
+    let model = model(&raw.model, neural.as_ref(), faults);
+    let domain = parameters(&raw.parameters, faults);
+    let records = records(&raw.records, faults);
+    let bounds = bounds(&raw.bounds, &model, &domain, faults);
+    let out_of_bounds = out_of_bounds(&raw.bounds, faults);
+    let (caps, delta) = privacy(&raw.privacy, learners, faults);
+    let method = Method::read(raw, faults);
+    let noise = noise(&raw.noise, method, &caps, learners, faults);
+    let memory = if method.gradients().are_of_newest_batch() {
+        newest_batch(&raw.memory, faults)
+    } else {
+        memory(&raw.memory, &model, faults)
+    };
+    let schedule = schedule(&raw.schedule, faults);
+    let start_spread = Some(raw.parameters.start_spread.unwrap_or(0.0));
+    let start_spread = faults.number("parameters.start_spread", start_spread, &NON_NEGATIVE);
+    if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
+        faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
+    }
+    let agreement = Agreement {
+        name: raw.name.clone().unwrap_or_else(|| "unnamed".into()),
+        unproven: raw.unproven.unwrap_or(false),
+        spectrum: graph.as_ref().and_then(Graph::spectrum),
+        graph: graph?,
+        records,
+        bounds,
+        out_of_bounds,
+        model,
+        neural,
+        domain,
+        start_spread,
+        memory,
+        schedule,
+        noise_kind: noise.kind,
+        noise_exponents: noise.exponents,
+        noise_scale: noise.scale,
+        caps,
+        delta,
+        method,
+    };
+    check_constants(&agreement, faults);
+    check_neural(raw, &agreement, faults);
+    check_sampler(&agreement, faults);
+    Some(agreement)
+}
+
+fn check_constants(agreement: &Agreement, faults: &mut Faults) {
+    let constants = agreement.model.constants(&agreement.bounds);
+    // Of these L may be unknown, which is said elsewhere.
+    let unknown = matches!(agreement.model.loss, Loss::Neural { .. } | Loss::Declared { .. });
+    if !(unknown || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
+        let needed = "the loss is too steep for such features, labels and parameters";
+        faults.push("bounds.feature_norm", agreement.bounds.feature_norm, needed);
+    }
+}

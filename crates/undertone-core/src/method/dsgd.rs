@@ -1,0 +1,81 @@
+//! DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy included,
+//! and the step is along the newest batch alone, at the unperturbed parameters.
+
+use super::newest_batch::one_step;
+use super::{Account, Expected, Gradients, Method, Perturbs};
+use crate::Schedule;
+use crate::agreement::{Faults, RawAgreement};
+use crate::encoding::Encoder;
+use crate::planner::{ScheduleShape, estimate_by_lifetime};
+use crate::privacy::one_use_lifetime::{OneUse, lifetime};
+use crate::privacy::{
+    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
+};
+
+/// Distributed stochastic gradient descent. Its update is in `newest_batch.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dsgd;
+
+impl Dsgd {
+    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
+        faults.only_for_algorithm1(raw);
+        faults.only_for_shielded(raw);
+        faults.only_for_pdop(raw);
+        Method::Dsgd(Dsgd)
+    }
+}
+
+impl Account for Dsgd {
+    fn name(&self) -> &'static str {
+        "dsgd"
+    }
+
+    fn summary(&self) -> &'static str {
+        "DSGD: newest batch at own parameters"
+    }
+
+    fn perturbs(&self) -> Perturbs {
+        Perturbs::Parameters
+    }
+
+    fn gradients(&self) -> Gradients {
+        Gradients::NewestAtOwn
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {
+        let Dsgd = self;
+    }
+
+    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
+        Expected { noise: 1.0, ..Expected::of(schedule, base) }
+    }
+
+    /// Own parameters enter through the gradient only: what is mixed was sent.
+    fn step_effect(
+        &self,
+        facts: &Mechanism,
+        _terms: &RoundTerms,
+        scales: &RoundScales,
+    ) -> StepEffect {
+        StepEffect {
+            contraction: scales.step * facts.constants.smoothness,
+            ..one_step(facts, scales)
+        }
+    }
+
+    fn noise_may_shrink(&self) -> bool {
+        true
+    }
+
+    fn estimated_cost(&self, facts: &Mechanism, _last: u64) -> Cost {
+        estimate_by_lifetime(facts)
+    }
+
+    fn schedule_shapes(&self) -> [ScheduleShape; 4] {
+        ScheduleShape::CONSTANT_COUPLING
+    }
+
+    fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate> {
+        lifetime(facts, &OneUse { step_ratio: 1.0, noise_ratio: 1.0, carries_over: true })
+    }
+}

@@ -1,0 +1,285 @@
+//! The shielded method: noise on the history gradient instead of the parameters.
+//!
+//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when round t + 1
+//! releases x_{t+1}. Everything sent follows from perturbed gradients taken at points that follow
+//! from them too, so x is public, and a record pays only for its share C / h_t of each gradient: no
+//! convexity, no smoothness and no contraction is needed (ADR 0012).
+
+use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
+use crate::agreement::{Faults, RawAgreement};
+use crate::encoding::Encoder;
+use crate::learner::ReleaseError;
+use crate::memory::Memory;
+use crate::noise::{Entropy, Grid, NoiseError, perturb};
+use crate::persist::Fields;
+use crate::planner::{ScheduleShape, estimate_without_carrying};
+use crate::privacy::forgetting_lifetime;
+use crate::privacy::{
+    Cost, Lifetime, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms, StepEffect, Tail,
+    TailTerm, sum_then_tail,
+};
+use crate::release::{LatePull, Release, ReleaseView};
+use crate::{Forgetting, Round, Schedule};
+
+/// The shielded method: one record moves what is released by C / h_t, and nothing is carried over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shielded {
+    /// A gradient is taken every so many rounds; the others only mix what is public. At least 1.
+    pub interval: u64,
+}
+
+/// The shielded method at work in one learner.
+pub(super) struct ShieldedUpdate {
+    /// From `absorb` to `release` the gradient that the release will perturb: private. After a `release`
+    /// that took one, the perturbed gradient: public.
+    gradient: Vec<f64>,
+    is_perturbed: bool,
+}
+
+impl ShieldedUpdate {
+    pub(super) fn new(dimension: usize) -> ShieldedUpdate {
+        ShieldedUpdate { gradient: vec![0.0; dimension], is_perturbed: false }
+    }
+}
+
+impl<M: Memory> Update<M> for ShieldedUpdate {
+    /// Ends the step that the last `absorb` began, with noise, and sends the new x.
+    fn release(
+        &mut self,
+        state: &mut State<M>,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Release, ReleaseError> {
+        let round = state.round();
+        let mechanism = *state.mechanism();
+        if mechanism.gradient_is_released(round) {
+            let lambda = mechanism.step(Round(round.0 - 1));
+            let key = entropy.key(state.id, round)?;
+            let mut noisy = vec![0.0; self.gradient.len()];
+            let perturbation = mechanism.perturbation_of_scale(state.scales().noise);
+            perturb(&perturbation, &self.gradient, key, &mut noisy)?;
+            self.gradient = noisy;
+            self.is_perturbed = true;
+            for (value, slope) in state.theta.iter_mut().zip(&self.gradient) {
+                *value -= lambda * slope;
+            }
+            state.finish_step(lambda);
+        }
+        let grid = mechanism.release_grid(round)?;
+        for value in &mut state.theta {
+            // Towards zero, so that x stays within the radius; and never −0, which the wire does not know.
+            *value = (*value / grid.step()).trunc() * grid.step() + 0.0;
+        }
+        Ok(Release::new(state.id, round, grid, state.theta.as_slice().into()))
+    }
+
+    /// Moves x towards the neighbours and takes the gradient at x_t, to be perturbed in the next round.
+    fn absorb(
+        &mut self,
+        state: &mut State<M>,
+        heard: &[ReleaseView<'_>],
+        late: &[LatePull<'_>],
+    ) -> Attendance {
+        let round = state.round();
+        self.is_perturbed = false;
+        let before = state.theta.clone();
+        let change = &mut self.gradient;
+        change.fill(0.0);
+        let attendance = state.add_pulls(heard, change);
+        state.add_late_pulls(late, change);
+        state.add_to_theta(change);
+        state.finish_step(0.0);
+        // A memory that forgets learns in which round its records arrived by being asked in every round,
+        // and the account relies on it.
+        let forgets = state.memory.forgetting() != Forgetting::Never;
+        if forgets || state.mechanism().gradient_is_released(round.next()) {
+            state.memory.gradient(round, &before, &mut self.gradient);
+        }
+        attendance
+    }
+
+    /// What a shielded learner sends is where it is. Its gradient is not needed any more.
+    fn restore(&mut self, state: &mut State<M>, drawn: ReleaseView<'_>) {
+        state.theta.copy_from_slice(drawn.values);
+        self.gradient.fill(0.0);
+    }
+
+    fn visit(&mut self, fields: &mut dyn Fields, released: bool) {
+        if !released {
+            fields.numbers(&mut self.gradient);
+        }
+    }
+
+    fn pending_gradient(&self) -> Option<&[f64]> {
+        (!self.is_perturbed).then_some(&self.gradient)
+    }
+
+    fn perturbed_gradient(&self) -> Option<&[f64]> {
+        self.is_perturbed.then_some(&self.gradient)
+    }
+}
+
+/// The longest interval.
+const INTERVAL_MAX: u64 = 1_000_000;
+
+impl Shielded {
+    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
+        faults.only_for_algorithm1(raw);
+        faults.only_for_pdop(raw);
+        let interval = raw.schedule.interval.unwrap_or(1);
+        if !(1..=INTERVAL_MAX).contains(&interval) {
+            faults.push("schedule.interval", interval, format!("must be 1 to {INTERVAL_MAX}"));
+        }
+        Method::Shielded(Shielded { interval: interval.max(1) })
+    }
+}
+
+impl Account for Shielded {
+    fn name(&self) -> &'static str {
+        "shielded"
+    }
+
+    fn summary(&self) -> &'static str {
+        "shielded: gradients perturbed at public points"
+    }
+
+    fn perturbs(&self) -> Perturbs {
+        Perturbs::Gradient
+    }
+
+    fn gradients(&self) -> Gradients {
+        Gradients::History
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        let &Shielded { interval } = self;
+        encoder.count(interval);
+    }
+
+    /// One step in every so many rounds, spread over them.
+    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
+        #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
+        let interval = self.interval as f64;
+        let Expected { step, coupling, .. } = Expected::of(schedule, base);
+        Expected { step: step / interval, coupling, noise: step * step / interval }
+    }
+
+    fn interval(&self) -> Option<u64> {
+        Some(self.interval)
+    }
+
+    /// A learner without a new gradient sends what follows from releases already made, and pays nothing.
+    fn releases_gradient(&self, round: Round) -> bool {
+        round > Round::ZERO && round.0.is_multiple_of(self.interval)
+    }
+
+    /// The gradient itself is perturbed, at a public point: nothing is carried over, and it counts whole.
+    fn step_effect(
+        &self,
+        facts: &Mechanism,
+        terms: &RoundTerms,
+        scales: &RoundScales,
+    ) -> StepEffect {
+        let length = if self.releases_gradient(terms.round.next()) { 1.0 } else { 0.0 };
+        StepEffect {
+            contraction: 0.0,
+            idle: 0.0,
+            reach: if length > 0.0 { length * facts.constants.gradient_spread } else { 0.0 },
+            approximation: 2.0 * length * scales.memory_error,
+            drive_is_whole: false,
+        }
+    }
+
+    /// State and messages are public, the same for both histories, and only the gradient rounds.
+    fn machine_sensitivity(&self, facts: &Mechanism, _scales: &RoundScales) -> f64 {
+        facts.gradient_rounding()
+    }
+
+    fn rounding_carries(&self) -> bool {
+        false
+    }
+
+    /// The gradient with its ridge term, which is at most L B.
+    fn perturbed_bound(&self, facts: &Mechanism) -> f64 {
+        facts.constants.gradient_norm + facts.known_smoothness() * facts.radius
+    }
+
+    /// What is sent is x, whose own grid is far below the noise: 2⁻³² of the radius.
+    fn release_grid(&self, facts: &Mechanism, _round: Round) -> Result<Grid, NoiseError> {
+        Grid::new(facts.radius * (-20f64).exp2())
+    }
+
+    /// It comes back in a round like the one it left in, so that the gradient it holds is paid for.
+    fn resume_round(&self, from: Round, until: Round) -> Round {
+        Round(from.0 + until.0.saturating_sub(from.0).next_multiple_of(self.interval))
+    }
+
+    fn estimated_cost(&self, facts: &Mechanism, last: u64) -> Cost {
+        let every_round =
+            Mechanism { method: Method::Shielded(Shielded { interval: 1 }), ..*facts };
+        estimate_without_carrying(&every_round, self.interval, last)
+    }
+
+    fn schedule_shapes(&self) -> [ScheduleShape; 4] {
+        ScheduleShape::WITH_INTERVALS
+    }
+
+    fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate> {
+        match facts.forgetting {
+            Forgetting::Never => {
+                if facts.batch == 0 {
+                    return Err(NoCertificate::NoNewRecords);
+                }
+                sum_then_tail(facts, |from, _| self.tail(facts, from))
+            }
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                // A gradient in every round costs no less than one every so many.
+                let every_round = Method::Shielded(Shielded { interval: 1 });
+                let facts = &Mechanism { method: every_round, ..*facts };
+                let contraction = forgetting_lifetime::contraction(facts, false)?;
+                let error = 2.0 * facts.memory_error.initial;
+                let machine = (facts.gradient_rounding() + error) / facts.noise.scale.at(Round(1));
+                forgetting_lifetime::lifetime(facts, contraction, machine)
+            }
+        }
+    }
+}
+
+impl Shielded {
+    /// The cost of all rounds from T₁ on, where Φ_t = C / (w + N t) carries nothing over.
+    ///
+    /// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end. One round
+    /// in `interval` costs, no more than the average of the rounds since the last that did, where noise
+    /// does not shrink; up to the last round there is room for one such round more than their share.
+    fn tail(&self, facts: &Mechanism, from: Round) -> Result<Cost, NoCertificate> {
+        let averaged = facts.noise.scale.exponent >= 0.0 && self.interval <= from.0;
+        let (from, interval) =
+            if averaged { (Round(from.0 + 1 - self.interval), self.interval) } else { (from, 1) };
+        #[expect(clippy::cast_precision_loss, reason = "rounds and record counts stay below 2^53")]
+        let (first, batch, warmup, interval, limit) = (
+            (from.0 + 1) as f64,
+            facts.batch as f64,
+            facts.warmup as f64,
+            interval as f64,
+            Round::LIMIT.0 as f64,
+        );
+        let share = (1.0 / batch).max(first / (warmup + batch * (first - 1.0)));
+        if !share.is_finite() {
+            return Err(NoCertificate::NoContraction);
+        }
+        let constant = facts.constants.gradient_spread * share * ROUNDING;
+        let mut tail = Tail::new(facts, first);
+        tail.push(TailTerm { constant, decay: 1.0, machine: false });
+        tail.push(TailTerm { constant: facts.gradient_rounding(), decay: 0.0, machine: true });
+        let error = facts.memory_error;
+        if error.initial > 0.0 {
+            let machine = error.initial <= facts.constants.gradient_spread * (-40f64).exp2();
+            // The gradient is of the round before: t^e = (t+1)^e (1 + 1/t)^−e, and round 0 is free.
+            let before = (1.0 + 1.0 / (first - 1.0).max(1.0)).powf((-error.exponent).max(0.0));
+            let constant = 2.0 * error.initial * before * ROUNDING;
+            tail.push(TailTerm { constant, decay: -error.exponent, machine });
+        }
+        let Cost { pure, zcdp } = tail.cost()?;
+        let share = (1.0 + interval / limit) / interval * ROUNDING;
+        Ok(Cost { pure: pure * share, zcdp: zcdp * share })
+    }
+}

@@ -1,0 +1,429 @@
+//! An experiment: data, partition and rounds of a simulation around an agreement.
+//!
+//! In a file the keys of both stand side by side: `rounds` and `[data]` are the experiment's own, all others
+//! are the agreement's.
+
+use crate::stream::source::{DataSource, find_source, record_order};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use undertone::MemoryKind;
+use undertone::agreement::{
+    Agreement, FRACTION, Faults, MEMORY_CUTOFF, OneOrEach, POSITIVE, PROBABILITY, RawAgreement,
+};
+use undertone::load::{Document, Loaded, Parse, Source, Strictness, check_agreement, load};
+use undertone::method::Method;
+use undertone::privacy::NoCertificate;
+use undertone::{LoadError, Round};
+use undertone_models::{Setup, SetupError};
+
+/// An experiment as it stands in a file, before anything is checked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RawExperiment {
+    /// How many rounds to run.
+    pub rounds: Option<u64>,
+    /// What all learners share.
+    #[serde(flatten)]
+    pub agreement: RawAgreement,
+    /// Where records come from and how they are dealt out.
+    pub data: RawData,
+}
+
+/// What an experiment has beside its agreement.
+#[derive(Deserialize)]
+struct OwnKeys {
+    rounds: Option<u64>,
+    #[serde(default)]
+    data: RawData,
+}
+
+/// `[data]`: where records come from and how they are dealt out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "keys are explained in the starter config and in docs/config.md")]
+#[serde(default)]
+pub struct RawData {
+    pub source: Option<String>,
+    pub format: Option<String>,
+    pub partition: Option<String>,
+    pub alpha: Option<f64>,
+    pub share: Option<f64>,
+    pub order: Option<String>,
+    pub test_fraction: Option<f64>,
+    pub repeat: Option<bool>,
+}
+
+/// Everything a simulation needs to know, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// What all learners share.
+    pub agreement: Agreement,
+    /// How many rounds to run.
+    pub rounds: u64,
+    /// Where records come from and how they are dealt out.
+    pub data: Data,
+}
+
+/// Where records come from and how they are dealt out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// The name of a known data set, or the path of a file or of a folder of images.
+    pub source: String,
+    /// The file's format, or its extension decides.
+    pub format: Option<String>,
+    /// How records are dealt out among the learners.
+    pub partition: Partition,
+    /// The order in which records arrive; `None` leaves it to the data set.
+    pub order: Option<RecordOrder>,
+    /// The share of records kept for testing; `None` keeps those the data set has set apart.
+    pub test_fraction: Option<f64>,
+    /// Whether records are drawn again when they run out.
+    pub repeat: bool,
+}
+
+/// How records are dealt out among the learners.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Partition {
+    /// At random.
+    Iid,
+    /// In turn, in the order of the data, which every learner keeps: for streams whose time matters.
+    InOrder,
+    /// Every learner holds one class, as in the paper.
+    ByClass,
+    /// Class shares drawn from a Dirichlet distribution.
+    Dirichlet {
+        /// Small values give learners few classes each.
+        alpha: f64,
+    },
+    /// A share of class i goes to learner i, the rest evenly to the others.
+    OwnClass {
+        /// The share.
+        share: f64,
+    },
+}
+
+/// The order in which a learner's records arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordOrder {
+    /// At random; test records are drawn at random too.
+    Shuffled,
+    /// As in the file; test records are its last.
+    File,
+}
+
+/// An experiment as written and as checked.
+pub type LoadedExperiment = Loaded<RawExperiment>;
+
+/// What the command line may change in an experiment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// How many learners, of a network that is described by its topology.
+    pub learners: Option<usize>,
+    /// How many rounds to run.
+    pub rounds: Option<u64>,
+    /// The target or cap ε, at the agreement's δ.
+    pub epsilon: Option<f64>,
+    /// The δ.
+    pub delta: Option<f64>,
+}
+
+impl Overrides {
+    /// Writes them into an experiment.
+    pub fn apply(&self, raw: &mut RawExperiment) {
+        if self.learners.is_some() {
+            raw.agreement.network.learners = self.learners;
+        }
+        if self.rounds.is_some() {
+            raw.rounds = self.rounds;
+        }
+        if let Some(epsilon) = self.epsilon {
+            raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon));
+            raw.agreement.privacy.pure_epsilon = None;
+        }
+        if self.delta.is_some() {
+            raw.agreement.privacy.delta = self.delta;
+        }
+    }
+}
+
+/// Reads and checks an experiment file.
+///
+/// # Errors
+/// When the file cannot be read or anything in it is wrong; every fault is reported at once.
+pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedExperiment, LoadError> {
+    load(&Source::File(path.into()), |raw| overrides.apply(raw), Strictness::Run)
+}
+
+impl Document for RawExperiment {
+    type Checked = Experiment;
+
+    /// The text is read twice, as what the two have: a key is unknown that neither knows.
+    fn read<P: Parse>(parse: P) -> Result<(RawExperiment, Vec<String>), P::Error> {
+        let (own, not_own) = parse.parse::<OwnKeys>()?;
+        let (agreement, not_shared) = parse.parse::<RawAgreement>()?;
+        let known = |path: &str, unknown: &[String]| {
+            let within = |other: &String| {
+                path.strip_prefix(other.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            !unknown.iter().any(within)
+        };
+        let mut unknown: Vec<String> = not_own.iter().chain(&not_shared).cloned().collect();
+        unknown.retain(|path| !known(path, &not_own) && !known(path, &not_shared));
+        unknown.sort();
+        unknown.dedup();
+        Ok((RawExperiment { rounds: own.rounds, agreement, data: own.data }, unknown))
+    }
+
+    fn agreement_mut(&mut self) -> &mut RawAgreement {
+        &mut self.agreement
+    }
+
+    fn check(&self, strictness: Strictness) -> Result<Experiment, Faults> {
+        let mut faults = Faults::default();
+        let rounds = check_rounds(self, &mut faults);
+        let data = check_data(self, &mut faults);
+        match check_agreement(&self.shared(), strictness) {
+            Ok(agreement) => {
+                if data.repeat && agreement.caps.iter().any(Option::is_some) {
+                    faults.push(
+                        "data.repeat",
+                        true,
+                        "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
+                    );
+                }
+                let experiment = Experiment { agreement, rounds, data };
+                if faults.0.is_empty() { Ok(experiment) } else { Err(faults) }
+            }
+            Err(more) => {
+                faults.0.extend(more.0);
+                Err(faults)
+            }
+        }
+    }
+}
+
+impl RawExperiment {
+    /// The agreement on its own: noise that is calibrated for rounds, and does not say for how many, is
+    /// calibrated for those of the experiment.
+    #[must_use]
+    pub fn shared(&self) -> RawAgreement {
+        let mut agreement = self.agreement.clone();
+        if agreement.noise.calibrate.as_deref() == Some("rounds") {
+            agreement.noise.rounds = agreement.noise.rounds.or(self.rounds);
+        }
+        agreement
+    }
+}
+
+fn check_rounds(raw: &RawExperiment, faults: &mut Faults) -> u64 {
+    let rounds = raw.rounds.unwrap_or_else(|| {
+        faults.missing("rounds", "how many rounds to run");
+        1
+    });
+    if rounds == 0 || rounds >= Round::LIMIT.0 {
+        faults.push("rounds", rounds, format!("must be at least 1 and below {}", Round::LIMIT));
+    }
+    rounds.clamp(1, Round::LIMIT.0)
+}
+
+fn check_data(experiment: &RawExperiment, faults: &mut Faults) -> Data {
+    let raw = &experiment.data;
+    let source = raw.source.clone().unwrap_or_else(|| {
+        faults.missing(
+            "data.source",
+            "the name of a data set, or the path of a file or a folder of images",
+        );
+        String::new()
+    });
+    if source == "mushrooms" {
+        let only = "a file as the source";
+        let form = &experiment.agreement.records;
+        faults.unused("data.format", raw.format.as_ref(), only);
+        faults.unused("records.label", form.label.as_ref(), only);
+        faults.unused("records.classes", form.classes.as_ref(), only);
+        faults.unused("records.categorical", form.categorical.as_ref(), only);
+        faults.unused("records.drop", form.drop.as_ref(), only);
+        faults.unused("records.intercept", form.intercept.filter(|&is| is).as_ref(), only);
+    }
+    Data {
+        source,
+        format: raw.format.clone(),
+        partition: check_partition(raw, faults),
+        order: raw.order.as_deref().map(|order| {
+            let choices = [("shuffled", RecordOrder::Shuffled), ("file", RecordOrder::File)];
+            faults.word("data.order", Some(order), &choices)
+        }),
+        test_fraction: raw
+            .test_fraction
+            .map(|fraction| faults.number("data.test_fraction", Some(fraction), &FRACTION)),
+        repeat: raw.repeat.unwrap_or(false),
+    }
+}
+
+fn check_partition(raw: &RawData, faults: &mut Faults) -> Partition {
+    let kind = raw.partition.as_deref();
+    if kind != Some("dirichlet") {
+        faults.unused("data.alpha", raw.alpha.as_ref(), "partition = \"dirichlet\"");
+    }
+    if kind != Some("own-class") {
+        faults.unused("data.share", raw.share.as_ref(), "partition = \"own-class\"");
+    }
+    match kind {
+        Some("dirichlet") => {
+            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
+        }
+        Some("own-class") => {
+            Partition::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
+        }
+        other => faults.word(
+            "data.partition",
+            other,
+            &[
+                ("iid", Partition::Iid),
+                ("in-order", Partition::InOrder),
+                ("by-class", Partition::ByClass),
+                // The last two are taken above; they stand here for the list of choices.
+                ("dirichlet", Partition::Iid),
+                ("own-class", Partition::Iid),
+            ],
+        ),
+    }
+}
+
+impl Experiment {
+    /// Everything that follows from the experiment before any record is seen.
+    ///
+    /// # Errors
+    /// When model and memory do not fit, no noise scale meets a target, or the sampler cannot draw the noise
+    /// of the last round.
+    pub fn setup(&self) -> Result<Setup, SetupError> {
+        let mut setup = Setup::new(self.agreement.clone())?;
+        setup.check_sampler(Round(self.rounds))?;
+        if self.data.repeat {
+            setup.lifetimes.fill(Err(NoCertificate::RecordsRepeat));
+        }
+        Ok(setup)
+    }
+
+    /// χ of the planner's model: 0 where all learners see the same distribution, 1 where each sees one class.
+    #[must_use]
+    pub fn heterogeneity(&self) -> f64 {
+        match self.data.partition {
+            Partition::Iid | Partition::InOrder => 0.0,
+            Partition::ByClass => 1.0,
+            // The variance of a Dirichlet share, relative to that of a learner with one class.
+            Partition::Dirichlet { alpha } => {
+                let classes = f64::from(self.agreement.model.loss.classes().unwrap_or(2));
+                (1.0 / (classes * alpha + 1.0)).sqrt()
+            }
+            Partition::OwnClass { share } => {
+                #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
+                let others = self.agreement.graph.learners().saturating_sub(1).max(1) as f64;
+                (share - (1.0 - share) / others).abs()
+            }
+        }
+    }
+}
+
+/// The experiment as it was run: overrides applied, defaults spelt out, noise scales as calibrated.
+#[must_use]
+pub fn resolved(loaded: &LoadedExperiment, scales: &[f64]) -> RawExperiment {
+    let mut raw = loaded.raw.clone();
+    raw.agreement = resolved_agreement(&raw.agreement, &loaded.checked.agreement, scales);
+    raw.data.repeat = Some(loaded.checked.data.repeat);
+    spell_out_source(loaded, &mut raw);
+    raw
+}
+
+/// An agreement with defaults spelt out and noise scales as calibrated.
+#[must_use]
+pub fn resolved_agreement(
+    raw: &RawAgreement,
+    agreement: &Agreement,
+    scales: &[f64],
+) -> RawAgreement {
+    let mut raw = raw.clone();
+    raw.name = Some(agreement.name.clone());
+    raw.unproven = Some(agreement.unproven);
+    raw.records.warmup = Some(agreement.records.warmup);
+    raw.records.batch = Some(agreement.records.batch);
+    raw.records.centre = Some(agreement.records.centre);
+    raw.records.normalise = Some(agreement.records.normalise);
+    // Neither has a meaning for a neural network.
+    if agreement.neural.is_none() {
+        raw.model.ridge = Some(agreement.model.ridge);
+        raw.model.lasso = Some(agreement.model.lasso);
+        raw.parameters.start_spread = Some(agreement.start_spread);
+    }
+    match agreement.memory {
+        MemoryKind::Anchored { tolerance } => {
+            raw.memory.tolerance_exponent = Some(-tolerance.exponent);
+        }
+        MemoryKind::Decaying { rounds: Some(_), .. } => {
+            raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
+        }
+        MemoryKind::Exact
+        | MemoryKind::Arrival
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { rounds: None, .. } => {}
+    }
+    if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
+        raw.network.seed.get_or_insert(0);
+    }
+    raw.memory.kind.get_or_insert_with(|| "exact".into());
+    if agreement.graph.edges() > 0 {
+        raw.network.weights.get_or_insert_with(|| "uniform".into());
+    }
+    resolve_method(&agreement.method, &mut raw);
+    raw.noise.calibrate = None;
+    raw.noise.rounds = None;
+    raw.noise.scale = Some(match scales {
+        [first, rest @ ..] if rest.iter().all(|scale| scale.to_bits() == first.to_bits()) => {
+            OneOrEach::One(*first)
+        }
+        scales => OneOrEach::Each(scales.to_vec()),
+    });
+    raw
+}
+
+fn resolve_method(method: &Method, raw: &mut RawAgreement) {
+    raw.method = Some(method.name().into());
+    raw.schedule.interval = method.interval();
+    if method.gradients().are_of_newest_batch() {
+        raw.memory.kind = Some("window".into());
+        raw.memory.window = Some(1);
+    }
+    if method.bound().is_some() {
+        raw.privacy.bound.get_or_insert_with(|| "tight".into());
+    }
+}
+
+/// Makes the data the same wherever the file is read from: paths, order and test records.
+fn spell_out_source(loaded: &LoadedExperiment, raw: &mut RawExperiment) {
+    let (in_time_order, own_test_rows) = match find_source(&loaded.checked.data, &loaded.folder) {
+        Ok(DataSource::Known(recipe)) => (recipe.in_time_order, recipe.test_rows),
+        Ok(DataSource::File(path)) => {
+            // The run folder is elsewhere, so a relative path would no longer lead to the data.
+            let path: PathBuf = std::path::absolute(&path).unwrap_or(path);
+            raw.data.source = Some(path.display().to_string());
+            (false, 0)
+        }
+        // A run has found its data; without one there is nothing to spell out.
+        Err(_) => (false, 0),
+    };
+    let data = &loaded.checked.data;
+    let order = match record_order(data, in_time_order) {
+        RecordOrder::Shuffled => "shuffled",
+        RecordOrder::File => "file",
+    };
+    // A deal in order keeps the order by itself: neither word would describe it.
+    if data.partition != Partition::InOrder || data.order.is_some() {
+        raw.data.order = Some(order.to_string());
+    }
+    // Without a fraction the data set's own test records are used, where it has any.
+    if own_test_rows == 0 {
+        raw.data.test_fraction.get_or_insert(0.0);
+    }
+}

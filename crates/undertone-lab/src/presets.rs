@@ -1,0 +1,83 @@
+//! Experiments that come with the program.
+
+use crate::experiment::{LoadedExperiment, Overrides, RawExperiment};
+use thiserror::Error;
+use undertone::LoadError;
+use undertone::load::{Source, Strictness, load};
+
+/// A preset by name, with its starter file.
+const PRESETS: [(&str, &str); 6] = [
+    ("mushrooms", include_str!("../presets/mushrooms.toml")),
+    ("shielded-mushrooms", include_str!("../presets/shielded-mushrooms.toml")),
+    ("shielded-mnist", include_str!("../presets/shielded-mnist.toml")),
+    ("shielded-cifar10", include_str!("../presets/shielded-cifar10.toml")),
+    ("paper-mnist", include_str!("../presets/paper-mnist.toml")),
+    ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
+];
+
+/// The preset that runs when nothing is asked for.
+pub const DEFAULT_PRESET: &str = "mushrooms";
+
+/// There is no such preset.
+#[derive(Clone, Debug, Error)]
+#[error("no preset is called \"{name}\"; there are: {}", preset_names().join(", "))]
+pub struct NoPreset {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Why a preset cannot be used.
+#[derive(Debug, Error)]
+pub enum PresetError {
+    /// There is none of that name.
+    #[error(transparent)]
+    NoPreset(#[from] NoPreset),
+    /// What was changed in it does not fit.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// The names of all presets.
+#[must_use]
+pub fn preset_names() -> Vec<&'static str> {
+    PRESETS.iter().map(|&(name, _)| name).collect()
+}
+
+/// The commented text of a preset.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn preset_text(name: &str) -> Result<&'static str, NoPreset> {
+    PRESETS
+        .iter()
+        .find(|&&(known, _)| known == name)
+        .map(|&(_, text)| text)
+        .ok_or_else(|| NoPreset { name: name.into() })
+}
+
+/// A preset as a source to load from.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn preset_source(name: &str) -> Result<Source, NoPreset> {
+    Ok(Source::Text { origin: format!("preset {name}"), text: preset_text(name)?.into() })
+}
+
+/// Reads and checks a preset.
+///
+/// # Errors
+/// When there is no such preset, or the overrides do not fit.
+pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedExperiment, PresetError> {
+    load_preset_with(name, |raw| overrides.apply(raw))
+}
+
+/// Reads a preset, changes it and checks the result.
+///
+/// # Errors
+/// When there is no such preset, or the changes do not fit.
+pub fn load_preset_with(
+    name: &str,
+    change: impl FnOnce(&mut RawExperiment),
+) -> Result<LoadedExperiment, PresetError> {
+    Ok(load(&preset_source(name)?, change, Strictness::Run)?)
+}

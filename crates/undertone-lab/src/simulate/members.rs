@@ -1,0 +1,111 @@
+//! All learners of a run, and the three calls of a round on each of them.
+
+use super::SimulateError;
+use crate::entropy::RunEntropy;
+use crate::metrics::Evaluator;
+use crate::stream::Stream;
+use rayon::prelude::*;
+use undertone::{Learner, LearnerId, RecordError, Release, ReleaseError, Score};
+use undertone_models::{AnyMemory, PublicRandom, Record, Setup};
+
+/// A learner and the records that will reach it.
+pub(crate) struct Member {
+    pub(crate) learner: Learner<AnyMemory>,
+    pub(crate) stream: Stream,
+    pub(super) batch: Vec<Record>,
+    pub(super) ran_dry: bool,
+}
+
+/// All learners before round 0.
+pub(crate) fn gather(
+    setup: &Setup,
+    streams: Vec<Stream>,
+    mut order: PublicRandom,
+) -> Result<Vec<Member>, SimulateError> {
+    let mut members = Vec::with_capacity(streams.len());
+    let start = setup.common_start(|| order.unit());
+    for (id, stream) in setup.agreement.graph.ids().zip(streams) {
+        let mut learner = setup.learner(id)?;
+        if let Some(start) = start.clone().or_else(|| setup.spread_start(|| order.unit())) {
+            learner = learner.starting_at(&start);
+        }
+        members.push(Member { learner, stream, batch: Vec::new(), ran_dry: false });
+    }
+    Ok(members)
+}
+
+/// A round of all learners is worth several threads from so many multiplications on: waking one takes longer
+/// than a round of five small learners.
+const WORTH_THREADS: u64 = 500_000;
+
+/// What a coordinate of noise costs, in multiplications.
+const NOISE_WORK: u64 = 20;
+
+/// Does something with every learner, in several threads where that is worth it. Learners do not share anything,
+/// so the result is the same either way.
+fn with_each<R: Send>(
+    members: &mut [Member],
+    work: impl Fn(&mut Member) -> R + Sync + Send,
+) -> Vec<R> {
+    let cost = |member: &Member| {
+        let parameters = member.learner.private_parameters().for_owner().len();
+        let noise = NOISE_WORK * parameters as u64;
+        member.learner.memory().work(parameters).saturating_add(noise)
+    };
+    let total = members.iter().map(cost).fold(0, u64::saturating_add);
+    if total >= WORTH_THREADS {
+        members.par_iter_mut().map(work).collect()
+    } else {
+        members.iter_mut().map(work).collect()
+    }
+}
+
+pub(super) fn observe_all(
+    members: &mut [Member],
+    count: u64,
+    warming_up: bool,
+    evaluator: &mut Evaluator,
+) -> Result<Score, SimulateError> {
+    let scores: Vec<Result<Score, (LearnerId, RecordError)>> = with_each(members, |member| {
+        member.batch = member.stream.next(count);
+        member.ran_dry |= (member.batch.len() as u64) < count;
+        let id = member.learner.id();
+        member.learner.observe(&member.batch).map_err(|error| (id, error))
+    });
+    let mut total = Score::default();
+    for score in scores {
+        let score = score.map_err(|(learner, error)| SimulateError::Record { learner, error })?;
+        total.records += score.records;
+        total.loss_sum += score.loss_sum;
+        total.correct += score.correct;
+    }
+    for (place, member) in members.iter().enumerate() {
+        let theta = member.learner.private_parameters().for_owner();
+        let learner = member.learner.id();
+        evaluator
+            .remember(place, theta, &member.batch)
+            .map_err(|error| SimulateError::Record { learner, error })?;
+    }
+    // The warm-up is collected before anything is learnt: it says nothing about predictions.
+    Ok(if warming_up { Score::default() } else { total })
+}
+
+pub(crate) fn release_all(
+    members: &mut [Member],
+    entropy: RunEntropy,
+) -> Result<Vec<Release>, (LearnerId, ReleaseError)> {
+    let released = with_each(members, |member| {
+        let id = member.learner.id();
+        member.learner.release(&mut { entropy }).map_err(|error| (id, error))
+    });
+    released.into_iter().collect()
+}
+
+pub(crate) fn absorb_all(members: &mut [Member], releases: &[Release], setup: &Setup) {
+    with_each(members, |member| {
+        let neighbours = setup.agreement.graph.neighbours(member.learner.id());
+        let heard: Vec<&Release> =
+            neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
+        member.learner.absorb(&heard);
+    });
+}

@@ -1,0 +1,338 @@
+//! All learners in one process: the plain loop over `observe`, `release`, `absorb`.
+
+mod measuring;
+mod members;
+mod outcome;
+
+pub use measuring::Measuring;
+pub(crate) use members::{Member, absorb_all, gather, release_all};
+pub use outcome::{Ending, FinalParameters, LearnerOutcome, Outcome, RoundRow};
+
+use crate::entropy::RunEntropy;
+use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
+use crate::neural_metrics::NeuralEvaluator;
+use crate::stream::{StreamError, Streams, is_regression, keep_to_bounds};
+use members::observe_all;
+use outcome::learner_outcome;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use thiserror::Error;
+use undertone::privacy::{Receipt, epsilon_from_zcdp};
+use undertone::{LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round, Score};
+use undertone_models::{AnyModel, DeclaredFault, MemoryError, Record, Setup};
+
+/// Why a simulation could not go on.
+#[derive(Debug, Error)]
+pub enum SimulateError {
+    /// The memory does not fit the loss.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// A record was refused.
+    #[error("learner {learner}: {error}")]
+    Record {
+        /// Whose record.
+        learner: LearnerId,
+        /// Why.
+        error: RecordError,
+    },
+    /// A test record was refused.
+    #[error("test data: {0}")]
+    TestRecord(RecordError),
+    /// A release failed for another reason than the budget.
+    #[error("learner {learner}: {error}")]
+    Release {
+        /// Whose release.
+        learner: LearnerId,
+        /// Why.
+        error: ReleaseError,
+    },
+    /// A user's loss cannot be gone on with.
+    #[error(transparent)]
+    Function(#[from] DeclaredFault),
+}
+
+/// Receipts beyond this number would take more than some 300 MB; then none are kept.
+const RECEIPTS_MAX: u64 = 2_000_000;
+/// In larger networks only this many learners, evenly spaced, are measured.
+pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
+/// Networks are measured in about this many rounds: it takes as long as learning in many.
+const ROWS_OF_NETWORK_MAX: u64 = 40;
+/// And only about this many rounds.
+const ROWS_OF_LARGE_MAX: u64 = 200;
+
+/// A run in progress: [`simulate`] takes it to its end, others may stop and look in between.
+pub struct Simulation {
+    setup: Arc<Setup>,
+    /// How many rounds it takes.
+    rounds: u64,
+    entropy: RunEntropy,
+    measuring: Measuring,
+    /// Which learners are measured.
+    measured: Vec<usize>,
+    evaluator: Evaluator,
+    members: Vec<Member>,
+    public: PublicModel,
+    total: Score,
+    rows: Vec<RoundRow>,
+    ledger: Vec<Receipt>,
+    keep_ledger: bool,
+    rounds_run: u64,
+    ending: Ending,
+}
+
+impl Simulation {
+    /// All learners before round 0.
+    ///
+    /// # Errors
+    /// When memory and loss do not fit, or a test record is outside the bounds.
+    pub fn new(
+        setup: Arc<Setup>,
+        rounds: u64,
+        streams: Streams,
+        entropy: RunEntropy,
+        measuring: Measuring,
+    ) -> Result<Simulation, SimulateError> {
+        let graph = &setup.agreement.graph;
+        // Every record of every learner counts in θ*, so a large network is measured less often.
+        let large = graph.learners() > MEASURED_LEARNERS_MAX;
+        let network = setup.model.linear().is_none();
+        let measuring = if network {
+            measuring.at_most(ROWS_OF_NETWORK_MAX)
+        } else if large {
+            measuring.at_most(ROWS_OF_LARGE_MAX)
+        } else {
+            measuring
+        };
+        let measured = measured_learners(graph.learners());
+        let evaluator =
+            evaluator(&setup, rounds, if large { 1 } else { measured.len() }, &streams.test)
+                .map_err(SimulateError::TestRecord)?;
+        let members = gather(&setup, streams.learners, streams.order)?;
+        let keep_ledger = rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
+        Ok(Simulation {
+            rounds,
+            entropy,
+            measuring,
+            measured,
+            evaluator,
+            public: PublicModel::new(setup.model.parameters()),
+            members,
+            total: Score::default(),
+            rows: Vec::new(),
+            ledger: Vec::new(),
+            keep_ledger,
+            rounds_run: 0,
+            ending: Ending::Interrupted,
+            setup,
+        })
+    }
+
+    /// The setup it follows.
+    #[must_use]
+    pub fn setup(&self) -> &Arc<Setup> {
+        &self.setup
+    }
+
+    /// How many rounds are over.
+    #[must_use]
+    pub fn rounds_run(&self) -> u64 {
+        self.rounds_run
+    }
+
+    /// Why no more rounds can be run; `None` while they can.
+    #[must_use]
+    pub fn ended(&self) -> Option<&Ending> {
+        (self.ending != Ending::Interrupted).then_some(&self.ending)
+    }
+
+    /// How many records learner i will take in the next rounds beyond those it has.
+    #[must_use]
+    pub fn records_wanted(&self, learner: usize, rounds: u64) -> u64 {
+        let data = &self.setup.agreement.records;
+        let warmup = if self.rounds_run == 0 { data.warmup } else { 0 };
+        let wanted = data.batch.saturating_mul(rounds).saturating_add(warmup);
+        wanted.saturating_sub(self.members[learner].stream.left())
+    }
+
+    /// Brings records within the bounds and appends them to the stream of learner i; says how many were scaled
+    /// and how many left out.
+    ///
+    /// # Errors
+    /// When a record has a value that is not finite; none is taken then.
+    pub fn feed(
+        &mut self,
+        learner: usize,
+        records: Vec<Record>,
+    ) -> Result<(u64, u64), StreamError> {
+        let bounded = keep_to_bounds(&self.setup.agreement, records)?;
+        self.members[learner].stream.append(bounded.records);
+        Ok((bounded.scaled, bounded.refused))
+    }
+
+    /// Runs one round, and gives its row if it is measured; `None` at the end.
+    ///
+    /// # Errors
+    /// When a record is outside the bounds, a user's function fails or there is no entropy. An exhausted
+    /// budget is an [`Ending`], not an error: what was learnt until then is kept.
+    pub fn round(&mut self) -> Result<Option<RoundRow>, SimulateError> {
+        let form = &self.setup.agreement.records;
+        let t = self.rounds_run;
+        let count = form.batch + if t == 0 { form.warmup } else { 0 };
+        let warming_up = count > form.batch;
+        let score = observe_all(&mut self.members, count, warming_up, &mut self.evaluator)?;
+        self.check_function()?;
+        self.total.records += score.records;
+        self.total.correct += score.correct;
+        let released = release_all(&mut self.members, self.entropy);
+        if self.keep_ledger {
+            // When one learner refuses, others have paid for the round already: it stays on record.
+            let receipts = self.members.iter().filter_map(|member| member.learner.receipt());
+            self.ledger.extend(receipts.filter(|receipt| receipt.round == Round(t)));
+        }
+        let releases = match released {
+            Ok(releases) => releases,
+            Err((learner, ReleaseError::Refused(refusal))) => {
+                self.ending = Ending::BudgetExhausted { learner, refusal };
+                return Ok(None);
+            }
+            Err((learner, error)) => return Err(SimulateError::Release { learner, error }),
+        };
+        for release in &releases {
+            self.public.include(release);
+        }
+        let row = self.measuring.at(t, self.rounds).then(|| self.measure(t, &score));
+        absorb_all(&mut self.members, &releases, &self.setup);
+        self.check_function()?;
+        self.rounds_run = t + 1;
+        if self.rounds_run == self.rounds {
+            self.ending = Ending::Finished;
+        }
+        self.rows.extend(row.clone());
+        Ok(row)
+    }
+
+    fn measure(&mut self, t: u64, score: &Score) -> RoundRow {
+        let thetas: Vec<&[f64]> = self
+            .measured
+            .iter()
+            .map(|&place| self.members[place].learner.private_parameters().for_owner())
+            .collect();
+        let since = self.rows.last().map_or(1, |row| t - row.round);
+        let metrics = self.evaluator.measure(&thetas, self.public.values(), since);
+        row(&self.setup, t, &self.members, score, &self.total, metrics)
+    }
+
+    fn check_function(&self) -> Result<(), SimulateError> {
+        self.setup.model.declared_fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// What has come of it so far; the rows of all measured rounds.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let delta = self.setup.agreement.delta;
+        let learners = self.members.iter().map(|member| learner_outcome(member, delta)).collect();
+        let thetas =
+            self.members.iter().map(|member| member.learner.private_parameters().for_owner());
+        Outcome {
+            rows: self.rows.clone(),
+            public: self.public.clone(),
+            learners,
+            parameters: FinalParameters(thetas.map(Into::into).collect()),
+            ledger: self.ledger.clone(),
+            rounds_run: self.rounds_run,
+            ending: self.ending.clone(),
+        }
+    }
+}
+
+/// Shows how far it is; parameters and records are private.
+impl fmt::Debug for Simulation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (learners, rounds) = (self.members.len(), self.rounds_run);
+        write!(formatter, "Simulation(learners={learners}, rounds={rounds}, <redacted>)")
+    }
+}
+
+/// Runs all rounds, calling `after_round` after each, with the row of those that are measured.
+///
+/// # Errors
+/// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
+/// exhausted budget is an [`Ending`], not an error: what was learnt until then is kept.
+pub fn simulate(
+    setup: &Setup,
+    rounds: u64,
+    streams: Streams,
+    entropy: RunEntropy,
+    measuring: Measuring,
+    mut after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
+) -> Result<Outcome, SimulateError> {
+    let mut run = Simulation::new(Arc::new(setup.clone()), rounds, streams, entropy, measuring)?;
+    while run.ended().is_none() {
+        let row = run.round()?;
+        let over = matches!(run.ended(), Some(Ending::BudgetExhausted { .. }));
+        if !over && after_round(row.as_ref()).is_break() {
+            break;
+        }
+    }
+    Ok(run.outcome())
+}
+
+/// Learners may clip gradients; they are measured by the loss itself.
+fn evaluator(
+    setup: &Setup,
+    rounds: u64,
+    histories: usize,
+    test: &[Record],
+) -> Result<Evaluator, RecordError> {
+    let agreement = &setup.agreement;
+    match &setup.model {
+        AnyModel::Linear(model) if model.is_declared() => {
+            DeclaredEvaluator::new(model, test).map(Evaluator::Declared)
+        }
+        AnyModel::Linear(model) => {
+            let model = Arc::new(model.unclipped());
+            let regression = is_regression(agreement);
+            LinearEvaluator::new(&model, agreement.domain, histories, test, regression)
+                .map(Evaluator::Linear)
+        }
+        AnyModel::Neural(model) => {
+            let each = agreement.records.taken_after(rounds);
+            let learners = agreement.graph.learners();
+            NeuralEvaluator::new(model, learners, each, test).map(Evaluator::Neural)
+        }
+    }
+}
+
+/// Which learners are measured: all, or evenly spaced ones.
+fn measured_learners(learners: usize) -> Vec<usize> {
+    let count = learners.min(MEASURED_LEARNERS_MAX);
+    (0..count).map(|place| place * learners / count).collect()
+}
+
+fn row(
+    setup: &Setup,
+    t: u64,
+    members: &[Member],
+    score: &Score,
+    total: &Score,
+    metrics: Metrics,
+) -> RoundRow {
+    let delta = setup.agreement.delta;
+    #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+    let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+    #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
+    let correct = total.correct as f64;
+    let accounts = || members.iter().map(|member| member.learner.accountant());
+    RoundRow {
+        round: t,
+        records: members.iter().map(|member| member.learner.memory().records()).sum(),
+        prequential_loss: share(score.loss_sum, score.records),
+        prequential_accuracy: share(correct, total.records)
+            .filter(|_| !is_regression(&setup.agreement)),
+        metrics,
+        epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
+        pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
+        noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
+    }
+}

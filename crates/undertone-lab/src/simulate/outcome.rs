@@ -1,0 +1,120 @@
+//! What a simulation leaves behind.
+
+use super::members::Member;
+use crate::metrics::Metrics;
+use std::fmt;
+use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
+use undertone::{LearnerId, Memory, PublicModel};
+
+/// One line of `rounds.csv`.
+#[derive(Clone, Debug)]
+pub struct RoundRow {
+    /// The round t.
+    pub round: u64,
+    /// Records in all histories.
+    pub records: u64,
+    /// Mean loss of this round's records before their labels were known; absent without records.
+    pub prequential_loss: Option<f64>,
+    /// Share of all records so far that were classified rightly before their labels were known.
+    pub prequential_accuracy: Option<f64>,
+    /// What was measured.
+    pub metrics: Metrics,
+    /// ε at the config's δ that each learner has spent, this round's release included.
+    pub epsilon: Vec<f64>,
+    /// Pure ε that each learner has spent.
+    pub pure_epsilon: Vec<f64>,
+    /// The noise scale of this round's release, for each learner.
+    pub noise_scale: Vec<f64>,
+}
+
+/// Why a simulation ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// All rounds were run.
+    Finished,
+    /// The caller asked to stop.
+    Interrupted,
+    /// A learner's accountant refused a release.
+    BudgetExhausted {
+        /// Which learner.
+        learner: LearnerId,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// What a simulation leaves behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One row for each measured round.
+    pub rows: Vec<RoundRow>,
+    /// The model that may be published.
+    pub public: PublicModel,
+    /// One entry for each learner.
+    pub learners: Vec<LearnerOutcome>,
+    /// The learners' own parameters in the end.
+    pub parameters: FinalParameters,
+    /// One receipt for every release, by round and learner; empty in networks too large to keep it.
+    pub ledger: Vec<Receipt>,
+    /// How many rounds were finished.
+    pub rounds_run: u64,
+    /// Why it ended.
+    pub ending: Ending,
+}
+
+/// The learners' parameters after the last round.
+///
+/// **Private**: they show nothing of themselves, and go into no file.
+#[derive(Clone)]
+pub struct FinalParameters(pub(super) Vec<Box<[f64]>>);
+
+impl FinalParameters {
+    /// The parameters of each learner, for somebody who may see them.
+    #[must_use]
+    pub fn for_owners(&self) -> &[Box<[f64]>] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for FinalParameters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FinalParameters(learners={}, <redacted>)", self.0.len())
+    }
+}
+
+impl Outcome {
+    /// Whether some learner's records ran out, which voids its certificate.
+    #[must_use]
+    pub fn ran_dry(&self) -> bool {
+        self.learners.iter().any(|learner| learner.ran_dry)
+    }
+}
+
+/// What one learner did and spent.
+#[derive(Clone, Debug)]
+pub struct LearnerOutcome {
+    /// Records in its history, repeats included.
+    pub records: u64,
+    /// How often its most used record was used.
+    pub draws_max: u64,
+    /// Pure ε spent.
+    pub pure_epsilon: f64,
+    /// zCDP spent.
+    pub zcdp: f64,
+    /// ε at the config's δ.
+    pub epsilon: f64,
+    /// Whether its stream ran dry before the last round.
+    pub ran_dry: bool,
+}
+
+pub(super) fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
+    let spent = member.learner.accountant().spent();
+    LearnerOutcome {
+        records: member.learner.memory().records(),
+        draws_max: member.stream.draws_max(),
+        pure_epsilon: spent.pure,
+        zcdp: spent.zcdp,
+        epsilon: epsilon_from_zcdp(spent.zcdp, delta),
+        ran_dry: member.ran_dry,
+    }
+}

@@ -1,0 +1,145 @@
+//! Dealing records out among learners.
+
+use super::source::record_order;
+use super::{Stream, StreamError, Streams, keep_to_bounds};
+use crate::data::{Dataset, partition};
+use crate::experiment::{Experiment, RecordOrder};
+use undertone_models::{PublicRandom, Record};
+
+/// Records with what is known about their order.
+pub(super) struct OrderedSource {
+    pub(super) dataset: Dataset,
+    /// How many of the last records are for testing.
+    pub(super) test_rows: usize,
+    pub(super) in_time_order: bool,
+}
+
+impl OrderedSource {
+    /// Records about whose order nothing is known.
+    pub(super) fn unordered(dataset: Dataset) -> OrderedSource {
+        OrderedSource { dataset, test_rows: 0, in_time_order: false }
+    }
+}
+
+/// Bounds the records and deals them out.
+pub(super) fn deal(
+    experiment: &Experiment,
+    source: OrderedSource,
+    seed: u64,
+) -> Result<Streams, StreamError> {
+    let agreement = &experiment.agreement;
+    let OrderedSource { mut dataset, test_rows, in_time_order } = source;
+    let mut records = std::mem::take(&mut dataset.records);
+    let own_test = records.split_off(records.len() - test_rows.min(records.len()));
+    let mut bounded = keep_to_bounds(agreement, records)?;
+    let train_count = bounded.records.len();
+    let own_test = keep_to_bounds(agreement, own_test)?;
+    bounded.records.extend(own_test.records);
+    bounded.scaled += own_test.scaled;
+    bounded.refused += own_test.refused;
+
+    let file_order = record_order(&experiment.data, in_time_order) == RecordOrder::File;
+    let mut order = PublicRandom::new(seed);
+    let count = bounded.records.len();
+    let (train, test) = match experiment.data.test_fraction {
+        None if test_rows > 0 => ((0..train_count).collect(), (train_count..count).collect()),
+        Some(fraction) if file_order => partition::train_then_test(count, fraction),
+        fraction => {
+            let fraction = fraction.unwrap_or(0.0);
+            partition::train_test_split(count, fraction, &mut || order.next_u64())
+        }
+    };
+    let labels: Vec<f64> = train.iter().map(|&place| bounded.records[place].label).collect();
+    let learners = agreement.graph.learners();
+    let mut parts =
+        partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
+    if file_order {
+        // Who holds what stays random; what each holds arrives as it happened.
+        parts.iter_mut().for_each(|part| part.sort_unstable());
+    }
+    // Every record goes to one place, so that it can be moved there: image sets are large.
+    let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
+    let mut take = |place: usize| records[place].take().expect("no two places share a record");
+    let mut learners = Vec::with_capacity(parts.len());
+    for (learner, part) in parts.into_iter().enumerate() {
+        let own: Vec<Record> = part.iter().map(|&place| take(train[place])).collect();
+        if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
+            let needed = agreement.records.warmup;
+            return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
+        }
+        learners.push(Stream::new(own, experiment.data.repeat));
+    }
+    let test = test.into_iter().map(take).collect();
+    Ok(Streams {
+        name: dataset.name,
+        classes: dataset.classes,
+        learners,
+        test,
+        scaled: bounded.scaled,
+        refused: bounded.refused,
+        order,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets::load_preset_with;
+    use undertone_models::Features;
+
+    /// Twenty records, numbered, the last five of which are for testing.
+    fn source(in_time_order: bool) -> OrderedSource {
+        let record = |number: u8| Record {
+            features: Features::Dense([f64::from(number) / 20.0].into()),
+            label: f64::from(number % 2),
+        };
+        let dataset = Dataset {
+            name: "numbered".into(),
+            dimension: 1,
+            image_shape: None,
+            classes: Some(vec!["even".into(), "odd".into()]),
+            records: (0..20).map(record).collect(),
+            feature_names: vec!["number".into()],
+            one_hot: Vec::new(),
+        };
+        OrderedSource { dataset, test_rows: 5, in_time_order }
+    }
+
+    fn numbers(records: &[Record]) -> Vec<f64> {
+        records.iter().map(|record| (20.0 * record.features.norm()).round()).collect()
+    }
+
+    fn dealt(in_time_order: bool, test_fraction: Option<f64>) -> Streams {
+        let loaded = load_preset_with("mushrooms", |raw| {
+            raw.data.partition = Some("iid".into());
+            raw.data.test_fraction = test_fraction;
+            raw.agreement.records.warmup = Some(0);
+            raw.agreement.records.normalise = None;
+            raw.agreement.model.features = Some(1);
+        });
+        deal(&loaded.unwrap().checked, source(in_time_order), 3).unwrap()
+    }
+
+    #[test]
+    fn records_set_apart_by_the_makers_of_a_set_are_the_test_records() {
+        let streams = dealt(false, None);
+        assert_eq!(numbers(&streams.test), [15.0, 16.0, 17.0, 18.0, 19.0]);
+        assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 15);
+        // A fraction says otherwise: then all records are one pool.
+        let streams = dealt(false, Some(0.1));
+        assert_eq!(streams.test.len(), 2);
+        assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 18);
+    }
+
+    #[test]
+    fn a_set_in_order_of_time_keeps_it_without_being_told() {
+        let mut streams = dealt(true, Some(0.1));
+        assert_eq!(numbers(&streams.test), [18.0, 19.0]);
+        for stream in &mut streams.learners {
+            assert!(numbers(&stream.next(20)).is_sorted());
+        }
+        let mut shuffled = dealt(false, Some(0.1));
+        let sorted = |stream: &mut Stream| numbers(&stream.next(20)).is_sorted();
+        assert!(!shuffled.learners.iter_mut().all(sorted));
+    }
+}

@@ -1,0 +1,353 @@
+//! A learner on a stream from a few numbers: everything else has a default that is tested here.
+
+use crate::load::{LoadError, Strictness, check_agreement};
+use crate::online::{OnlineError, OnlineLearner};
+use thiserror::Error;
+use undertone_core::agreement::{
+    OneOrEach, RawAgreement, RawBounds, RawMemory, RawModel, RawNetwork, RawNoise, RawParameters,
+    RawPrivacy, RawRecords, RawSchedule,
+};
+use undertone_core::noise::{Entropy, OsEntropy};
+use undertone_models::{Setup, SetupError};
+
+/// What a learner on its own is made from. The privacy numbers have no defaults.
+///
+/// ```
+/// use undertone::LearnerBuilder;
+///
+/// let mut learner = LearnerBuilder::new(2, 4.0, 1e-6).classes(2).build()?;
+/// for k in 0..1000u32 {
+///     let x = f64::from(k % 10) / 10.0;
+///     learner.learn(&[x, 1.0 - x], f64::from(u8::from(x > 0.5)))?;
+/// }
+/// assert!(learner.accountant().epsilon(1e-6) <= 4.0);
+/// let published = learner.public_model().values();
+/// # assert_eq!(published.len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnerBuilder {
+    /// How many features a record has.
+    pub features: usize,
+    /// The most that the learner may ever spend.
+    pub epsilon: f64,
+    /// At this δ.
+    pub delta: f64,
+    /// The label: one of so many classes, or a number.
+    pub label: Label,
+    /// The loss, by its name in a config; by the label where absent: logistic, softmax or huber.
+    pub loss: Option<String>,
+    /// What is declared of a loss of one's own.
+    pub declared: Option<Declared>,
+    /// Records with larger features are scaled to this norm.
+    pub feature_norm: f64,
+    /// Whether all records are scaled to that norm.
+    pub normalise: bool,
+    /// Whether a constant feature is added.
+    pub intercept: bool,
+    /// Records a round.
+    pub batch: u64,
+    /// Records of so many rounds are remembered.
+    pub window: u64,
+    /// Records collected before the first round; those of a window but one round where absent.
+    pub warmup: Option<u64>,
+    /// Parameters stay in a ball of this radius.
+    pub radius: f64,
+    /// The weight r of (r/2)‖θ‖².
+    pub ridge: f64,
+    /// The slope of a record's loss is cut to this.
+    pub clip: Option<f64>,
+    /// The first step; 4/L where absent.
+    pub step: Option<f64>,
+    /// Steps shrink as (t+1) to minus this.
+    pub step_exponent: f64,
+    /// For how many rounds the budget is meant; for ever where absent.
+    pub rounds: Option<u64>,
+}
+
+/// What the label of a record is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Label {
+    /// One of these classes, by name, or numbered from 0 where there are no names.
+    Classes {
+        /// How many.
+        count: u32,
+        /// Their names, if they have any.
+        names: Option<Vec<String>>,
+    },
+    /// A number with at most this absolute value.
+    Number {
+        /// The bound; none is a fault that is named with all others.
+        bound: Option<f64>,
+    },
+}
+
+/// What is declared of a loss of one's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Declared {
+    /// How many parameters.
+    pub parameters: usize,
+    /// The largest norm of a record's gradient; larger ones are cut to it.
+    pub gradient_norm: f64,
+    /// L, if known.
+    pub smoothness: Option<f64>,
+    /// μ, if known.
+    pub strong_convexity: Option<f64>,
+    /// C, if known to be less than twice the gradient norm.
+    pub gradient_spread: Option<f64>,
+}
+
+/// Why there is no learner.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// Settings are wrong or missing.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// No noise meets the budget, or model and memory do not fit.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The learner cannot begin.
+    #[error(transparent)]
+    Online(#[from] OnlineError),
+}
+
+impl LearnerBuilder {
+    /// A learner of records with so many features and two classes, with a budget for ever.
+    #[must_use]
+    pub fn new(features: usize, epsilon: f64, delta: f64) -> LearnerBuilder {
+        LearnerBuilder {
+            features,
+            epsilon,
+            delta,
+            label: Label::Classes { count: 2, names: None },
+            loss: None,
+            declared: None,
+            feature_norm: 1.0,
+            normalise: false,
+            intercept: true,
+            batch: 32,
+            window: 8,
+            warmup: None,
+            radius: 20.0,
+            ridge: 0.0,
+            clip: None,
+            step: None,
+            step_exponent: 0.4,
+            rounds: None,
+        }
+    }
+
+    /// The label is one of so many classes, numbered from 0.
+    #[must_use]
+    pub fn classes(self, count: u32) -> LearnerBuilder {
+        LearnerBuilder { label: Label::Classes { count, names: None }, ..self }
+    }
+
+    /// The label is a number with at most this absolute value.
+    #[must_use]
+    pub fn label_bound(self, bound: f64) -> LearnerBuilder {
+        LearnerBuilder { label: Label::Number { bound: Some(bound) }, ..self }
+    }
+
+    /// The agreement of a network of one that these settings ask for.
+    #[must_use]
+    pub fn agreement(&self) -> RawAgreement {
+        let names = match &self.label {
+            Label::Classes { names, .. } => names.clone(),
+            Label::Number { .. } => None,
+        };
+        let label = match self.label {
+            Label::Classes { .. } => None,
+            Label::Number { bound } => bound,
+        };
+        RawAgreement {
+            name: Some("learner".into()),
+            method: Some("shielded".into()),
+            unproven: None,
+            network: RawNetwork {
+                learners: Some(1),
+                topology: Some("alone".into()),
+                ..RawNetwork::default()
+            },
+            records: RawRecords {
+                classes: names,
+                intercept: Some(self.intercept),
+                normalise: Some(self.normalise),
+                batch: Some(self.batch),
+                // Before a window is full its records weigh more, and would pay more than all later ones.
+                warmup: Some(
+                    self.warmup
+                        .unwrap_or(self.window.saturating_sub(1).saturating_mul(self.batch)),
+                ),
+                ..RawRecords::default()
+            },
+            bounds: RawBounds {
+                feature_norm: Some(self.feature_norm),
+                label,
+                out_of_bounds: Some("scale".into()),
+            },
+            model: self.model(),
+            parameters: RawParameters {
+                set: Some("ball".into()),
+                radius: Some(self.radius),
+                ..RawParameters::default()
+            },
+            memory: RawMemory {
+                kind: Some("window".into()),
+                window: Some(self.window),
+                ..RawMemory::default()
+            },
+            schedule: RawSchedule {
+                step: Some(self.step.unwrap_or_else(|| 4.0 / self.smoothness())),
+                step_exponent: Some(self.step_exponent),
+                coupling: Some(1.0),
+                coupling_exponent: Some(0.0),
+                ..RawSchedule::default()
+            },
+            noise: RawNoise {
+                kind: Some("gaussian".into()),
+                exponent: Some(OneOrEach::One(0.0)),
+                calibrate: Some(if self.rounds.is_none() { "lifetime" } else { "rounds" }.into()),
+                rounds: self.rounds,
+                ..RawNoise::default()
+            },
+            privacy: RawPrivacy {
+                epsilon: Some(OneOrEach::One(self.epsilon)),
+                delta: Some(self.delta),
+                ..RawPrivacy::default()
+            },
+        }
+    }
+
+    fn loss_name(&self) -> &str {
+        match (&self.loss, &self.label) {
+            (Some(name), _) => name,
+            (None, Label::Number { .. }) => "huber",
+            (None, Label::Classes { count: 2, .. }) => "logistic",
+            (None, Label::Classes { .. }) => "softmax",
+        }
+    }
+
+    fn model(&self) -> RawModel {
+        let features = Some(self.features.saturating_add(usize::from(self.intercept)));
+        let ridge = Some(self.ridge);
+        if let Some(declared) = self.declared {
+            return RawModel {
+                loss: Some("declared".into()),
+                features,
+                ridge,
+                parameters: Some(declared.parameters),
+                clip: Some(declared.gradient_norm),
+                smoothness: declared.smoothness,
+                strong_convexity: declared.strong_convexity,
+                gradient_spread: declared.gradient_spread,
+                ..RawModel::default()
+            };
+        }
+        let loss = self.loss_name();
+        RawModel {
+            loss: Some(loss.into()),
+            features,
+            ridge,
+            clip: self.clip,
+            threshold: match self.label {
+                Label::Number { bound } if loss == "huber" => bound,
+                Label::Number { .. } | Label::Classes { .. } => None,
+            },
+            classes: match self.label {
+                Label::Classes { count, .. } if loss != "logistic" => Some(count),
+                Label::Number { .. } | Label::Classes { .. } => None,
+            },
+            ..RawModel::default()
+        }
+    }
+
+    /// About how smooth the loss is. A bound of 0 is a fault that is named with all others.
+    fn smoothness(&self) -> f64 {
+        let smoothness = match self.declared {
+            Some(declared) => declared.smoothness.unwrap_or(4.0 * declared.gradient_norm),
+            None => {
+                let curvature = match self.loss_name() {
+                    "logistic" => 0.25,
+                    "softmax" => 0.5,
+                    _ => 1.0,
+                };
+                curvature * self.feature_norm * self.feature_norm
+            }
+        };
+        if smoothness > 0.0 { smoothness } else { 1.0 }
+    }
+
+    /// The learner, with noise from the operating system.
+    ///
+    /// # Errors
+    /// When settings are wrong, with all faults at once, or no noise meets the budget.
+    pub fn build(&self) -> Result<OnlineLearner, BuildError> {
+        self.build_with(OsEntropy)
+    }
+
+    /// The same with another source of keys.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_with<E: Entropy>(&self, entropy: E) -> Result<OnlineLearner<E>, BuildError> {
+        let agreement = check_agreement(&self.agreement(), Strictness::Run).map_err(|faults| {
+            LoadError::Faults { origin: "the learner's settings".into(), faults }
+        })?;
+        let setup = Setup::new(agreement)?;
+        Ok(OnlineLearner::new(std::sync::Arc::new(setup), entropy)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use undertone_core::agreement::Agreement;
+    use undertone_core::privacy::lifetime;
+
+    fn setup(builder: &LearnerBuilder) -> Setup {
+        Setup::new(Agreement::try_from(&builder.agreement()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn defaults_meet_the_budget_for_every_kind_of_label() {
+        let base = LearnerBuilder::new(5, 2.0, 1e-6);
+        for builder in [base.clone(), base.clone().classes(4), base.clone().label_bound(3.0)] {
+            let setup = setup(&builder);
+            let epsilon = setup.lifetime_epsilon_max().unwrap();
+            assert!(epsilon <= 2.0 && epsilon > 1.99, "{epsilon}");
+            assert!(lifetime(&setup.mechanisms[0]).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_loss_follows_from_the_label() {
+        let base = LearnerBuilder::new(5, 2.0, 1e-6);
+        assert_eq!(base.loss_name(), "logistic");
+        assert_eq!(base.clone().classes(3).loss_name(), "softmax");
+        assert_eq!(base.clone().label_bound(1.0).loss_name(), "huber");
+        let square = LearnerBuilder { loss: Some("ridge".into()), ..base.label_bound(1.0) };
+        assert_eq!(square.loss_name(), "ridge");
+    }
+
+    #[test]
+    fn a_window_is_full_before_the_first_round() {
+        let builder = LearnerBuilder { window: 5, batch: 10, ..LearnerBuilder::new(2, 1.0, 1e-5) };
+        let records = builder.agreement().records;
+        assert_eq!((records.batch, records.warmup), (Some(10), Some(40)));
+    }
+
+    #[test]
+    fn all_wrong_settings_are_named_at_once() {
+        let builder = LearnerBuilder {
+            window: 0,
+            feature_norm: -1.0,
+            label: Label::Number { bound: None },
+            ..LearnerBuilder::new(2, f64::NAN, 1e-5)
+        };
+        let text = builder.build().unwrap_err().to_string();
+        for path in ["memory.window", "bounds.feature_norm", "bounds.label", "privacy.epsilon"] {
+            assert!(text.contains(path), "{path}: {text}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Which assumptions and theorems of the paper a config satisfies, and what to change if not.
+//!
+//! The conditions themselves are in [`agreement`](undertone_core::agreement), where an agreement that breaks
+//! some of them is refused unless it says `unproven = true`. Here all of them are asked and put together.
+
+mod advice;
+
+pub use advice::advice;
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use undertone_core::PowerLaw;
+use undertone_core::agreement::digits::short;
+use undertone_core::agreement::{
+    Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions,
+};
+use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
+
+#[cfg(test)]
+mod tests;
+
+/// The version of the JSON form of a [`Diagnosis`].
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything the paper's assumptions and theorems say about a agreement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// The config's name.
+    pub name: String,
+    /// How many rounds it runs.
+    pub rounds: u64,
+    /// Whether every finding holds.
+    pub holds: bool,
+    /// Whether the config runs without `unproven = true`.
+    pub proven: bool,
+    /// The numbers that the findings compare.
+    pub numbers: Numbers,
+    /// Every condition, with what was found and what is needed.
+    pub findings: Vec<Finding>,
+    /// Whether `assumption1` to `assumption5` hold; `None` where that cannot be worked out.
+    pub assumptions: BTreeMap<&'static str, Option<bool>>,
+    /// `theorem1` to `theorem5`.
+    pub theorems: BTreeMap<&'static str, Theorem>,
+    /// What no config can show.
+    pub not_checked: Vec<&'static str>,
+    /// What of it rests on the word of the user whose loss it is; null for losses that we know.
+    pub declared_by_user: Option<String>,
+}
+
+/// A condition, and what to change where it does not hold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: Condition,
+    /// What to change; `None` where it holds.
+    pub advice: Option<String>,
+}
+
+impl Deref for Finding {
+    type Target = Condition;
+
+    fn deref(&self) -> &Condition {
+        &self.condition
+    }
+}
+
+/// How an agreement is going to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// How many rounds are planned.
+    pub rounds: u64,
+    /// Whether records are drawn again when they run out.
+    pub records_repeat: bool,
+}
+
+/// What one theorem has to say about a agreement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Theorem {
+    /// Whether all its conditions hold; `None` where one cannot be worked out and none is broken.
+    pub holds: Option<bool>,
+    /// What it promises.
+    pub promise: &'static str,
+    /// The ids of the findings that stand in its way.
+    pub missing: Vec<&'static str>,
+    /// β, for Theorems 1 to 4.
+    pub rate: Option<Rate>,
+    /// t0 of Theorems 3 and 4: they say nothing of earlier rounds. Infinite (null in JSON) when too
+    /// large to write down; `None` where its formula has no meaning.
+    pub from_round: Option<f64>,
+}
+
+const ASSUMPTIONS: [&str; 5] =
+    ["assumption1", "assumption2", "assumption3", "assumption4", "assumption5"];
+
+const TRACKING: &str = "tracking error E‖θ − θ*‖² in O(t^-β)";
+const REGRET: &str = "instantaneous regret E[F(θ) − F(θ*)] in O(t^-β)";
+const PRIVACY: &str = "Theorem 1's tracking error and a finite pure ε for ever";
+
+/// Ids or their beginnings: what each theorem asks for on top of Assumptions 1 to 4.
+const THEOREM_1: [&str; 3] = ["theorem1.convexity", "theorem1.coupling", "theorem1.step"];
+const THEOREM_2: [&str; 3] = ["theorem2.exponents", "theorem1.coupling", "theorem2.step"];
+const THEOREM_3: [&str; 1] = ["theorem1.convexity"];
+const THEOREM_4: [&str; 1] = ["theorem2.exponents"];
+const THEOREM_5: [&str; 5] =
+    ["theorem1.convexity", "theorem1.coupling", "theorem1.step", "assumption5", "theorem5.noise"];
+
+/// Examines a agreement.
+///
+/// The bound on the memory's error comes from the crate that implements the memory. Nothing is read
+/// but the config: no record, no file.
+#[must_use]
+pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Diagnosis {
+    let numbers = Numbers::of(agreement);
+    let with_advice =
+        |condition| Finding { advice: advice(agreement, &condition), condition };
+    let mut findings: Vec<Finding> =
+        all_conditions(agreement).into_iter().map(with_advice).collect();
+    findings.push(certificate(agreement, memory_error, usage));
+    let of = |beginning: &&'static str| (*beginning, verdict(&findings, &[*beginning]));
+    let assumptions = ASSUMPTIONS.iter().map(of).collect();
+    let theorem = |needs: &[&str], promise, rate, from_round| {
+        let all: Vec<&str> = ASSUMPTIONS[..4]
+            .iter()
+            .copied()
+            .chain(["algorithm1"])
+            .chain(needs.iter().copied())
+            .collect();
+        let missing = asked(&findings, &all)
+            .filter(|finding| finding.holds != Some(true))
+            .map(|finding| finding.id)
+            .collect();
+        Theorem { holds: verdict(&findings, &all), promise, missing, rate, from_round }
+    };
+    let strong = Some(numbers.rate_strongly_convex());
+    let convex = Some(numbers.rate_convex());
+    let theorems = BTreeMap::from([
+        ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
+        ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
+        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, numbers.start_strongly_convex())),
+        ("theorem4", theorem(&THEOREM_4, REGRET, convex, numbers.start_convex())),
+        ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
+    ]);
+    Diagnosis {
+        schema_version: SCHEMA_VERSION,
+        name: agreement.name.clone(),
+        rounds: usage.rounds,
+        declared_by_user: agreement.model.declared_by_user(),
+        holds: findings.iter().all(|finding| finding.holds == Some(true)),
+        proven: agreement.broken_conditions().is_empty(),
+        numbers,
+        assumptions,
+        theorems,
+        not_checked: not_checked(usage),
+        findings,
+    }
+}
+
+/// The findings whose ids begin with one of these.
+fn asked<'a>(findings: &'a [Finding], ids: &[&str]) -> impl Iterator<Item = &'a Finding> {
+    findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.starts_with(id)))
+}
+
+/// Broken if one is broken, unknown if one is unknown, and holding otherwise.
+fn verdict(findings: &[Finding], ids: &[&str]) -> Option<bool> {
+    if asked(findings, ids).any(|finding| finding.holds == Some(false)) {
+        return Some(false);
+    }
+    asked(findings, ids).all(|finding| finding.holds.is_some()).then_some(true)
+}
+
+fn not_checked(usage: Usage) -> Vec<&'static str> {
+    let mut list = vec![
+        "Assumption 3: records are independent, and those of a learner come from one distribution",
+    ];
+    if usage.records_repeat {
+        list.push("data.repeat draws records again once they run out; those are not fresh records");
+    }
+    list
+}
+
+/// Whether our own lifetime certificate exists, and what it says.
+fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Finding {
+    let (holds, found, advice) = match worst_lifetime(agreement, memory_error, usage) {
+        Ok(worst) => {
+            let found = match agreement.noise_scale {
+                NoiseScale::Given(_) => {
+                    let epsilon = short(epsilon_from_zcdp(worst.total.zcdp, agreement.delta));
+                    format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
+                }
+                // Whether there is one does not depend on the scale, only on the exponents.
+                NoiseScale::Lifetime => "exists; the noise is calibrated to it".into(),
+                NoiseScale::Rounds(_) => "exists; the noise is calibrated to the rounds".into(),
+            };
+            (true, found, None)
+        }
+        Err(reason) => {
+            (false, format!("none: {reason}"), Some(advice::certificate_advice(reason).to_string()))
+        }
+    };
+    let condition = Condition {
+        id: "certificate.lifetime",
+        name: "Lifetime certificate (ours)",
+        path: "privacy",
+        holds: Some(holds),
+        statement: "all releases for ever cost a finite ε",
+        found,
+        needed: "a finite bound for every learner".into(),
+    };
+    Finding { condition, advice }
+}
+
+fn worst_lifetime(
+    agreement: &Agreement,
+    memory_error: PowerLaw,
+    usage: Usage,
+) -> Result<Lifetime, NoCertificate> {
+    if usage.records_repeat {
+        return Err(NoCertificate::RecordsRepeat);
+    }
+    let mechanisms = match &agreement.noise_scale {
+        NoiseScale::Given(scales) => agreement.mechanisms(memory_error, scales),
+        NoiseScale::Lifetime | NoiseScale::Rounds(_) => {
+            agreement.mechanisms(memory_error, &vec![1.0; agreement.graph.learners()])
+        }
+    };
+    let mut worst: Option<Lifetime> = None;
+    for bound in lifetimes(&mechanisms) {
+        let bound = bound?;
+        if worst.is_none_or(|worst| bound.total.zcdp > worst.total.zcdp) {
+            worst = Some(bound);
+        }
+    }
+    worst.ok_or(NoCertificate::NoContraction)
+}

@@ -1,0 +1,393 @@
+//! One learner on its own, driven by its records: a round for every full batch.
+//!
+//! It has no neighbours (`network.topology = "alone"`), so what it gives to others is its public model. Its
+//! state between two batches is that of a learner that has released and waits for records; what a round
+//! releases does not depend on the records of that round, so the order changes nothing that is counted.
+
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+use undertone_core::method::Perturbs;
+use undertone_core::noise::{Entropy, OsEntropy};
+use undertone_core::persist::{self, Damaged, Fields, Persist};
+use undertone_core::privacy::{Accountant, Refusal, UNIT, rounded_up};
+use undertone_core::{
+    Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
+};
+use undertone_models::bounds::{BoundFault, Bounds};
+use undertone_models::{
+    AnyMemory, DeclaredFault, Features, MemoryError, ModelError, Prediction, PublicRandom, Record, Setup,
+    visit_records,
+};
+
+/// A learner without neighbours: records go in, a public model comes out.
+pub struct OnlineLearner<E = OsEntropy> {
+    setup: Arc<Setup>,
+    bounds: Bounds,
+    entropy: E,
+    learner: Learner<AnyMemory>,
+    public: PublicModel,
+    /// Records of a batch that is not full yet.
+    waiting: Vec<Record>,
+    total: Score,
+    /// How many records were scaled into the bounds.
+    scaled: u64,
+    /// Why it learns no more.
+    end: Option<ReleaseError>,
+}
+
+/// Why a learner does not go on.
+#[derive(Debug, Error)]
+pub enum OnlineError {
+    /// A setup of several learners.
+    #[error("network.topology: a learner on its own needs \"alone\", and learners = 1")]
+    NotAlone,
+    /// A method whose releases say nothing.
+    #[error("method = \"local\" releases nothing: there is no budget to keep")]
+    NothingReleased,
+    /// The memory does not fit the loss.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// A record is outside the bounds.
+    #[error(transparent)]
+    Bounds(#[from] BoundFault),
+    /// A record does not fit the model.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The budget is spent: nothing more is learnt. What was learnt stays.
+    #[error(transparent)]
+    Budget(Refusal),
+    /// A release failed for another reason than the budget.
+    #[error(transparent)]
+    Release(ReleaseError),
+    /// A user's loss failed; nothing more is learnt.
+    #[error(transparent)]
+    Function(#[from] DeclaredFault),
+    /// Features do not fit the model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A saved state does not fit.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+impl From<ReleaseError> for OnlineError {
+    fn from(error: ReleaseError) -> OnlineError {
+        match error {
+            ReleaseError::Refused(refusal) => OnlineError::Budget(refusal),
+            ReleaseError::NoEntropy(_) | ReleaseError::Noise(_) => OnlineError::Release(error),
+        }
+    }
+}
+
+impl<E: Entropy> OnlineLearner<E> {
+    /// A learner before its first record.
+    ///
+    /// # Errors
+    /// When the setup is not that of one learner, or memory and loss do not fit.
+    pub fn new(setup: Arc<Setup>, entropy: E) -> Result<OnlineLearner<E>, OnlineError> {
+        let mut fresh = Self::unreleased(setup, entropy)?;
+        // Public and the same for everybody: a start must not depend on any record.
+        let mut random = PublicRandom::new(0);
+        let start = fresh.setup.common_start(|| random.unit());
+        if let Some(start) = start.or_else(|| fresh.setup.spread_start(|| random.unit())) {
+            fresh.learner = fresh.learner.starting_at(&start);
+        }
+        fresh.release()?;
+        Ok(fresh)
+    }
+
+    /// The same, going on from a model that was published before.
+    ///
+    /// What is public may be started from: records that the model was made of have paid for it, and those
+    /// that arrive now are others, and pay for what they do now.
+    ///
+    /// # Errors
+    /// As [`OnlineLearner::new`].
+    ///
+    /// # Panics
+    /// When the model has another dimension: a bug in the caller.
+    pub fn starting_at(
+        setup: Arc<Setup>,
+        entropy: E,
+        start: &PublicModel,
+    ) -> Result<OnlineLearner<E>, OnlineError> {
+        let mut fresh = Self::unreleased(setup, entropy)?;
+        fresh.learner = fresh.learner.starting_at(start.values());
+        fresh.release()?;
+        Ok(fresh)
+    }
+
+    fn unreleased(setup: Arc<Setup>, entropy: E) -> Result<OnlineLearner<E>, OnlineError> {
+        if setup.agreement.graph.learners() != 1 {
+            return Err(OnlineError::NotAlone);
+        }
+        if setup.agreement.method.perturbs() == Perturbs::Nothing {
+            return Err(OnlineError::NothingReleased);
+        }
+        Ok(OnlineLearner {
+            bounds: Bounds::of(&setup.agreement),
+            entropy,
+            learner: setup.learner(LearnerId(0))?,
+            public: PublicModel::new(setup.model.parameters()),
+            waiting: Vec::new(),
+            total: Score::default(),
+            scaled: 0,
+            end: None,
+            setup,
+        })
+    }
+
+    /// Takes a record; the intercept is added where the agreement has one. When it fills a batch the learner
+    /// predicts and scores the batch, learns from it and releases. Says whether it did.
+    ///
+    /// # Errors
+    /// As [`learn_record`](Self::learn_record).
+    pub fn learn(&mut self, features: &[f64], label: f64) -> Result<bool, OnlineError> {
+        let features = self.with_intercept(features);
+        self.learn_record(Record { features, label })
+    }
+
+    /// Takes a record whose features are as the model has them, the intercept included.
+    ///
+    /// # Errors
+    /// When the record does not fit, and then nothing of it is kept; or when the budget is spent, a user's
+    /// function fails or there is no entropy, and then nothing more is learnt.
+    pub fn learn_record(&mut self, mut record: Record) -> Result<bool, OnlineError> {
+        self.check_able()?;
+        let scaled = self.admit(&mut record)?;
+        self.learn_admitted(record, scaled)
+    }
+
+    /// Brings a record within the bounds, and says whether it was scaled; nothing is learnt.
+    ///
+    /// # Errors
+    /// When the record does not fit.
+    pub fn admit(&self, record: &mut Record) -> Result<bool, OnlineError> {
+        let changed = self.bounds.apply(record)?;
+        self.learner.memory().check(&self.setup.model, record, 0)?;
+        Ok(changed && !self.bounds.normalise)
+    }
+
+    /// Takes a record that was [admitted](Self::admit).
+    ///
+    /// # Errors
+    /// When the budget is spent, a user's function fails or there is no entropy; nothing more is learnt then.
+    pub fn learn_admitted(&mut self, record: Record, scaled: bool) -> Result<bool, OnlineError> {
+        self.check_able()?;
+        self.scaled += u64::from(scaled);
+        self.waiting.push(record);
+        if (self.waiting.len() as u64) < self.batch_wanted() {
+            return Ok(false);
+        }
+        self.round()?;
+        Ok(true)
+    }
+
+    /// Whether it may go on learning.
+    fn check_able(&self) -> Result<(), OnlineError> {
+        if let Some(fault) = self.setup.model.declared_fault() {
+            return Err(fault.into());
+        }
+        self.end.map_or(Ok(()), |end| Err(end.into()))
+    }
+
+    /// How many records the round that it is in takes.
+    fn batch_wanted(&self) -> u64 {
+        let data = &self.setup.agreement.records;
+        data.batch + if self.learner.memory().records() == 0 { data.warmup } else { 0 }
+    }
+
+    fn round(&mut self) -> Result<(), OnlineError> {
+        let warming_up = self.batch_wanted() > self.setup.agreement.records.batch;
+        let score = self.learner.observe(&self.waiting)?;
+        self.waiting.clear();
+        // The warm-up is collected before anything is learnt: it says nothing about predictions.
+        if !warming_up {
+            self.total.records += score.records;
+            self.total.loss_sum += score.loss_sum;
+            self.total.correct += score.correct;
+        }
+        self.check_able()?;
+        self.learner.absorb(&[]);
+        self.check_able()?;
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), OnlineError> {
+        match self.learner.release(&mut self.entropy) {
+            Ok(release) => {
+                self.public.include(&release);
+                Ok(())
+            }
+            Err(error) => {
+                self.end = Some(error);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The setup it follows.
+    #[must_use]
+    pub fn setup(&self) -> &Arc<Setup> {
+        &self.setup
+    }
+
+    /// Its account.
+    #[must_use]
+    pub fn accountant(&self) -> &Accountant {
+        self.learner.accountant()
+    }
+
+    /// Predicts with the learner's own parameters, for its owner.
+    ///
+    /// # Errors
+    /// When there are more or fewer features than a record has, or one is not finite.
+    pub fn predict(&self, features: &[f64]) -> Result<Prediction, OnlineError> {
+        let mut features = self.with_intercept(features);
+        self.bounds.apply_to_features(&mut features)?;
+        Ok(self.setup.model.predict(self.private_parameters().for_owner(), &features)?)
+    }
+
+    /// Features with the constant one, where the agreement adds it.
+    fn with_intercept(&self, features: &[f64]) -> Features {
+        let mut values = features.to_vec();
+        values.extend(self.setup.agreement.records.intercept.then_some(1.0));
+        Features::Dense(values.into())
+    }
+
+    /// The model that may be published.
+    #[must_use]
+    pub fn public_model(&self) -> &PublicModel {
+        &self.public
+    }
+
+    /// Its own parameters, for its owner.
+    #[must_use]
+    pub fn private_parameters(&self) -> PrivateParameters<'_> {
+        self.learner.private_parameters()
+    }
+
+    /// How many records it has learnt from.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.learner.memory().records()
+    }
+
+    /// How many records wait for their batch to be full.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many records were scaled into the bounds.
+    #[must_use]
+    pub fn scaled(&self) -> u64 {
+        self.scaled
+    }
+
+    /// How well records were foretold before they were learnt from. Private: for the owner.
+    #[must_use]
+    pub fn score(&self) -> Score {
+        self.total
+    }
+
+    /// Why it learns no more, if its budget is spent.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self.end {
+            Some(ReleaseError::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// What may be said about privacy, in sentences.
+    #[must_use]
+    pub fn statement(&self) -> Vec<String> {
+        let delta = self.setup.agreement.delta;
+        let rounds = self.accountant().round();
+        let mut text = Vec::new();
+        text.push(format!("Unit: {UNIT}."));
+        text.push(format!(
+            "Spent in {rounds} rounds: ε = {:.4} at δ = {delta:e}.",
+            rounded_up(self.accountant().epsilon(delta))
+        ));
+        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
+            (_, Some(epsilon)) => format!(
+                "For ever: ε = {:.4} at δ = {delta:e}, however many records arrive.",
+                rounded_up(epsilon)
+            ),
+            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
+            (Ok(_), None) => "For ever: no certificate.".into(),
+        });
+        if let Some(declared) = self.setup.agreement.model.declared_by_user() {
+            text.push(format!("A loss of the user's own: {declared}."));
+        }
+        text.push(
+            "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
+             learner's owner; a person behind many records."
+                .into(),
+        );
+        text
+    }
+
+    /// The whole state as bytes. Private: they hold records and parameters.
+    ///
+    /// Two learners that go on from one state release the same rounds twice, and each pays once: whoever
+    /// keeps the bytes must see to it that only one of them does.
+    ///
+    /// # Errors
+    /// When a user's function has failed in the middle of a round, or a release has for another reason than the
+    /// budget: what there is then must never be released.
+    pub fn save(&mut self) -> Result<Vec<u8>, OnlineError> {
+        match self.check_able() {
+            Ok(()) | Err(OnlineError::Budget(_)) => Ok(persist::save(self)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The learner that `save` was called on, from the same setup.
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of another setup.
+    pub fn load(
+        setup: Arc<Setup>,
+        entropy: E,
+        bytes: &[u8],
+    ) -> Result<OnlineLearner<E>, OnlineError> {
+        let mut learner = Self::unreleased(setup, entropy)?;
+        persist::load(&mut learner, bytes)?;
+        if !learner.learner.has_released() {
+            // It was saved after a refusal, and is refused again. Anything else was never saved.
+            if !learner.learner.accountant().would_exceed() {
+                return Err(Damaged.into());
+            }
+            match learner.release() {
+                Err(OnlineError::Budget(_)) => {}
+                Ok(()) => return Err(Damaged.into()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(learner)
+    }
+}
+
+/// Shows how far it is; parameters and records are private.
+impl<E: Entropy> fmt::Debug for OnlineLearner<E> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (records, round) = (self.records(), self.learner.round());
+        write!(formatter, "OnlineLearner(records={records}, round={round}, <redacted>)")
+    }
+}
+
+impl<E: Entropy> Persist for OnlineLearner<E> {
+    fn visit(&mut self, fields: &mut dyn Fields) {
+        self.learner.visit(fields);
+        self.public.visit(fields);
+        visit_records(fields, &mut self.waiting);
+        fields.count(&mut self.total.records);
+        fields.number(&mut self.total.loss_sum);
+        fields.count(&mut self.total.correct);
+        fields.count(&mut self.scaled);
+    }
+}
