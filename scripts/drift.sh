@@ -39,9 +39,10 @@ topology = "complete"
 weight = 0.19
 [data]
 source = "scaled.csv"
+partition = "in-order"
+[records]
 label = "target"
 intercept = true
-partition = "in-order"
 warmup = 500
 batch = 10
 [bounds]

@@ -16,6 +16,7 @@ const COMMON: &str = r#"
 [data]
 source = "none"
 partition = "iid"
+[records]
 batch = BATCH
 [bounds]
 feature_norm = 1.0
@@ -269,6 +270,7 @@ weight = 0.08
 [data]
 source = "own-records"
 partition = "iid"
+[records]
 classes = ["home", "readmitted"]
 intercept = true
 warmup = 100

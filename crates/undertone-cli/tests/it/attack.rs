@@ -14,8 +14,9 @@ topology = "complete"
 weight = 0.2
 [data]
 source = "points.csv"
-label = "label"
 partition = "iid"
+[records]
+label = "label"
 [bounds]
 feature_norm = 2.0
 out_of_bounds = "refuse"

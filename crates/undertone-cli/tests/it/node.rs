@@ -84,6 +84,7 @@ weight = 0.3
 source = "own"
 format = "ndjson"
 partition = "iid"
+[records]
 classes = ["well", "ill"]
 intercept = true
 warmup = 20

@@ -20,8 +20,9 @@ weight = 0.2
 
 [data]
 source = "images.csv"
-label = "label"
 partition = "iid"
+[records]
+label = "label"
 batch = 1
 
 [bounds]

@@ -24,6 +24,7 @@ weight = 0.3
 source = "images"
 partition = "iid"
 test_fraction = 0.2
+[records]
 warmup = 20
 batch = 2
 [bounds]

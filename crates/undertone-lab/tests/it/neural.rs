@@ -38,9 +38,10 @@ topology = "complete"
 weight = 0.3
 [data]
 source = "rings.csv"
-label = "label"
 partition = "iid"
 test_fraction = 0.2
+[records]
+label = "label"
 warmup = 100
 batch = 5
 [bounds]

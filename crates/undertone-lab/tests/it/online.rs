@@ -19,6 +19,7 @@ topology = "alone"
 [data]
 source = "none"
 partition = "iid"
+[records]
 warmup = 12
 batch = 4
 [bounds]

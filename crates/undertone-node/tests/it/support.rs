@@ -70,6 +70,7 @@ weight = 0.24
 [data]
 source = "mushrooms"
 partition = "iid"
+[records]
 warmup = 3
 batch = 2
 [bounds]
