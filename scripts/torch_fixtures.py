@@ -120,7 +120,7 @@ def case(number, name, kind, shape, classes, records, layers):
     one_hot = torch.eye(classes, dtype=torch.float64)
     pairs = [gradient(model, image, one_hot[label]) for image, label in zip(images, labels)]
     gradients = torch.stack([g for _, g in pairs])
-    text = f'[[network]]\nname = "{name}"\nseed = {1000 + number}\nrecords = {records}\n'
+    text = f'[[neural]]\nname = "{name}"\nseed = {1000 + number}\nrecords = {records}\n'
     text += f"parameters = {parameters}\nloss = {sum(l.item() for l, _ in pairs) / records:.17e}\n"
     text += vector("logits", model(images), 1) + vector("mean_gradient", gradients.mean(0), stride)
     for norm in (1, 2):
@@ -143,7 +143,7 @@ def case(number, name, kind, shape, classes, records, layers):
         text += f"distance = {distance.item():.17e}\n"
         text += vector("match_input", by_input, max(1, by_input.numel() // 50)) + vector("match_label", by_label, 1)
     channels, height, width = shape
-    text += "\n[network.spec]\n"
+    text += "\n[neural.spec]\n"
     text += f"input = {{ channels = {channels}, height = {height}, width = {width} }}\nclasses = {classes}\n"
     return text + "layers = [\n    " + ",\n    ".join(toml) + ",\n]\n"
 

@@ -1,7 +1,7 @@
 //! All records of a stream, in flat arrays.
 
 use crate::scalar_loss::Slope;
-use crate::vector::{self, BlockGradient, BlockSlopes};
+use crate::vector::{BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
 use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
 
@@ -154,7 +154,13 @@ impl History {
                     Some(slope) => {
                         let end = (first + labels.len()) * self.dimension;
                         let rows = &segment.values[first * self.dimension..end];
-                        vector::run(BlockGradient { rows, labels, theta, slope, out: block });
+                        undertone_simd::run(BlockGradient {
+                            rows,
+                            labels,
+                            theta,
+                            slope,
+                            out: block,
+                        });
                     }
                     None => {
                         for (k, &label) in (first..).zip(labels) {
@@ -183,7 +189,7 @@ impl History {
             *score = row.dot(theta);
         }
         let scores = &mut scores[..labels.len()];
-        vector::run(BlockSlopes { slope, scores, labels });
+        undertone_simd::run(BlockSlopes { slope, scores, labels });
         for (slope, row) in scores.iter().zip(rows()) {
             row.add_scaled_to(*slope, out);
         }

@@ -2,10 +2,11 @@
 
 use crate::row::Row;
 use crate::vector::{
-    self, Kernel, Lanes, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks, four_rows,
-    plus_parts, plus_products,
+    LANES, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks, four_rows, plus_parts,
+    plus_products, sum_lanes,
 };
 use undertone_core::persist::{Fields, Persist, list};
+use undertone_simd::{F64Vector, Kernel, Simd, prefetch_ahead, run};
 
 /// A symmetric n×n matrix: a sum of outer products `weight`·aaᵀ.
 ///
@@ -72,13 +73,13 @@ impl PackedSymmetric {
     pub(crate) fn multiply_into(&self, x: &[f64], out: &mut [f64]) {
         assert!(x.len() == self.dimension && out.len() == self.dimension, "dimension");
         let PackedSymmetric { entries, rows, weights, .. } = self;
-        vector::run(Multiply { entries, rows, weights, x, out });
+        run(Multiply { entries, rows, weights, x, out });
     }
 
     /// Adds the rows that wait.
     fn settle(&mut self) {
         let PackedSymmetric { dimension, entries, rows, weights } = self;
-        vector::run(AddOuters { dimension: *dimension, rows, weights, entries });
+        run(AddOuters { dimension: *dimension, rows, weights, entries });
         rows.clear();
         weights.clear();
     }
@@ -96,7 +97,7 @@ impl Kernel for AddOuters<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
+    fn run<S: Simd>(self) {
         let AddOuters { dimension, rows, weights, entries: mut rest } = self;
         let (first, second) =
             (four_rows(rows, dimension, 0), four_rows(rows, dimension, WAITING / 2));
@@ -107,14 +108,14 @@ impl Kernel for AddOuters<'_> {
             for (k, (factor, weight)) in factors.iter_mut().zip(weights).enumerate() {
                 *factor = weight * rows[k * dimension + i];
             }
-            add_scaled_eight::<V>(factors, first, second, slots);
+            add_scaled_eight::<S::F64x8>(factors, first, second, slots);
         }
     }
 }
 
 /// Adds eight rows times their factors to `out`, one after the other, in one pass.
 #[inline(always)]
-fn add_scaled_eight<V: Lanes>(
+fn add_scaled_eight<V: F64Vector<LANES>>(
     factors: [f64; WAITING],
     first: [&[f64]; 4],
     second: [&[f64]; 4],
@@ -150,36 +151,36 @@ impl Kernel for Multiply<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
+    fn run<S: Simd>(self) {
         let Multiply { entries: mut rest, rows, weights, x, out } = self;
         let n = x.len();
         let mut i = 0;
         while i + 4 <= n {
             let (four, after) = rest.split_at(4 * i + 10);
             rest = after;
-            multiply_four_rows::<V>(i, four, x, out);
+            multiply_four_rows::<S::F64x8>(i, four, x, out);
             i += 4;
         }
         while i < n {
             let (row, after) = rest.split_at(i + 1);
             rest = after;
-            out[i] = dot::<V>(&row[..i], &x[..i]) + row[i] * x[i];
-            add_scaled::<V>(x[i], &row[..i], &mut out[..i]);
+            out[i] = dot::<S::F64x8>(&row[..i], &x[..i]) + row[i] * x[i];
+            add_scaled::<S::F64x8>(x[i], &row[..i], &mut out[..i]);
             i += 1;
         }
         let mut products = [0.0; WAITING];
         let products = &mut products[..weights.len()];
-        dot_rows::<V>(rows, x, products);
+        dot_rows::<S::F64x8>(rows, x, products);
         for (product, weight) in products.iter_mut().zip(weights) {
             *product *= weight;
         }
-        add_scaled_rows::<V>(products, rows, n, out);
+        add_scaled_rows::<S::F64x8>(products, rows, n, out);
     }
 }
 
 /// What rows i to i + 3, which lie in `four` one after the other, add to a product.
 #[inline(always)]
-fn multiply_four_rows<V: Lanes>(i: usize, four: &[f64], x: &[f64], out: &mut [f64]) {
+fn multiply_four_rows<V: F64Vector<LANES>>(i: usize, four: &[f64], x: &[f64], out: &mut [f64]) {
     let (first, rest) = four.split_at(i + 1);
     let (second, rest) = rest.split_at(i + 2);
     let (third, fourth) = rest.split_at(i + 3);
@@ -195,9 +196,12 @@ fn multiply_four_rows<V: Lanes>(i: usize, four: &[f64], x: &[f64], out: &mut [f6
     below[3] = dots[3] + ((d[0] * w + d[1] * x) + (d[2] * y + d[3] * z));
 }
 
+/// How far ahead memory is asked for, in bytes: some hundred nanoseconds of reading.
+const AHEAD: usize = 4096;
+
 /// Adds four rows times their factors to `out` and returns their products with `x`, in one pass.
 #[inline(always)]
-fn dots_and_add<V: Lanes>(
+fn dots_and_add<V: F64Vector<LANES>>(
     rows: [&[f64]; 4],
     x: &[f64],
     factors: [f64; 4],
@@ -212,10 +216,10 @@ fn dots_and_add<V: Lanes>(
     let blocks = a.iter().zip(b).zip(c).zip(d);
     for (((((a, b), c), d), x), slots) in blocks.zip(x_blocks).zip(out_blocks) {
         // The rows follow one another in memory, but a processor that sees four places at once does not notice.
-        V::fetch_ahead(a);
-        V::fetch_ahead(b);
-        V::fetch_ahead(c);
-        V::fetch_ahead(d);
+        prefetch_ahead(a, AHEAD);
+        prefetch_ahead(b, AHEAD);
+        prefetch_ahead(c, AHEAD);
+        prefetch_ahead(d, AHEAD);
         let rows = [V::load(a), V::load(b), V::load(c), V::load(d)];
         add_products(&mut sums, rows, V::load(x));
         V::load(slots).plus(sum_of_products(factors, rows)).store(slots);
@@ -227,12 +231,17 @@ fn dots_and_add<V: Lanes>(
         let pull = sum_of_products(factors, [a, b, c, d]);
         V::load_part(out_rest).plus(pull).store_part(out_rest);
     }
-    [sums[0].sum(), sums[1].sum(), sums[2].sum(), sums[3].sum()]
+    [
+        sum_lanes(sums[0].array()),
+        sum_lanes(sums[1].array()),
+        sum_lanes(sums[2].array()),
+        sum_lanes(sums[3].array()),
+    ]
 }
 
 /// Adds the product of each with `x` to its sum.
 #[inline(always)]
-fn add_products<V: Lanes>(sums: &mut [V; 4], [a, b, c, d]: [V; 4], x: V) {
+fn add_products<V: F64Vector<LANES>>(sums: &mut [V; 4], [a, b, c, d]: [V; 4], x: V) {
     sums[0] = sums[0].plus_product(a, x);
     sums[1] = sums[1].plus_product(b, x);
     sums[2] = sums[2].plus_product(c, x);
@@ -241,7 +250,7 @@ fn add_products<V: Lanes>(sums: &mut [V; 4], [a, b, c, d]: [V; 4], x: V) {
 
 /// Σ factor · value, in pairs.
 #[inline(always)]
-fn sum_of_products<V: Lanes>(factors: [V; 4], [a, b, c, d]: [V; 4]) -> V {
+fn sum_of_products<V: F64Vector<LANES>>(factors: [V; 4], [a, b, c, d]: [V; 4]) -> V {
     let left = factors[0].times(a).plus_product(factors[1], b);
     let right = factors[2].times(c).plus_product(factors[3], d);
     left.plus(right)
@@ -281,7 +290,7 @@ mod tests {
             let mut out = vec![f64::NAN; n];
             packed.multiply_into(&x, &mut out);
             for i in 0..n {
-                let expected = vector::wide_dot(&dense[i * n..(i + 1) * n], &x);
+                let expected = crate::vector::wide_dot(&dense[i * n..(i + 1) * n], &x);
                 assert!((out[i] - expected).abs() < 1e-9);
             }
         }

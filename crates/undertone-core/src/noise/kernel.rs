@@ -8,6 +8,8 @@
 use super::Perturbation;
 use super::grid::{Grid, power_of_two};
 use super::keystream::Word;
+use std::marker::PhantomData;
+use undertone_simd::{Kernel, Simd};
 
 /// Lanes in a block. Two keystream words and two f64 each: the block stays in the first-level cache.
 pub(super) const BLOCK: usize = 256;
@@ -113,20 +115,35 @@ impl Lattice {
         let certain = (sum - nearest).abs() <= self.certain_up_to;
         (self.point(index + nearest), !certain | (uniform < M::TAIL))
     }
+}
 
-    /// All lanes of equally long groups; true when some lane is for the slow path.
+/// One block of lanes: four slices of the same number of groups. As a [`Kernel`] it says whether some lane is for the slow path.
+pub(super) struct Block<'a, M> {
+    pub(super) lattice: &'a Lattice,
+    /// First word of each lane: 52 bits of the uniform on top, the sign at the bottom.
+    pub(super) high: &'a [[Word; GROUP]],
+    /// Second word of each lane: the next 52 bits of the uniform on top.
+    pub(super) low: &'a [[Word; GROUP]],
+    pub(super) values: &'a [[f64; GROUP]],
+    pub(super) out: &'a mut [[f64; GROUP]],
+    pub(super) magnitude: PhantomData<M>,
+}
+
+impl<M: Magnitude> Kernel for Block<'_, M> {
+    type Output = bool;
+
     #[inline(always)]
-    fn groups<M: Magnitude>(&self, lanes: Lanes<'_>) -> bool {
+    fn run<S: Simd>(self) -> bool {
         let mut doubtful = false;
-        let words = lanes.high.iter().zip(lanes.low);
-        for ((high, low), (values, out)) in words.zip(lanes.values.iter().zip(lanes.out)) {
+        let words = self.high.iter().zip(self.low);
+        for ((high, low), (values, out)) in words.zip(self.values.iter().zip(self.out)) {
             let mut doubts = 0;
             // A local result cannot overlap the inputs, so the compiler needs no scalar fallback.
             let mut points = [0.0; GROUP];
             for lane in 0..GROUP {
                 let high = u64::from_le_bytes(high[lane]);
                 let low = u64::from_le_bytes(low[lane]);
-                let (point, doubt) = self.lane::<M>(high, low, values[lane]);
+                let (point, doubt) = self.lattice.lane::<M>(high, low, values[lane]);
                 points[lane] = point;
                 doubts |= u64::from(doubt);
             }
@@ -135,16 +152,6 @@ impl Lattice {
         }
         doubtful
     }
-}
-
-/// The inputs and outputs of a block: four slices of the same number of groups.
-pub(super) struct Lanes<'a> {
-    /// First word of each lane: 52 bits of the uniform on top, the sign at the bottom.
-    pub(super) high: &'a [[Word; GROUP]],
-    /// Second word of each lane: the next 52 bits of the uniform on top.
-    pub(super) low: &'a [[Word; GROUP]],
-    pub(super) values: &'a [[f64; GROUP]],
-    pub(super) out: &'a mut [[f64; GROUP]],
 }
 
 /// The f64 nearest to the 104-bit uniform in two words, within a factor 1 ± 2⁻⁵³.
@@ -156,77 +163,4 @@ pub(super) fn uniform(high: u64, low: u64) -> f64 {
     let top = f64::from_bits((high >> 12) | ONE) - 1.0;
     let bottom = f64::from_bits((low >> 12) | ONE) - 1.0;
     top + bottom * (1.0 / ((1_u64 << 52) as f64))
-}
-
-/// The instruction sets the kernel is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InstructionSet {
-    Baseline,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl InstructionSet {
-    /// Those this processor has, best last.
-    pub(super) fn available() -> impl DoubleEndedIterator<Item = InstructionSet> {
-        #[cfg(target_arch = "x86_64")]
-        let all = [InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512];
-        #[cfg(not(target_arch = "x86_64"))]
-        let all = [InstructionSet::Baseline];
-        all.into_iter().filter(|set| set.is_available())
-    }
-
-    /// The best one this processor has.
-    pub(super) fn best() -> InstructionSet {
-        InstructionSet::available().next_back().unwrap_or(InstructionSet::Baseline)
-    }
-
-    fn is_available(self) -> bool {
-        match self {
-            InstructionSet::Baseline => true,
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => {
-                std::arch::is_x86_feature_detected!("avx512f")
-                    && std::arch::is_x86_feature_detected!("avx512vl")
-                    && std::arch::is_x86_feature_detected!("avx512dq")
-            }
-        }
-    }
-
-    /// Runs the block; true when some lane must be redone by the slow path.
-    ///
-    /// # Panics
-    /// When the processor does not have the instruction set.
-    #[cfg_attr(
-        target_arch = "x86_64",
-        expect(unsafe_code, reason = "functions compiled for one instruction set")
-    )]
-    pub(super) fn run<M: Magnitude>(self, lattice: &Lattice, lanes: Lanes<'_>) -> bool {
-        assert!(self.is_available(), "{self:?} is not available on this processor");
-        match self {
-            InstructionSet::Baseline => lattice.groups::<M>(lanes),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the assertion above has found AVX2 on this processor.
-            InstructionSet::Avx2 => unsafe { groups_avx2::<M>(lattice, lanes) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the assertion above has found these AVX-512 parts on this processor.
-            InstructionSet::Avx512 => unsafe { groups_avx512::<M>(lattice, lanes) },
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn groups_avx2<M: Magnitude>(lattice: &Lattice, lanes: Lanes<'_>) -> bool {
-    lattice.groups::<M>(lanes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-fn groups_avx512<M: Magnitude>(lattice: &Lattice, lanes: Lanes<'_>) -> bool {
-    lattice.groups::<M>(lanes)
 }

@@ -1,17 +1,19 @@
 //! The entry point: noise on every coordinate of a vector, block by block.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::slice;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use undertone_simd::InstructionSet;
 use zeroize::Zeroizing;
 
 use super::entropy::StreamKey;
 use super::exact::{Decide, Place, Uniform};
 use super::gaussian::Gaussian;
 use super::grid::Grid;
-use super::kernel::{BLOCK, GROUP, InstructionSet, Lanes, Lattice, Magnitude};
+use super::kernel::{BLOCK, Block, GROUP, Lattice, Magnitude};
 use super::keystream::{Keystream, Word};
 use super::laplace::Laplace;
 
@@ -192,8 +194,9 @@ impl Sampler {
         let (whole_out, last_out) = out.as_chunks_mut();
         let whole = whole_values.len();
         let run = |groups: Range<usize>, values: &[_], out: &mut [_]| {
-            let lanes = Lanes { high: &high[groups.clone()], low: &low[groups], values, out };
-            self.instruction_set.run::<D>(&self.lattice, lanes)
+            let (high, low) = (&high[groups.clone()], &low[groups]);
+            let (lattice, magnitude) = (&self.lattice, PhantomData::<D>);
+            self.instruction_set.run(Block { lattice, high, low, values, out, magnitude })
         };
         let mut is_doubtful = run(0..whole, whole_values, whole_out);
         if !last_values.is_empty() {

@@ -12,10 +12,11 @@ mod timing;
 use super::entropy::{Cipher, Entropy, EntropyError, StreamKey};
 use super::exact::Decide;
 use super::grid::Grid;
-use super::kernel::{InstructionSet, Lattice, Magnitude};
+use super::kernel::{Lattice, Magnitude};
 use super::keystream::Keystream;
 use super::perturb::{NoiseKind, Perturbation, Sampler};
 use crate::units::{LearnerId, Round};
+use undertone_simd::InstructionSet;
 
 /// Test-only entropy: the key is the learner, the round and a label. NOT PRIVATE.
 struct FixedEntropy {

@@ -3,9 +3,10 @@
 use super::super::exact::Decide;
 use super::super::gaussian::Gaussian;
 use super::super::grid::power_of_two;
-use super::super::kernel::{InstructionSet, Magnitude};
+use super::super::kernel::Magnitude;
 use super::super::laplace::Laplace;
 use super::{Setting, ordinary_values};
+use undertone_simd::InstructionSet;
 
 fn bits_on<D: Magnitude + Decide>(instruction_set: InstructionSet, label: u64) -> Vec<u64> {
     let setting = Setting { instruction_set, ..Setting::new(12, label) };
@@ -14,11 +15,11 @@ fn bits_on<D: Magnitude + Decide>(instruction_set: InstructionSet, label: u64) -
 }
 
 fn check_every_instruction_set<D: Magnitude + Decide>() {
-    let baseline = bits_on::<D>(InstructionSet::Baseline, 5);
+    let baseline = bits_on::<D>(InstructionSet::Portable, 5);
     for set in InstructionSet::available() {
         assert!(bits_on::<D>(set, 5) == baseline, "{set:?} gives other bits");
     }
-    assert!(bits_on::<D>(InstructionSet::Baseline, 6) != baseline, "the comparison is blind");
+    assert!(bits_on::<D>(InstructionSet::Portable, 6) != baseline, "the comparison is blind");
 }
 
 #[test]

@@ -5,10 +5,12 @@
 //! control without the flush of tiny values must be loud.
 
 use std::hint::black_box;
+use std::marker::PhantomData;
 use std::time::Instant;
+use undertone_simd::InstructionSet;
 
 use super::super::gaussian::Gaussian;
-use super::super::kernel::{BLOCK, GROUP, InstructionSet, Lanes, Lattice, Magnitude};
+use super::super::kernel::{BLOCK, Block, GROUP, Lattice, Magnitude};
 use super::super::keystream::Word;
 use super::super::laplace::Laplace;
 use super::{Setting, words};
@@ -67,9 +69,10 @@ fn report<D: Magnitude>(name: &str, set: InstructionSet, lattice: &Lattice) {
         values.copy_from_slice(&classes[chosen].values);
         let start = Instant::now();
         for _ in 0..4 {
-            let lanes = Lanes { high: &high, low: &low, values: &values, out: &mut out };
-            black_box(set.run::<D>(black_box(lattice), lanes));
-            black_box(&mut out);
+            let (lattice, magnitude) = (black_box(lattice), PhantomData::<D>);
+            let (high, low, values, out) = (&high, &low, &values, &mut out);
+            black_box(set.run(Block { lattice, high, low, values, out, magnitude }));
+            black_box(out);
         }
         times[chosen].push(start.elapsed().as_nanos() as f64);
     }

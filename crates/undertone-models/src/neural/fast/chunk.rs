@@ -4,7 +4,6 @@
 //! others at the price of one norm and one scaled addition.
 
 use super::backward::Slopes;
-use super::lanes::Lanes;
 use super::packed::Packed;
 use super::scratch::Scratch;
 use super::simple::{Window, largest_back, map, map_back};
@@ -12,6 +11,7 @@ use super::smooth::{sigmoid, tanh};
 use super::steps::{Dense, Kind, Step, Steps};
 use super::vectors::{add_scaled, dot, size};
 use crate::neural::{Clip, ClipNorm, Shape};
+use undertone_simd::{Kernel, Simd};
 
 /// Records that are added up in f32 before the sum goes on in f64: few, so that rounding stays small.
 pub(super) const CHUNK: usize = 16;
@@ -33,16 +33,30 @@ pub(super) struct Chunk<'a> {
     pub(super) task: Task<'a>,
 }
 
-impl Chunk<'_> {
-    /// Leaves the sum of gradients, or the logits, in the scratch.
+/// Leaves the sum of gradients, or the logits, of a chunk in the scratch.
+pub(super) struct RunChunk<'a> {
+    pub(super) chunk: Chunk<'a>,
+    pub(super) scratch: &'a mut Scratch,
+}
+
+impl Kernel for RunChunk<'_> {
+    type Output = ();
+
     #[inline(always)]
-    pub(super) fn run<L: Lanes>(&self, scratch: &mut Scratch) {
+    fn run<S: Simd>(self) {
+        self.chunk.run::<S>(self.scratch);
+    }
+}
+
+impl Chunk<'_> {
+    #[inline(always)]
+    fn run<S: Simd>(&self, scratch: &mut Scratch) {
         scratch.logits.clear();
         let records = self.inputs.chunks_exact(self.steps.input.count());
         match self.task {
             Task::Logits => {
                 for input in records {
-                    self.forward::<L>(input, scratch);
+                    self.forward::<S>(input, scratch);
                     let logits = scratch.values.last().map_or(&[][..], |last| last);
                     scratch.logits.extend_from_slice(&logits[..self.steps.classes]);
                 }
@@ -50,13 +64,13 @@ impl Chunk<'_> {
             Task::Gradients(labels, clip) => {
                 scratch.sum.fill(0.0);
                 for (input, &label) in records.zip(labels) {
-                    self.forward::<L>(input, scratch);
+                    self.forward::<S>(input, scratch);
                     self.loss_slopes(label as usize, scratch);
-                    self.backward::<L>(scratch);
+                    self.backward::<S>(scratch);
                     let weight = self.weight(input, clip, scratch);
                     // Not added with weight zero: zero times infinity is no number.
                     if weight > 0.0 {
-                        self.add::<L>(weight, scratch);
+                        self.add::<S>(weight, scratch);
                     }
                 }
             }
@@ -64,7 +78,7 @@ impl Chunk<'_> {
     }
 
     #[inline(always)]
-    fn forward<L: Lanes>(&self, input: &[f32], scratch: &mut Scratch) {
+    fn forward<S: Simd>(&self, input: &[f32], scratch: &mut Scratch) {
         if let Some(first) = scratch.values.first_mut() {
             channels_last(self.steps.input, input, first);
         }
@@ -87,14 +101,14 @@ impl Chunk<'_> {
                         input
                     };
                     if conv.pooled.is_some() {
-                        conv.forward_pooled::<L>(packed, input, (output, winners));
+                        conv.forward_pooled::<S>(packed, input, (output, winners));
                     } else {
-                        conv.forward::<L>(packed, input, output);
+                        conv.forward::<S>(packed, input, output);
                     }
                 }
                 Kind::Dense(dense) => {
                     for (class, weights) in packed.forward.chunks_exact(dense.padded).enumerate() {
-                        let product = dot::<L>(&input[..dense.padded], weights);
+                        let product = dot::<S>(&input[..dense.padded], weights);
                         output[class] = packed.biases[class] + product;
                     }
                 }
@@ -132,7 +146,7 @@ impl Chunk<'_> {
     }
 
     #[inline(always)]
-    fn backward<L: Lanes>(&self, scratch: &mut Scratch) {
+    fn backward<S: Simd>(&self, scratch: &mut Scratch) {
         for (number, step) in self.steps.steps.iter().enumerate().rev() {
             let (before, after) = scratch.slopes.split_at_mut(number + 1);
             let (back, slopes) = (&mut before[number][..], &after[0][..]);
@@ -155,7 +169,7 @@ impl Chunk<'_> {
                 if let Some(target) = target.as_deref_mut() {
                     target.fill(0.0);
                 }
-                conv.backward::<L>(packed, (input, from), entries, gradient, target);
+                conv.backward::<S>(packed, (input, from), entries, gradient, target);
                 if is_padded {
                     copy_bordered(step.input, conv.padding, |inner, outer, width| {
                         back[inner..inner + width]
@@ -173,7 +187,7 @@ impl Chunk<'_> {
                     back.fill(0.0);
                     let rows = packed.forward.chunks_exact(dense.padded);
                     for (weights, &slope) in rows.zip(slopes) {
-                        add_scaled::<L>(slope, weights, back);
+                        add_scaled::<S>(slope, weights, back);
                     }
                 }
                 Kind::Relu => {
@@ -240,19 +254,19 @@ impl Chunk<'_> {
 
     /// Adds `weight` times the record's gradient to the sum.
     #[inline(always)]
-    fn add<L: Lanes>(&self, weight: f32, scratch: &mut Scratch) {
+    fn add<S: Simd>(&self, weight: f32, scratch: &mut Scratch) {
         let Scratch { sum, gradient, values, slopes, .. } = scratch;
         for (number, step) in self.steps.steps.iter().enumerate() {
             match &step.kind {
                 Kind::Conv(conv) => {
                     let range = conv.weights().start..conv.biases().end;
-                    add_scaled::<L>(weight, &gradient[range.clone()], &mut sum[range]);
+                    add_scaled::<S>(weight, &gradient[range.clone()], &mut sum[range]);
                 }
                 Kind::Dense(dense) => {
                     let (input, slopes) = (&values[number][..dense.padded], &slopes[number + 1]);
                     let rows = sum[dense.weights()].chunks_exact_mut(dense.padded);
                     for (row, &slope) in rows.zip(slopes.iter()) {
-                        add_scaled::<L>(weight * slope, input, row);
+                        add_scaled::<S>(weight * slope, input, row);
                     }
                     let biases = &mut sum[dense.biases()][..dense.outputs];
                     for (bias, &slope) in biases.iter_mut().zip(slopes.iter()) {

@@ -1,8 +1,9 @@
 //! Convolutions forward, with nothing after them; [`super::pooled`] has those with relu and max-pooling.
 
-use super::lanes::{BLOCK, Lanes, Vector};
+use super::BLOCK;
 use super::packed::PackedStep;
 use super::steps::Convolution;
+use undertone_simd::{F32Vector, Simd, Vector};
 
 /// A row whose length is not known in advance.
 const ANY: usize = 0;
@@ -20,12 +21,12 @@ pub(super) struct BlockOf<'a> {
 impl Convolution {
     /// The convolution without anything after it.
     #[inline(always)]
-    pub(super) fn forward<L: Lanes>(&self, packed: &PackedStep, input: &[f32], output: &mut [f32]) {
+    pub(super) fn forward<S: Simd>(&self, packed: &PackedStep, input: &[f32], output: &mut [f32]) {
         for block in 0..self.blocks() {
             let of = self.block_of(packed, block);
             let (first, count) = self.channels_of(block);
             let mut pixel = 0;
-            self.pixels::<L>(of, input, &self.bases, |sums| {
+            self.pixels::<S>(of, input, &self.bases, |sums| {
                 let start = pixel * self.channels + first;
                 put(sums, &mut output[start..start + count]);
                 pixel += 1;
@@ -49,7 +50,7 @@ impl Convolution {
 
     /// Calls `emit` with the sums of each pixel, in order.
     #[inline(always)]
-    fn pixels<L: Lanes>(
+    fn pixels<S: Simd>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
@@ -58,16 +59,16 @@ impl Convolution {
     ) {
         // Short rows of a usual size are unrolled: their loop would cost as much as what it does.
         match self.row {
-            5 => self.tiles::<L, 5>(of, input, bases, &mut emit),
-            9 => self.tiles::<L, 9>(of, input, bases, &mut emit),
-            15 => self.tiles::<L, 15>(of, input, bases, &mut emit),
-            _ => self.tiles::<L, ANY>(of, input, bases, &mut emit),
+            5 => self.tiles::<S, 5>(of, input, bases, &mut emit),
+            9 => self.tiles::<S, 9>(of, input, bases, &mut emit),
+            15 => self.tiles::<S, 15>(of, input, bases, &mut emit),
+            _ => self.tiles::<S, ANY>(of, input, bases, &mut emit),
         }
     }
 
     /// The same for rows of a length that is known in advance, or [`ANY`].
     #[inline(always)]
-    fn tiles<L: Lanes, const ROW: usize>(
+    fn tiles<S: Simd, const ROW: usize>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
@@ -76,19 +77,19 @@ impl Convolution {
     ) {
         // As many pixels as registers allow: each needs a running sum, beside the weights.
         let mut rest = bases;
-        if L::MANY_REGISTERS {
-            rest = self.tiles_of::<L, ROW, 16>(of, input, rest, emit);
-            rest = self.tiles_of::<L, ROW, 8>(of, input, rest, emit);
+        if S::MANY_REGISTERS {
+            rest = self.tiles_of::<S, ROW, 16>(of, input, rest, emit);
+            rest = self.tiles_of::<S, ROW, 8>(of, input, rest, emit);
         } else {
-            rest = self.tiles_of::<L, ROW, 6>(of, input, rest, emit);
+            rest = self.tiles_of::<S, ROW, 6>(of, input, rest, emit);
         }
-        rest = self.tiles_of::<L, ROW, 4>(of, input, rest, emit);
-        self.tiles_of::<L, ROW, 1>(of, input, rest, emit);
+        rest = self.tiles_of::<S, ROW, 4>(of, input, rest, emit);
+        self.tiles_of::<S, ROW, 1>(of, input, rest, emit);
     }
 
     /// As many tiles of T pixels as there are; gives back the pixels left over.
     #[inline(always)]
-    fn tiles_of<'a, L: Lanes, const ROW: usize, const T: usize>(
+    fn tiles_of<'a, S: Simd, const ROW: usize, const T: usize>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
@@ -97,21 +98,21 @@ impl Convolution {
     ) -> &'a [u32] {
         let (tiles, rest) = bases.as_chunks::<T>();
         for tile in tiles {
-            self.tile::<L, ROW, T>(of, input, tile, emit);
+            self.tile::<S, ROW, T>(of, input, tile, emit);
         }
         rest
     }
 
     /// The sums of T pixels, handed to `emit`.
     #[inline(always)]
-    fn tile<L: Lanes, const ROW: usize, const T: usize>(
+    fn tile<S: Simd, const ROW: usize, const T: usize>(
         &self,
         of: BlockOf<'_>,
         input: &[f32],
         bases: &[u32; T],
         emit: &mut impl FnMut(&Channels),
     ) {
-        let mut sums = [L::Block::load(of.biases); T];
+        let mut sums = [S::F32x16::load(of.biases); T];
         let row = if ROW == ANY { self.row } else { ROW };
         for (kernel_row, weights) in of.weights.chunks_exact(row).enumerate() {
             let start = kernel_row * self.row_stride;
@@ -121,9 +122,9 @@ impl Convolution {
                 rows[t] = &input[bases[t] as usize + start..][..row];
             }
             for (place, weights) in weights.iter().enumerate() {
-                let weights = L::Block::load(weights);
+                let weights = S::F32x16::load(weights);
                 for t in 0..T {
-                    sums[t] = L::Block::splat(rows[t][place]).multiply_add(weights, sums[t]);
+                    sums[t] = S::F32x16::splat(rows[t][place]).multiply_add(weights, sums[t]);
                 }
             }
         }

@@ -1,15 +1,13 @@
 //! The fast tier: batches in f32.
 //!
 //! Records are taken sixteen at a time ([`chunk`]) and one after another within, on kernels for the
-//! processor's instruction set ([`lanes`]): convolutions forward in [`convolve`] and [`pooled`], backward in
+//! processor's instruction set ([`undertone_simd`]): convolutions forward in [`convolve`] and [`pooled`], backward in
 //! [`backward`] and [`taps`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
 
 mod aligned;
 mod backward;
 mod chunk;
 mod convolve;
-mod instruction_set;
-mod lanes;
 mod packed;
 mod pooled;
 mod scratch;
@@ -25,12 +23,18 @@ mod vectors;
 use super::checked::same_length;
 use super::{Batch, Clip, ClippedSum, NeuralError, NeuralNetwork};
 use chunk::Task;
-use instruction_set::InstructionSet;
 use packed::{Packed, unpack};
 use std::fmt;
 use std::num::NonZeroUsize;
 use steps::Steps;
 use threads::{Job, Outcome};
+use undertone_simd::InstructionSet;
+
+/// Values in a short vector.
+const LANES: usize = 8;
+
+/// Values in a long vector: the output channels of a convolution that are computed together.
+const BLOCK: usize = 2 * LANES;
 
 /// A neural network for batches: arithmetic in f32, parameters and sums in f64.
 ///

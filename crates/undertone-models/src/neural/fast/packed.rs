@@ -1,7 +1,7 @@
 //! Parameters in the order of the kernels, and gradients back from it.
 
+use super::BLOCK;
 use super::aligned::Aligned;
-use super::lanes::BLOCK;
 use super::steps::{Convolution, Dense, Kind, Steps};
 use crate::neural::Shape;
 

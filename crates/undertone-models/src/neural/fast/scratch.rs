@@ -2,8 +2,8 @@
 
 use super::aligned::Aligned;
 use super::backward::Entry;
-use super::lanes::{BLOCK, LANES};
 use super::steps::{Kind, Steps};
+use super::{BLOCK, LANES};
 
 /// The buffers of one thread.
 pub(super) struct Scratch {

@@ -3,7 +3,7 @@
 //! Values lie row after row, column after column, with the channels of a pixel together, because then all
 //! a kernel row touches is contiguous.
 
-use super::lanes::{BLOCK, LANES};
+use super::{BLOCK, LANES};
 use crate::neural::{Layer, Operation};
 use crate::neural::{NeuralNetwork, Shape};
 use std::ops::Range;

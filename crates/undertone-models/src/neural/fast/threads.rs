@@ -1,12 +1,12 @@
 //! Chunks over threads, added up in the order of the records.
 
-use super::chunk::{CHUNK, Chunk, Task};
-use super::instruction_set::InstructionSet;
+use super::chunk::{CHUNK, Chunk, RunChunk, Task};
 use super::packed::Packed;
 use super::scratch::Scratch;
 use super::steps::Steps;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
+use undertone_simd::InstructionSet;
 
 /// Records that one thread takes at a time, four chunks.
 const GROUP: usize = 4 * CHUNK;
@@ -97,7 +97,8 @@ impl Job<'_> {
                 Task::Logits => Task::Logits,
                 Task::Gradients(labels, clip) => Task::Gradients(&labels[records], clip),
             };
-            self.set.run(&Chunk { steps: self.steps, packed: self.packed, inputs, task }, scratch);
+            let chunk = Chunk { steps: self.steps, packed: self.packed, inputs, task };
+            self.set.run(RunChunk { chunk, scratch });
             for (total, &part) in outcome.sum.iter_mut().zip(scratch.sum.iter()) {
                 *total += f64::from(part);
             }

@@ -1,21 +1,23 @@
 //! Sums over vectors.
 
-use super::lanes::{LANES, Lanes, Vector};
+use super::LANES;
 use crate::neural::ClipNorm;
+use undertone_simd::{F32Vector, Simd, Vector};
 
 /// The inner product of vectors padded to whole lanes with zeros.
 #[inline(always)]
-pub(super) fn dot<L: Lanes>(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [L::splat(0.0); 4];
+pub(super) fn dot<S: Simd>(left: &[f32], right: &[f32]) -> f32 {
+    let mut sums = [S::F32x8::splat(0.0); 4];
     let (left_fours, left) = left.as_chunks::<LANES>().0.as_chunks::<4>();
     let (right_fours, right) = right.as_chunks::<LANES>().0.as_chunks::<4>();
     for (left, right) in left_fours.iter().zip(right_fours) {
         for part in 0..4 {
-            sums[part] = L::load(&left[part]).multiply_add(L::load(&right[part]), sums[part]);
+            sums[part] =
+                S::F32x8::load(&left[part]).multiply_add(S::F32x8::load(&right[part]), sums[part]);
         }
     }
     for (left, right) in left.iter().zip(right) {
-        sums[0] = L::load(left).multiply_add(L::load(right), sums[0]);
+        sums[0] = S::F32x8::load(left).multiply_add(S::F32x8::load(right), sums[0]);
     }
     let mut parts = [[0.0; LANES]; 4];
     for part in 0..4 {
@@ -31,15 +33,15 @@ pub(super) fn dot<L: Lanes>(left: &[f32], right: &[f32]) -> f32 {
 
 /// Adds `factor` times a vector to the beginning of another, both padded to whole lanes.
 #[inline(always)]
-pub(super) fn add_scaled<L: Lanes>(factor: f32, from: &[f32], to: &mut [f32]) {
+pub(super) fn add_scaled<S: Simd>(factor: f32, from: &[f32], to: &mut [f32]) {
     let (to, to_rest) = to[..from.len()].as_chunks_mut();
     let (from, from_rest) = from.as_chunks();
-    let block = L::Block::splat(factor);
+    let block = S::F32x16::splat(factor);
     for (from, to) in from.iter().zip(to) {
-        block.multiply_add(L::Block::load(from), L::Block::load(to)).store(to);
+        block.multiply_add(S::F32x16::load(from), S::F32x16::load(to)).store(to);
     }
     if let (Some(from), Some(to)) = (from_rest.first_chunk(), to_rest.first_chunk_mut()) {
-        L::splat(factor).multiply_add(L::load(from), L::load(to)).store(to);
+        S::F32x8::splat(factor).multiply_add(S::F32x8::load(from), S::F32x8::load(to)).store(to);
     }
 }
 

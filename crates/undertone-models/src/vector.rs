@@ -3,58 +3,19 @@
 //! Every sum runs in eight lanes of fixed order, and products are never fused with additions: wider vectors do the
 //! same additions sooner.
 
-mod lanes;
-
-pub(crate) use lanes::{LANES, Lanes, sum_lanes};
-
 use crate::history::BLOCK;
 use crate::scalar_loss::{ScalarLoss, Slope};
 use undertone_core::Score;
+use undertone_simd::{F64Vector, Kernel, Simd, run};
 
-/// Work that is worth compiling for wider vectors. `run` must be `#[inline(always)]`, and so must all that it calls,
-/// or it is compiled for the narrowest.
-pub(crate) trait Kernel {
-    /// What it gives.
-    type Output;
+/// The interleaved sums of an inner product.
+pub(crate) const LANES: usize = 8;
 
-    /// Does the work.
-    fn run<V: Lanes>(self) -> Self::Output;
-}
-
-/// Runs a kernel with the widest vectors that this processor has.
-#[inline]
-#[cfg_attr(
-    target_arch = "x86_64",
-    expect(unsafe_code, reason = "functions compiled for one instruction set")
-)]
-pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512vl")
-            && std::arch::is_x86_feature_detected!("avx512dq")
-        {
-            // SAFETY: the processor has just been found to have these instructions.
-            return unsafe { run_avx512(kernel) };
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
-            return unsafe { run_avx2(kernel) };
-        }
-    }
-    kernel.run::<[f64; LANES]>()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<lanes::Avx512>()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<lanes::Avx2>()
+/// Adds up eight lanes, always in the same order.
+#[inline(always)]
+pub(crate) fn sum_lanes(sums: [f64; LANES]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// The inner product of two vectors.
@@ -62,7 +23,7 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 /// Entry i is added to lane i mod 8, so at most n/8 + 4 roundings meet in the result.
 #[must_use]
 #[inline(always)]
-pub(crate) fn dot<V: Lanes>(left: &[f64], right: &[f64]) -> f64 {
+pub(crate) fn dot<V: F64Vector<LANES>>(left: &[f64], right: &[f64]) -> f64 {
     let length = left.len().min(right.len());
     let (left_blocks, left_rest) = left[..length].as_chunks();
     let (right_blocks, right_rest) = right[..length].as_chunks();
@@ -73,7 +34,7 @@ pub(crate) fn dot<V: Lanes>(left: &[f64], right: &[f64]) -> f64 {
     if !left_rest.is_empty() {
         sums = sums.plus_product(V::load_part(left_rest), V::load_part(right_rest));
     }
-    sums.sum()
+    sum_lanes(sums.array())
 }
 
 /// Whole blocks of a row, and the rest of it.
@@ -92,7 +53,7 @@ pub(crate) fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4
 
 /// The inner products of four rows with one vector, each with the bits of [`dot`].
 #[inline(always)]
-fn dot_four<V: Lanes>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
+fn dot_four<V: F64Vector<LANES>>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
     let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, right.len());
     let (blocks, rest) = right.as_chunks();
     let mut sums = [V::splat(0.0); 4];
@@ -110,12 +71,17 @@ fn dot_four<V: Lanes>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
         sums[2] = sums[2].plus_product(V::load_part(c_rest), rest);
         sums[3] = sums[3].plus_product(V::load_part(d_rest), rest);
     }
-    [sums[0].sum(), sums[1].sum(), sums[2].sum(), sums[3].sum()]
+    [
+        sum_lanes(sums[0].array()),
+        sum_lanes(sums[1].array()),
+        sum_lanes(sums[2].array()),
+        sum_lanes(sums[3].array()),
+    ]
 }
 
 /// Adds factor · row to `out`.
 #[inline(always)]
-pub(crate) fn add_scaled<V: Lanes>(factor: f64, row: &[f64], out: &mut [f64]) {
+pub(crate) fn add_scaled<V: F64Vector<LANES>>(factor: f64, row: &[f64], out: &mut [f64]) {
     let length = row.len().min(out.len());
     let (blocks, rest) = row[..length].as_chunks();
     let (out_blocks, out_rest) = out[..length].as_chunks_mut();
@@ -130,7 +96,7 @@ pub(crate) fn add_scaled<V: Lanes>(factor: f64, row: &[f64], out: &mut [f64]) {
 
 /// Adds four rows times their factors to `out`, with the bits of four calls of [`add_scaled`].
 #[inline(always)]
-fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f64]) {
+fn add_scaled_four<V: F64Vector<LANES>>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f64]) {
     let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, out.len());
     let (out_blocks, out_rest) = out.as_chunks_mut();
     let factors =
@@ -146,7 +112,7 @@ fn add_scaled_four<V: Lanes>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f6
 
 /// sum + Σ factor · value, one after the other.
 #[inline(always)]
-pub(crate) fn plus_products<V: Lanes>(
+pub(crate) fn plus_products<V: F64Vector<LANES>>(
     sum: V,
     factors: [V; 4],
     [a, b, c, d]: [&[f64; LANES]; 4],
@@ -159,7 +125,11 @@ pub(crate) fn plus_products<V: Lanes>(
 
 /// The same for what is left of rows.
 #[inline(always)]
-pub(crate) fn plus_parts<V: Lanes>(sum: V, factors: [V; 4], [a, b, c, d]: [&[f64]; 4]) -> V {
+pub(crate) fn plus_parts<V: F64Vector<LANES>>(
+    sum: V,
+    factors: [V; 4],
+    [a, b, c, d]: [&[f64]; 4],
+) -> V {
     let sum = sum.plus_product(factors[0], V::load_part(a));
     let sum = sum.plus_product(factors[1], V::load_part(b));
     let sum = sum.plus_product(factors[2], V::load_part(c));
@@ -168,7 +138,7 @@ pub(crate) fn plus_parts<V: Lanes>(sum: V, factors: [V; 4], [a, b, c, d]: [&[f64
 
 /// The inner products of rows, which lie one after the other, with one vector as long as each of them.
 #[inline(always)]
-pub(crate) fn dot_rows<V: Lanes>(rows: &[f64], right: &[f64], products: &mut [f64]) {
+pub(crate) fn dot_rows<V: F64Vector<LANES>>(rows: &[f64], right: &[f64], products: &mut [f64]) {
     let n = right.len();
     let (fours, rest) = products.as_chunks_mut::<4>();
     let whole = 4 * fours.len();
@@ -182,7 +152,12 @@ pub(crate) fn dot_rows<V: Lanes>(rows: &[f64], right: &[f64], products: &mut [f6
 
 /// Adds rows of length n, which lie one after the other, times their factors to `out`: as much of each as that has room for.
 #[inline(always)]
-pub(crate) fn add_scaled_rows<V: Lanes>(factors: &[f64], rows: &[f64], n: usize, out: &mut [f64]) {
+pub(crate) fn add_scaled_rows<V: F64Vector<LANES>>(
+    factors: &[f64],
+    rows: &[f64],
+    n: usize,
+    out: &mut [f64],
+) {
     let (fours, rest) = factors.as_chunks::<4>();
     for (place, &factors) in fours.iter().enumerate() {
         add_scaled_four::<V>(factors, four_rows(rows, n, 4 * place), out);
@@ -199,8 +174,8 @@ impl Kernel for Dot<'_> {
     type Output = f64;
 
     #[inline(always)]
-    fn run<V: Lanes>(self) -> f64 {
-        dot::<V>(self.0, self.1)
+    fn run<S: Simd>(self) -> f64 {
+        dot::<S::F64x8>(self.0, self.1)
     }
 }
 
@@ -211,8 +186,8 @@ impl Kernel for AddScaled<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
-        add_scaled::<V>(self.0, self.1, self.2);
+    fn run<S: Simd>(self) {
+        add_scaled::<S::F64x8>(self.0, self.1, self.2);
     }
 }
 
@@ -247,14 +222,14 @@ impl Kernel for BlockGradient<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
+    fn run<S: Simd>(self) {
         let BlockGradient { rows, labels, theta, slope, out } = self;
         let n = theta.len();
         let mut slopes = [0.0; BLOCK];
         let slopes = &mut slopes[..labels.len()];
-        dot_rows::<V>(rows, theta, slopes);
+        dot_rows::<S::F64x8>(rows, theta, slopes);
         slope.of_all(slopes, labels);
-        add_scaled_rows::<V>(slopes, rows, n, out);
+        add_scaled_rows::<S::F64x8>(slopes, rows, n, out);
     }
 }
 
@@ -272,7 +247,7 @@ impl Kernel for BlockSlopes<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
+    fn run<S: Simd>(self) {
         self.slope.of_all(self.scores, self.labels);
     }
 }
@@ -288,7 +263,7 @@ impl Kernel for BlockLosses<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self) {
+    fn run<S: Simd>(self) {
         self.loss.of_all(self.scores, self.labels);
     }
 }
