@@ -1,6 +1,6 @@
 //! What a node asks its driver to do.
 
-use crate::wire::Sealed;
+use crate::wire::OwnRelease;
 use undertone::privacy::Refusal;
 use undertone::{LearnerId, Round, RoundReport, Score};
 
@@ -8,7 +8,7 @@ use undertone::{LearnerId, Round, RoundReport, Score};
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Send this to all neighbours.
-    Publish(Sealed),
+    Publish(OwnRelease),
     /// Ask a neighbour for its release of a round.
     Ask {
         /// The neighbour.

@@ -4,8 +4,9 @@ use super::KEPT_ROUNDS;
 use super::action::Action;
 use super::neighbour::{Neighbour, Standing};
 use super::neighbours::Neighbours;
+use crate::wire::{OwnRelease, ReceivedRelease, ReleaseContent};
 use std::time::Duration;
-use undertone::Round;
+use undertone::{LatePull, Round};
 
 /// When neighbours are asked for releases that have not arrived.
 pub(super) struct CatchUp {
@@ -40,6 +41,22 @@ impl CatchUp {
             self.ask_later(now);
         }
         due
+    }
+}
+
+/// The two releases of a late pull, both of one earlier round that only the neighbour has used.
+pub(super) struct LateReleases {
+    /// This learner's.
+    pub(super) own: OwnRelease,
+    /// Its content.
+    pub(super) content: ReleaseContent,
+    /// The neighbour's.
+    pub(super) theirs: ReceivedRelease,
+}
+
+impl LateReleases {
+    pub(super) fn pull(&self) -> LatePull<'_> {
+        LatePull { own: self.content.heard(), theirs: self.theirs.heard() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::KEPT_ROUNDS;
 use super::entry::Closing;
 use crate::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError};
-use crate::wire::{Sealed, Wire};
+use crate::wire::OwnRelease;
 use std::collections::VecDeque;
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
@@ -21,7 +21,7 @@ pub(super) struct Journal<S> {
     /// The newest receipts, oldest first.
     receipts: VecDeque<Receipt>,
     /// This learner's newest releases, oldest first.
-    own_releases: Vec<Sealed>,
+    own_releases: Vec<OwnRelease>,
     /// How the last round ended. It is stored with the next release.
     closing: Option<Closing>,
     /// Bytes of the entries since the last snapshot.
@@ -66,17 +66,17 @@ impl<S> Journal<S> {
     }
 
     /// This learner's newest release.
-    pub(super) fn newest_release(&self) -> Option<&Sealed> {
+    pub(super) fn newest_release(&self) -> Option<&OwnRelease> {
         self.own_releases.last()
     }
 
     /// This learner's release of a round, if it is still held.
-    pub(super) fn release_of(&self, wire: &Wire, round: Round) -> Option<&Sealed> {
-        self.own_releases.iter().find(|release| wire.round_of(release) == Some(round))
+    pub(super) fn release_of(&self, round: Round) -> Option<&OwnRelease> {
+        self.own_releases.iter().find(|release| release.round() == Some(round))
     }
 
     /// Adds a release of this learner, and drops the oldest.
-    pub(super) fn add_release(&mut self, release: Sealed) {
+    pub(super) fn add_release(&mut self, release: OwnRelease) {
         let kept = usize::try_from(KEPT_ROUNDS).unwrap_or(usize::MAX);
         if self.own_releases.len() > kept {
             self.own_releases.remove(0);
@@ -85,7 +85,7 @@ impl<S> Journal<S> {
     }
 
     /// The releases that a snapshot holds.
-    pub(super) fn own_releases_mut(&mut self) -> &mut Vec<Sealed> {
+    pub(super) fn own_releases_mut(&mut self) -> &mut Vec<OwnRelease> {
         &mut self.own_releases
     }
 

@@ -4,7 +4,7 @@
 //! [`Action`]s it returns. Read next: `round` (deadlines), `journal` (what is stored), `catch_up`.
 
 use super::action::{Action, RoundEnd};
-use super::catch_up::{self, CatchUp};
+use super::catch_up::{self, CatchUp, LateReleases};
 use super::distance::root_mean_square;
 use super::entry::{Closing, Entry};
 use super::error::{Halt, TakeInError};
@@ -17,13 +17,11 @@ use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::view::{Counters, State};
 use crate::store::{Commit, Position, Storage};
-use crate::wire::{Message, Sealed, Wire};
+use crate::wire::{OwnRelease, ReceivedRelease, Wire};
 use std::time::Duration;
 use undertone::noise::Entropy;
 use undertone::persist::save;
-use undertone::{
-    LatePull, Learner, LearnerId, Memory as _, PublicModel, Round, RoundReport, Score,
-};
+use undertone::{Learner, LearnerId, Memory as _, PublicModel, Round, RoundReport, Score};
 use undertone_models::{AnyMemory, Record};
 
 /// One learner with its neighbours and its store.
@@ -118,15 +116,14 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             self.counters.strangers += 1;
             return Ok(actions);
         };
-        let sealed = Sealed::again(bytes.into());
-        let message = match self.wire.decode(from, sealed.bytes()) {
-            Ok(message) => message,
+        let release = match self.wire.decode(from, bytes) {
+            Ok(release) => release,
             Err(rejection) => {
                 *self.counters.rejected.entry(rejection).or_default() += 1;
                 return Ok(actions);
             }
         };
-        match neighbour.take(message, sealed, round) {
+        match neighbour.take(release, round) {
             Arrival::New => self.go_on(now, &mut actions)?,
             Arrival::Again => self.counters.repeated += 1,
             Arrival::Different => {
@@ -143,17 +140,17 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// What to answer a neighbour that asks for a release: that of the round, or the newest if that is gone.
     #[must_use]
-    pub fn asked(&self, by: LearnerId, round: Round) -> Option<Sealed> {
+    pub fn asked(&self, by: LearnerId, round: Round) -> Option<OwnRelease> {
         let newest = self.newest_for(by)?;
-        let is_later = self.wire.round_of(&newest)? > round;
-        let wanted = self.journal.release_of(&self.wire, round).cloned();
+        let is_later = newest.round()? > round;
+        let wanted = self.journal.release_of(round).cloned();
         wanted.or_else(|| is_later.then_some(newest))
     }
 
     /// What to send a neighbour that has just connected: the newest release, which it may have missed. It is stored
     /// already, and the bytes are the same as before.
     #[must_use]
-    pub fn newest_for(&self, neighbour: LearnerId) -> Option<Sealed> {
+    pub fn newest_for(&self, neighbour: LearnerId) -> Option<OwnRelease> {
         let neighbour = self.neighbours.get(neighbour)?;
         let may_have_it = neighbour.standing != Standing::CutOff && !self.round.is_halted();
         self.journal.newest_release().filter(|_| may_have_it).cloned()
@@ -296,11 +293,11 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let round = self.learner.round();
         let used: Vec<u64> =
             self.neighbours.iter().map(|one| one.used.mask_before(round)).collect();
-        let message = self.wire.encode(&release, &used);
+        let encoded = self.wire.encode(&release, &used);
         self.public_model.include(&release);
         let closing = self.journal.take_closing();
-        self.store_round(Entry { round, closing, records, message: message.clone() })?;
-        actions.push(Action::Publish(message));
+        self.store_round(Entry { round, closing, records, release: encoded.clone() })?;
+        actions.push(Action::Publish(encoded));
         self.round.enter(Phase::Waiting, now);
         self.catch_up.ask_later(now);
         Ok(true)
@@ -316,7 +313,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Stores a round, and the whole state if that is due.
     fn store_round(&mut self, mut entry: Entry) -> Result<(), Halt> {
-        self.journal.add_release(entry.message.clone());
+        self.journal.add_release(entry.release.clone());
         let records_used = entry.records.len();
         let pieces = entry.pieces();
         self.journal.add_entry_bytes(pieces.bytes());
@@ -348,28 +345,27 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Absorbs the releases of the round, and makes up for one earlier round of each edge that only the other end used.
     fn close_round(&mut self) -> RoundEnd {
-        let (heard, heard_sealed): (Vec<Message>, Vec<Sealed>) =
-            self.use_releases().into_iter().unzip();
-        let (late, late_sealed): (Vec<_>, Vec<_>) = self
-            .use_late_releases()
-            .into_iter()
-            .map(|(own, theirs)| ((own.0, theirs.0), (own.1, theirs.1)))
-            .unzip();
+        let heard = self.use_releases();
+        let late = self.use_late_releases();
         let theta = self.learner.private_parameters().for_owner();
-        let distance = root_mean_square(theta, heard.iter().map(|message| &*message.values));
+        let distance = root_mean_square(theta, heard.iter().map(ReceivedRelease::values));
         let report = self.absorb(&heard, &late);
-        self.journal.set_closing(Closing { heard: heard_sealed, late: late_sealed });
-        RoundEnd {
+        let end = RoundEnd {
             report,
             score: self.round.score(),
             distance,
-            heard: heard.iter().map(|message| message.learner).collect(),
-            made_up: late.iter().map(|(_, theirs)| (theirs.learner, theirs.round)).collect(),
-        }
+            heard: heard.iter().map(ReceivedRelease::learner).collect(),
+            made_up: late.iter().map(|late| (late.theirs.learner(), late.theirs.round())).collect(),
+        };
+        self.journal.set_closing(Closing {
+            heard: heard.iter().map(|release| release.encoded().clone()).collect(),
+            late: late.into_iter().map(|late| (late.own, late.theirs.encoded().clone())).collect(),
+        });
+        end
     }
 
     /// Takes the neighbours' releases of this round. A neighbour without one is not waited for until it is heard again.
-    fn use_releases(&mut self) -> Vec<(Message, Sealed)> {
+    fn use_releases(&mut self) -> Vec<ReceivedRelease> {
         let round = self.learner.round();
         let mut heard = Vec::new();
         for neighbour in self.neighbours.iter_mut() {
@@ -384,30 +380,30 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         heard
     }
 
-    /// Takes the releases of late pulls: this learner's and the neighbour's of one earlier round each.
-    #[expect(clippy::type_complexity, reason = "pairs of pairs")]
-    fn use_late_releases(&mut self) -> Vec<((Message, Sealed), (Message, Sealed))> {
+    /// Takes the releases of late pulls, at most one of each neighbour.
+    fn use_late_releases(&mut self) -> Vec<LateReleases> {
         let (id, round) = (self.learner.id(), self.learner.round());
         let mut late = Vec::new();
         for neighbour in self.neighbours.iter_mut() {
             if let Some(owed) = neighbour.owed(round)
-                && let Some(own) = self.journal.release_of(&self.wire, owed)
-                && let Ok(message) = self.wire.decode(id, own.bytes())
+                && let Some(own) = self.journal.release_of(owed)
+                && let Ok(content) = self.wire.decode_own(id, own)
                 && let Some(theirs) = neighbour.use_release(owed)
             {
-                late.push(((message, own.clone()), theirs));
+                late.push(LateReleases { own: own.clone(), content, theirs });
             }
         }
         late
     }
 
-    /// Hands the learner the releases that end a round: those of the round, and pairs of earlier rounds.
-    pub(super) fn absorb(&mut self, heard: &[Message], late: &[(Message, Message)]) -> RoundReport {
-        let releases: Vec<_> = heard.iter().map(Message::heard).collect();
-        let pulls: Vec<_> = late
-            .iter()
-            .map(|(own, theirs)| LatePull { own: own.heard(), theirs: theirs.heard() })
-            .collect();
+    /// Hands the learner the releases that end a round: those of the round, and those of late pulls.
+    pub(super) fn absorb(
+        &mut self,
+        heard: &[ReceivedRelease],
+        late: &[LateReleases],
+    ) -> RoundReport {
+        let releases: Vec<_> = heard.iter().map(ReceivedRelease::heard).collect();
+        let pulls: Vec<_> = late.iter().map(LateReleases::pull).collect();
         let report = self.learner.absorb_heard(&releases, &pulls);
         releases.iter().for_each(|&release| self.public_model.include(release));
         report

@@ -1,6 +1,7 @@
 //! Opening a node: from the contents of its store to the learner it was, bit for bit.
 
 use super::KEPT_ROUNDS;
+use super::catch_up::LateReleases;
 use super::entry::{Closing, Entry};
 use super::error::OpenError;
 use super::neighbour::Standing;
@@ -9,7 +10,7 @@ use super::public_start::learner_at_start;
 use super::round::Phase;
 use super::settings::Settings;
 use crate::store::{Storage, Stored};
-use crate::wire::{Message, Rejection, Sealed, Wire};
+use crate::wire::{EncodedRelease, ReceivedRelease, Rejection, Wire};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -116,54 +117,52 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Err(Damaged.into());
         }
         self.learner.observe(&entry.records)?;
-        let own = self.wire.decode(self.learner.id(), entry.message.bytes())?;
+        let own = self.wire.decode_own(self.learner.id(), &entry.release)?;
         if own.round != entry.round {
             return Err(Damaged.into());
         }
         self.learner.release_again(own.heard())?;
         self.public_model.include(own.heard());
-        self.journal.add_release(entry.message.clone());
+        self.journal.add_release(entry.release.clone());
         Ok(())
     }
 
     /// Ends a round again with the releases that ended it then.
     fn replay_closing(&mut self, closing: &Closing) -> Result<(), OpenError> {
         let round = self.learner.round();
-        let heard: Vec<Message> =
-            closing.heard.iter().map(|sealed| self.read(sealed)).collect::<Result<_, _>>()?;
+        let heard: Vec<ReceivedRelease> =
+            closing.heard.iter().map(|heard| self.read(heard)).collect::<Result<_, _>>()?;
         let mut late = Vec::new();
         for (own, theirs) in &closing.late {
-            late.push((self.wire.decode(self.learner.id(), own.bytes())?, self.read(theirs)?));
+            let content = self.wire.decode_own(self.learner.id(), own)?;
+            late.push(LateReleases { own: own.clone(), content, theirs: self.read(theirs)? });
         }
-        let fits = distinct(heard.iter().map(|message| message.learner))
-            && distinct(late.iter().map(|(_, theirs)| theirs.learner))
-            && heard.iter().all(|message| message.round == round)
-            && late.iter().all(|(own, theirs)| {
-                own.round == theirs.round
-                    && own.round < round
-                    && own.round.0 + KEPT_ROUNDS >= round.0
+        let fits = distinct(heard.iter().map(ReceivedRelease::learner))
+            && distinct(late.iter().map(|late| late.theirs.learner()))
+            && heard.iter().all(|release| release.round() == round)
+            && late.iter().all(|late| {
+                let then = late.content.round;
+                then == late.theirs.round() && then < round && then.0 + KEPT_ROUNDS >= round.0
             });
         if !fits {
             return Err(Damaged.into());
         }
-        let sealed = closing.heard.iter().chain(closing.late.iter().map(|(_, theirs)| theirs));
-        let messages = heard.iter().chain(late.iter().map(|(_, theirs)| theirs));
-        for (message, sealed) in messages.zip(sealed) {
-            if let Some(neighbour) = self.neighbours.get_mut(message.learner) {
-                neighbour.used_before(message.round, sealed);
+        for release in heard.iter().chain(late.iter().map(|late| &late.theirs)) {
+            if let Some(neighbour) = self.neighbours.get_mut(release.learner()) {
+                neighbour.used_before(release);
             }
         }
         self.absorb(&heard, &late);
         Ok(())
     }
 
-    /// Decodes a neighbour's release.
-    fn read(&self, sealed: &Sealed) -> Result<Message, OpenError> {
-        let from = self.wire.learner_of(sealed).ok_or(Rejection::Size)?;
+    /// Decodes and checks a neighbour's release.
+    fn read(&self, encoded: &EncodedRelease) -> Result<ReceivedRelease, OpenError> {
+        let from = encoded.learner().ok_or(Rejection::Size)?;
         if self.neighbours.get(from).is_none() {
             return Err(Rejection::Sender.into());
         }
-        Ok(self.wire.decode(from, sealed.bytes())?)
+        Ok(self.wire.check(from, encoded.clone())?)
     }
 }
 

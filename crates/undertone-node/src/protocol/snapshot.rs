@@ -3,7 +3,7 @@
 use super::entry;
 use super::neighbours::Neighbours;
 use super::node::Node;
-use crate::wire::Sealed;
+use crate::wire::OwnRelease;
 use undertone::persist::{Fields, Persist};
 use undertone::{Learner, PublicModel};
 use undertone_models::AnyMemory;
@@ -14,7 +14,7 @@ pub(super) struct Snapshot<'a> {
     pub(super) network: [u8; 16],
     pub(super) learner: &'a mut Learner<AnyMemory>,
     pub(super) public_model: &'a mut PublicModel,
-    pub(super) own_releases: &'a mut Vec<Sealed>,
+    pub(super) own_releases: &'a mut Vec<OwnRelease>,
     pub(super) neighbours: &'a mut Neighbours,
 }
 
@@ -23,7 +23,7 @@ impl Persist for Snapshot<'_> {
         fields.bytes(&mut self.network);
         self.learner.visit(fields);
         self.public_model.visit(fields);
-        entry::visit_list(fields, self.own_releases);
+        entry::visit_own_releases(fields, self.own_releases);
         self.neighbours.iter_mut().for_each(|neighbour| neighbour.used.visit(fields));
     }
 }
