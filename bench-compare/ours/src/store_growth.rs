@@ -12,7 +12,7 @@ use undertone::{LearnerId, Round};
 use undertone_models::Record;
 use undertone_node::protocol::{Action, Node, Settings};
 use undertone_node::store::{DiskStore, Storage};
-use undertone_node::wire::{Sealed, Wire};
+use undertone_node::wire::{OwnRelease, Wire};
 
 /// Everybody has six neighbours.
 const LEARNERS: u32 = 7;
@@ -39,7 +39,7 @@ impl<S: Storage> Timed<S> {
     }
 
     /// Records, noise, and the round on disk.
-    fn release(&mut self, record: Record, now: Duration) -> Sealed {
+    fn release(&mut self, record: Record, now: Duration) -> OwnRelease {
         let begin = Instant::now();
         self.node.take_in(vec![record], None).expect("records");
         let actions = self.node.tick(now).expect("a round");
@@ -51,7 +51,7 @@ impl<S: Storage> Timed<S> {
         published.expect("a release")
     }
 
-    fn hear_all(&mut self, releases: &[Sealed], now: Duration) {
+    fn hear_all(&mut self, releases: &[OwnRelease], now: Duration) {
         let own = self.node.learner().id();
         let begin = Instant::now();
         for (from, release) in (0..LEARNERS).map(LearnerId).zip(releases) {

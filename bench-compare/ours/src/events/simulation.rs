@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{Action, Halt, Node, Settings, State};
-use undertone_node::wire::{Sealed, Wire};
+use undertone_node::wire::{OwnRelease, Wire};
 
 pub(super) type SimulatedNode = Node<SeededEntropy, Disk>;
 
@@ -23,7 +23,7 @@ const CALLED_WITHIN_SECONDS: f64 = 2.0;
 const STARTS_WITHIN_SECONDS: f64 = 1.0;
 
 enum What {
-    Deliver { to: u32, from: u32, release: Sealed },
+    Deliver { to: u32, from: u32, release: OwnRelease },
     Asked { of: u32, by: u32, round: u64 },
     Wake(u32),
     GoAway(u32),
@@ -287,14 +287,14 @@ impl Simulation {
         }
     }
 
-    fn publish(&mut self, place: usize, release: &Sealed) {
+    fn publish(&mut self, place: usize, release: &OwnRelease) {
         let setup = Arc::clone(&self.setup);
         for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
             self.deliver(place, neighbour.0 as usize, release.clone());
         }
     }
 
-    fn deliver(&mut self, from: usize, to: usize, release: Sealed) {
+    fn deliver(&mut self, from: usize, to: usize, release: OwnRelease) {
         let loss = self.scenario.faults.loss;
         let arrives = self.network.send(from, to, release.bytes().len(), loss, self.now);
         if let Some(at) = arrives {

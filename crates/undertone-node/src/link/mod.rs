@@ -12,7 +12,7 @@ pub use addresses::{Addresses, Certificates, Security, certificate_name};
 pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 
-use crate::wire::{NetworkId, Sealed};
+use crate::wire::{NetworkId, OwnRelease};
 use direct::Direct;
 use routed::Routed;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ enum Way {
 
 impl Answer {
     /// Sends a release back.
-    pub fn send(self, release: &Sealed) {
+    pub fn send(self, release: &OwnRelease) {
         match self.0 {
             Way::Direct(way) => way.send(release),
             Way::Routed(way) => way.send(release),
@@ -143,7 +143,7 @@ impl Link {
     }
 
     /// Sends a release to all neighbours that can be reached. Others ask for it later.
-    pub fn publish(&self, release: &Sealed) {
+    pub fn publish(&self, release: &OwnRelease) {
         match &self.0 {
             Kind::Direct(link) => link.publish(release),
             Kind::Routed(link) => link.publish(release),

@@ -1,44 +1,42 @@
-//! What one round was computed from, as the store keeps it.
+//! What one round was computed from, as it is stored.
 
 use crate::store::Pieces;
-use crate::wire::Sealed;
+use crate::wire::{EncodedRelease, OwnRelease};
 use undertone::Round;
 use undertone::persist::{Fields, Persist, save};
 use undertone_models::{Record, visit_records};
 
-/// One round: how the one before ended, and what this one released. Private: it holds records.
+/// One round: how the round before ended, and what this one released. Private: it holds records.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) round: Round,
-    /// How the last round that the learner took part in ended; nothing for its first one.
+    /// How the last round that the learner took part in ended. Its first round has none.
     pub(super) closing: Option<Closing>,
     pub(super) records: Vec<Record>,
-    pub(super) message: Sealed,
+    pub(super) release: OwnRelease,
 }
 
-/// What a round ended with.
+/// The releases that ended a round.
 #[derive(Clone, Default)]
 pub(super) struct Closing {
-    /// The releases that were heard, in the order of the neighbours.
-    pub(super) heard: Vec<Sealed>,
-    /// What was made up for: one's own release of an earlier round, and the neighbour's.
-    pub(super) late: Vec<(Sealed, Sealed)>,
+    /// The neighbours' releases of the round, in the order of their numbers.
+    pub(super) heard: Vec<EncodedRelease>,
+    /// Late pulls: this learner's release of an earlier round, and the neighbour's of the same round.
+    pub(super) late: Vec<(OwnRelease, EncodedRelease)>,
 }
 
 impl Entry {
-    /// An entry of nothing, to load another into.
+    /// An empty entry, to load a stored one into.
     pub(super) fn empty() -> Entry {
         Entry {
             round: Round::ZERO,
             closing: None,
             records: Vec::new(),
-            message: Sealed::again(Vec::new()),
+            release: OwnRelease::from_store(Vec::new()),
         }
     }
-}
 
-impl Entry {
-    /// What [`save`] gives, with the releases, which are nearly all of it, left where they are.
+    /// The bytes that [`save`] returns, in pieces. Releases, which are nearly all of it, are not copied.
     pub(super) fn pieces(&mut self) -> Pieces<'_> {
         let records = save(&mut Records(&mut self.records));
         let mut pieces = Pieces::default();
@@ -46,15 +44,15 @@ impl Entry {
         count(&mut pieces, u64::from(self.closing.is_some()));
         if let Some(closing) = &self.closing {
             count(&mut pieces, closing.heard.len() as u64);
-            closing.heard.iter().for_each(|sealed| add(&mut pieces, sealed));
+            closing.heard.iter().for_each(|heard| add(&mut pieces, heard.bytes()));
             count(&mut pieces, closing.late.len() as u64);
             for (own, theirs) in &closing.late {
-                add(&mut pieces, own);
-                add(&mut pieces, theirs);
+                add(&mut pieces, own.bytes());
+                add(&mut pieces, theirs.bytes());
             }
         }
         pieces.add_owned(records);
-        add(&mut pieces, &self.message);
+        add(&mut pieces, self.release.bytes());
         pieces
     }
 }
@@ -63,9 +61,9 @@ fn count(pieces: &mut Pieces<'_>, count: u64) {
     pieces.add_owned(count.to_le_bytes().to_vec());
 }
 
-fn add<'a>(pieces: &mut Pieces<'a>, sealed: &'a Sealed) {
-    count(pieces, sealed.bytes().len() as u64);
-    pieces.add(sealed.bytes());
+fn add<'a>(pieces: &mut Pieces<'a>, release: &'a [u8]) {
+    count(pieces, release.len() as u64);
+    pieces.add(release);
 }
 
 /// The records of an entry.
@@ -86,15 +84,18 @@ impl Persist for Entry {
         closings.iter_mut().for_each(|closing| closing.visit(fields));
         self.closing = closings.pop();
         visit_records(fields, &mut self.records);
-        self.message.visit(fields);
+        self.release.visit(fields);
     }
 }
 
 impl Persist for Closing {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        visit_list(fields, &mut self.heard);
+        let length = fields.length(self.heard.len(), 8);
+        self.heard.resize(length, EncodedRelease::from_bytes(Vec::new()));
+        self.heard.iter_mut().for_each(|heard| heard.visit(fields));
         let length = fields.length(self.late.len(), 2 * 8);
-        self.late.resize(length, (Sealed::again(Vec::new()), Sealed::again(Vec::new())));
+        let empty = (OwnRelease::from_store(Vec::new()), EncodedRelease::from_bytes(Vec::new()));
+        self.late.resize(length, empty);
         for (own, theirs) in &mut self.late {
             own.visit(fields);
             theirs.visit(fields);
@@ -102,11 +103,11 @@ impl Persist for Closing {
     }
 }
 
-/// A list of releases among the fields.
-pub(super) fn visit_list(fields: &mut dyn Fields, list: &mut Vec<Sealed>) {
-    let length = fields.length(list.len(), 8);
-    list.resize(length, Sealed::again(Vec::new()));
-    list.iter_mut().for_each(|sealed| sealed.visit(fields));
+/// A list of the learner's own releases as a field.
+pub(super) fn visit_own_releases(fields: &mut dyn Fields, releases: &mut Vec<OwnRelease>) {
+    let length = fields.length(releases.len(), 8);
+    releases.resize(length, OwnRelease::from_store(Vec::new()));
+    releases.iter_mut().for_each(|release| release.visit(fields));
 }
 
 #[cfg(test)]
@@ -115,19 +116,18 @@ mod tests {
     use undertone_models::Features;
 
     #[test]
-    fn the_short_way_to_save_gives_the_same_bytes() {
-        let sealed = |length: u8| Sealed::again((0..length).collect());
-        let closing = Closing {
-            heard: vec![sealed(9), sealed(0), sealed(200)],
-            late: vec![(sealed(3), sealed(4))],
-        };
+    fn pieces_hold_the_bytes_that_save_returns() {
+        let own = |length: u8| OwnRelease::from_store((0..length).collect());
+        let heard = |length: u8| EncodedRelease::from_bytes((0..length).collect());
+        let closing =
+            Closing { heard: vec![heard(9), heard(0), heard(200)], late: vec![(own(3), heard(4))] };
         let record = Record { features: Features::Dense([0.5, -1.0].into()), label: 1.0 };
         for (closing, records) in [
             (None, Vec::new()),
             (Some(Closing::default()), vec![record.clone()]),
             (Some(closing), vec![record; 3]),
         ] {
-            let mut entry = Entry { round: Round(7), closing, records, message: sealed(100) };
+            let mut entry = Entry { round: Round(7), closing, records, release: own(100) };
             let bytes = entry.pieces().to_vec();
             assert_eq!(entry.pieces().bytes(), bytes.len());
             assert_eq!(bytes, save(&mut entry));

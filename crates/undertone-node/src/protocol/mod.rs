@@ -1,16 +1,33 @@
-//! When a learner says what: the protocol of a round, without sockets or clocks.
+//! The protocol of a round, without sockets or clocks.
+//!
+//! A [`Node`] composes the round with its deadlines (`round`), the records that wait (`inbox`), what is stored
+//! (`journal`), catching up with neighbours (`catch_up`), and what its owner may see (`view`).
 
+mod action;
+mod catch_up;
+mod distance;
 mod entry;
+mod error;
+mod inbox;
+mod journal;
 mod marks;
 mod neighbour;
+mod neighbours;
 mod node;
-mod recover;
+mod public_start;
+mod recovery;
+mod round;
+mod settings;
+mod snapshot;
+mod view;
 
+pub use action::{Action, RoundEnd};
+pub use error::{Halt, OpenError, TakeInError};
 pub use neighbour::Standing;
-pub use node::{
-    Action, Counters, Halt, NeighbourView, Node, RoundEnd, Settings, State, TakeInError,
-};
-pub use recover::{OpenError, check_method};
+pub use node::Node;
+pub use recovery::check_method;
+pub use settings::Settings;
+pub use view::{Counters, NeighbourView, State};
 
-/// For how many rounds a learner can still be asked for what it released, and makes up for what was missed.
+/// For how many rounds a learner holds releases: its own for neighbours that ask, and theirs for late pulls.
 pub const KEPT_ROUNDS: u64 = 8;

@@ -2,7 +2,7 @@
 
 use super::KEPT_ROUNDS;
 use super::marks::Marks;
-use crate::wire::{Message, Sealed};
+use crate::wire::{EncodedRelease, ReceivedRelease};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use undertone::{LearnerId, Round};
@@ -30,9 +30,9 @@ pub(super) struct Neighbour {
     /// The latest round it was heard in.
     pub(super) newest: Option<Round>,
     /// Releases that are not used yet: of this round and later ones, and of rounds that ended without them.
-    pub(super) unused: BTreeMap<Round, Message>,
+    pub(super) unused: BTreeMap<Round, ReceivedRelease>,
     /// All releases of the last rounds as they came, to tell a second, different one.
-    seen: BTreeMap<Round, Sealed>,
+    seen: BTreeMap<Round, EncodedRelease>,
     /// The rounds in which its release was used here, on time or late.
     pub(super) used: Marks,
     /// The rounds in which it says that it used this learner's.
@@ -65,19 +65,19 @@ impl Neighbour {
     }
 
     /// Takes a message of its own in, while the learner is in round `now`.
-    pub(super) fn take(&mut self, message: Message, sealed: Sealed, now: Round) -> Arrival {
-        let round = message.round;
+    pub(super) fn take(&mut self, release: ReceivedRelease, now: Round) -> Arrival {
+        let round = release.round();
         let kept = self.keeps(round, now);
         if kept {
             match self.seen.get(&round) {
-                Some(seen) if *seen == sealed => return Arrival::Again,
+                Some(seen) if seen == release.encoded() => return Arrival::Again,
                 Some(_) => return Arrival::Different,
-                None => self.seen.insert(round, sealed),
+                None => self.seen.insert(round, release.encoded().clone()),
             };
         }
         if self.newest.is_none_or(|newest| round > newest) {
             self.newest = Some(round);
-            let mask = message.used.get(self.own_place).copied().unwrap_or(0);
+            let mask = release.used().get(self.own_place).copied().unwrap_or(0);
             self.used_there = Marks::new(round, mask);
         }
         // One that is a round behind will be here in a moment.
@@ -85,7 +85,7 @@ impl Neighbour {
             self.standing = Standing::Present;
         }
         if kept && !self.used.has(round) {
-            self.unused.insert(round, message);
+            self.unused.insert(round, release);
         }
         Arrival::New
     }
@@ -102,9 +102,10 @@ impl Neighbour {
     }
 
     /// Notes a release that was used before a restart.
-    pub(super) fn used_before(&mut self, round: Round, sealed: &Sealed) {
+    pub(super) fn used_before(&mut self, release: &ReceivedRelease) {
+        let round = release.round();
         self.used.mark(round);
-        self.seen.insert(round, sealed.clone());
+        self.seen.insert(round, release.encoded().clone());
         self.newest = self.newest.max(Some(round));
     }
 
@@ -119,12 +120,11 @@ impl Neighbour {
         self.used_there.between(first, now).find(|&round| !self.used.has(round))
     }
 
-    /// Takes out the release of a round that is to be used, as it was read and as it came.
-    pub(super) fn use_release(&mut self, round: Round) -> Option<(Message, Sealed)> {
-        let message = self.unused.remove(&round)?;
-        let sealed = self.seen.get(&round)?.clone();
+    /// Takes out the release of a round, to use it.
+    pub(super) fn use_release(&mut self, round: Round) -> Option<ReceivedRelease> {
+        let release = self.unused.remove(&round)?;
         self.used.mark(round);
-        Some((message, sealed))
+        Some(release)
     }
 
     /// Forgets what is too old to be of use.

@@ -18,7 +18,7 @@ use undertone::{LearnerId, Round};
 use undertone_models::{Features, Record, Setup};
 use undertone_node::certificates::{self, Holder};
 use undertone_node::link::{Addresses, Certificates, Incoming, Link, Security};
-use undertone_node::wire::{Sealed, Wire};
+use undertone_node::wire::{OwnRelease, Wire};
 
 /// One end of a link, and what comes in there.
 struct End {
@@ -67,7 +67,7 @@ fn next_release(end: &End) -> Vec<u8> {
 }
 
 /// The first releases of a learner.
-fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<Sealed> {
+fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<OwnRelease> {
     let wire = Wire::new(Arc::clone(setup));
     let mut learner = setup.learner(LearnerId(id)).unwrap();
     let dimension = u32::try_from(setup.config.model.features).unwrap();

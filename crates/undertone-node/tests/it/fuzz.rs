@@ -137,10 +137,10 @@ fn what_a_peer_sends() {
                 bytes[end..].copy_from_slice(&checksum);
             }
             for from in 0..3 {
-                if let Ok(message) = wire.decode(LearnerId(from), &bytes) {
-                    assert_eq!(message.learner, LearnerId(from));
-                    assert!(message.round < Round::LIMIT);
-                    assert!(message.values.iter().all(|value| value.is_finite()));
+                if let Ok(message) = wire.decode(LearnerId(from), &bytes[..]) {
+                    assert_eq!(message.learner(), LearnerId(from));
+                    assert!(message.round() < Round::LIMIT);
+                    assert!(message.values().iter().all(|value| value.is_finite()));
                 }
             }
         });

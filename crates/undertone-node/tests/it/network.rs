@@ -14,7 +14,7 @@ use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
-use undertone_node::wire::Sealed;
+use undertone_node::wire::OwnRelease;
 
 type TestNode = Node<CountedEntropy, MemoryStore>;
 
@@ -427,7 +427,7 @@ impl Sim {
     }
 
     /// Invariants 3 and 4: at most one release of a round is ever sent, and it is on the disk before.
-    fn check_sent(&mut self, place: usize, sealed: &Sealed) {
+    fn check_sent(&mut self, place: usize, sealed: &OwnRelease) {
         let bytes = sealed.bytes();
         let round = u64::from_le_bytes(bytes[32..40].try_into().unwrap());
         let first = self.sent.entry((place, round)).or_insert_with(|| bytes.to_vec());

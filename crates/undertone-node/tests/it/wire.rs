@@ -32,11 +32,11 @@ fn what_is_encoded_is_decoded_bit_for_bit() {
             let sealed = wire.encode(&release, &[5, u64::MAX]);
             assert_eq!(sealed.bytes().len(), wire.message_bytes());
             let message = wire.decode(LearnerId(2), sealed.bytes()).unwrap();
-            assert_eq!((message.learner, message.round), (LearnerId(2), Round(round)));
-            assert_eq!(*message.used, [5, u64::MAX]);
+            assert_eq!((message.learner(), message.round()), (LearnerId(2), Round(round)));
+            assert_eq!(message.used(), [5, u64::MAX]);
             let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             let expected: Vec<f64> = release.values().iter().map(|x| x + 0.0).collect();
-            assert_eq!(bits(&message.values), bits(&expected), "{method}, round {round}");
+            assert_eq!(bits(message.values()), bits(&expected), "{method}, round {round}");
         }
     }
 }
@@ -50,13 +50,13 @@ fn every_changed_byte_is_noticed() {
         for flip in [1, 0x80, 0xff] {
             let mut changed = bytes.clone();
             changed[place] ^= flip;
-            assert!(wire.decode(LearnerId(2), &changed).is_err(), "byte {place}");
+            assert!(wire.decode(LearnerId(2), &changed[..]).is_err(), "byte {place}");
         }
     }
     for length in 0..2 * bytes.len() {
         let mut changed = bytes.clone();
         changed.resize(length, 0);
-        let found = wire.decode(LearnerId(2), &changed);
+        let found = wire.decode(LearnerId(2), &changed[..]);
         assert_eq!(found.is_ok(), length == bytes.len(), "{length} bytes");
     }
 }
@@ -103,8 +103,8 @@ fn random_bytes_of_the_right_size_are_never_taken() {
         if dice.below(2) == 0 {
             bytes[36..40].fill(0);
         }
-        assert_eq!(wire.decode(LearnerId(2), &bytes), Err(Rejection::Checksum));
-        let rejection = wire.decode(LearnerId(2), &resealed(bytes)).unwrap_err();
+        assert_eq!(wire.decode(LearnerId(2), &bytes[..]), Err(Rejection::Checksum));
+        let rejection = wire.decode(LearnerId(2), resealed(bytes)).unwrap_err();
         *found.entry(format!("{rejection:?}")).or_default() += 1;
     }
     assert!(found["Round"] > 40_000 && found["Value"] > 40_000, "{found:?}");

@@ -303,7 +303,7 @@ pub(super) fn is_full(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Sealed;
+    use crate::wire::OwnRelease;
     use undertone::Round;
 
     fn nothing_sent() -> Sending {
@@ -320,7 +320,8 @@ mod tests {
     #[test]
     fn what_waits_for_a_slow_neighbour_is_not_queued_twice() {
         let mut sending = nothing_sent();
-        let (begun, waits) = (Sealed::again(vec![1; 9]), Sealed::again(vec![2; 9]));
+        let (begun, waits) =
+            (OwnRelease::from_store(vec![1; 9]), OwnRelease::from_store(vec![2; 9]));
         sending.begun = Some((Outgoing::Release(begun.clone()), 4));
         for _ in 0..5 {
             sending.enqueue(Outgoing::Release(begun.clone()));
@@ -335,7 +336,8 @@ mod tests {
     #[test]
     fn questions_make_room_before_releases_and_a_farewell_never_does() {
         let mut sending = nothing_sent();
-        let releases: Vec<Sealed> = (0..20).map(|one| Sealed::again(vec![one])).collect();
+        let releases: Vec<OwnRelease> =
+            (0..20).map(|one| OwnRelease::from_store(vec![one])).collect();
         sending.enqueue(Outgoing::Farewell);
         sending.enqueue(Outgoing::Release(releases[0].clone()));
         for round in 0..20 {

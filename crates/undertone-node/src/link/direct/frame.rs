@@ -9,7 +9,7 @@
 //! The first frame of each side is a hello, and no other is. How long a body may be follows from its kind and from the
 //! one size that releases of the network have, and is checked before there is room made for it.
 
-use crate::wire::{NetworkId, Sealed};
+use crate::wire::{NetworkId, OwnRelease};
 use thiserror::Error;
 use undertone::{LearnerId, Round};
 
@@ -38,7 +38,7 @@ pub struct Hello {
 #[derive(Clone)]
 pub(super) enum Outgoing {
     Hello(Hello),
-    Release(Sealed),
+    Release(OwnRelease),
     Question(Round),
     Farewell,
     Ping,

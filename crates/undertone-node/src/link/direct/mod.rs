@@ -15,7 +15,7 @@ mod socket;
 mod tls;
 
 use super::{Answer, Deliver, Identity, Incoming, LinkError, Security};
-use crate::wire::Sealed;
+use crate::wire::OwnRelease;
 use connection::{Connection, Ended};
 use doorstep::Doorstep;
 use frame::{Frame, Outgoing};
@@ -91,7 +91,7 @@ impl Direct {
         Ok(Direct { shared, address, listening })
     }
 
-    pub(super) fn publish(&self, release: &Sealed) {
+    pub(super) fn publish(&self, release: &OwnRelease) {
         self.to_all(&Outgoing::Release(release.clone()));
     }
 
@@ -308,7 +308,7 @@ impl Shared {
 pub(super) struct WayBack(Weak<Connection>);
 
 impl WayBack {
-    pub(super) fn send(&self, release: &Sealed) {
+    pub(super) fn send(&self, release: &OwnRelease) {
         if let Some(connection) = self.0.upgrade() {
             connection.send(Outgoing::Release(release.clone()));
         }

@@ -8,7 +8,7 @@ mod access;
 mod settings;
 
 use super::{Answer, Deliver, Identity, Incoming, LinkError, Security, Way};
-use crate::wire::Sealed;
+use crate::wire::OwnRelease;
 use access::Keys;
 pub(crate) use access::ROUTER;
 pub use settings::router_settings;
@@ -115,7 +115,7 @@ impl Routed {
         })
     }
 
-    pub(super) fn publish(&self, release: &Sealed) {
+    pub(super) fn publish(&self, release: &OwnRelease) {
         let _ = self.publisher.put(release.bytes()).wait();
     }
 
@@ -152,7 +152,7 @@ impl Routed {
 pub(super) struct WayBack(Query);
 
 impl WayBack {
-    pub(super) fn send(self, release: &Sealed) {
+    pub(super) fn send(self, release: &OwnRelease) {
         let key = self.0.key_expr().clone();
         // Who does not get it asks again.
         let _ = self.0.reply(key, release.bytes()).wait();

@@ -17,15 +17,19 @@
 //! There are no floating-point numbers, so none is infinite or not a number. Decoding makes room for one
 //! message of the size that the config says, and for no other.
 
+mod network_id;
+mod release;
+
+pub use network_id::NetworkId;
+pub(crate) use release::{EncodedRelease, ReleaseContent};
+pub use release::{OwnRelease, ReceivedRelease};
+
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
-use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::noise::Grid;
-use undertone::persist::Fields;
-use undertone::privacy::{Mechanism, genesis};
-use undertone::{Heard, LearnerId, Release, Round};
+use undertone::privacy::Mechanism;
+use undertone::{LearnerId, Release, Round};
 use undertone_models::Setup;
 
 const MAGIC: [u8; 4] = *b"UNDT";
@@ -36,63 +40,6 @@ const CHECKSUM: usize = 4;
 /// Beyond this a whole number of steps is no f64.
 const STEPS_MAX: u64 = 1 << 53;
 
-/// What tells one network from all others: a hash of the public facts that its learners share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NetworkId([u8; 16]);
-
-impl NetworkId {
-    /// The id of the network that a setup describes.
-    ///
-    /// Learners whose configs differ in anything that matters to the others have different ids, and do not
-    /// talk to each other.
-    #[must_use]
-    pub fn of(setup: &Setup) -> NetworkId {
-        let config = &setup.config;
-        let mut hash = Sha256::new();
-        hash.update(b"undertone network 1");
-        hash.update((config.name.len() as u64).to_le_bytes());
-        hash.update(config.name.as_bytes());
-        for (id, mechanism) in config.graph.ids().zip(&setup.mechanisms) {
-            hash.update(genesis(id, mechanism).bytes());
-            for (neighbour, weight) in config.graph.neighbours(id) {
-                hash.update(neighbour.0.to_le_bytes());
-                hash.update(weight.to_bits().to_le_bytes());
-            }
-        }
-        let data = &config.data;
-        hash.update(format!("{:?} {:?} {:?}", config.domain, config.model, config.network));
-        hash.update(format!("{:?} {:?} {:?}", config.memory, config.bounds, config.start_spread));
-        let columns = (&data.classes, data.intercept, data.centre, data.normalise);
-        hash.update(format!("{columns:?}"));
-        let digest: [u8; 32] = hash.finalize().into();
-        let mut id = [0; 16];
-        id.copy_from_slice(&digest[..16]);
-        NetworkId(id)
-    }
-
-    pub(crate) fn from_bytes(bytes: [u8; 16]) -> NetworkId {
-        NetworkId(bytes)
-    }
-
-    /// The sixteen bytes.
-    #[must_use]
-    pub fn bytes(&self) -> [u8; 16] {
-        self.0
-    }
-}
-
-impl fmt::Display for NetworkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for NetworkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NetworkId({self})")
-    }
-}
-
 /// The wire format of one network.
 #[derive(Clone, Debug)]
 pub struct Wire {
@@ -100,67 +47,6 @@ pub struct Wire {
     network: NetworkId,
     dimension: usize,
     degree_max: usize,
-}
-
-/// A release as it is sent, again and again if need be.
-///
-/// It is made from a [`Release`], or read back from the store where one made so was put.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Sealed(Arc<Vec<u8>>);
-
-impl Sealed {
-    /// The bytes to send.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// As they were sealed, here or elsewhere. They are not copied: releases may be large.
-    pub(crate) fn again(bytes: Vec<u8>) -> Sealed {
-        Sealed(Arc::new(bytes))
-    }
-
-    /// The bytes as a field of what is saved. They are copied only if somebody else holds them too.
-    pub(crate) fn visit(&mut self, fields: &mut dyn Fields) {
-        let length = fields.length(self.0.len(), 1);
-        let bytes = Arc::make_mut(&mut self.0);
-        bytes.resize(length, 0);
-        fields.bytes(bytes);
-    }
-}
-
-impl fmt::Debug for Sealed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sealed({} bytes)", self.0.len())
-    }
-}
-
-/// A release that was read from bytes.
-#[derive(Clone, PartialEq)]
-pub struct Message {
-    /// Who sent it.
-    pub learner: LearnerId,
-    /// Of which round it is.
-    pub round: Round,
-    /// Whose releases the sender used: one mask for each of its neighbours, in the order of their numbers.
-    pub used: Box<[u64]>,
-    /// The values.
-    pub values: Box<[f64]>,
-}
-
-impl Message {
-    /// What a learner reads of it.
-    #[must_use]
-    pub fn heard(&self) -> Heard<'_> {
-        Heard { learner: self.learner, round: self.round, values: &self.values }
-    }
-}
-
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (learner, round, dim) = (self.learner, self.round, self.values.len());
-        write!(f, "Message(learner={learner}, round={round}, dim={dim})")
-    }
 }
 
 /// Why bytes are not a message of this network.
@@ -229,13 +115,13 @@ impl Wire {
     /// # Panics
     /// When the release is not of this network: a bug in the caller.
     #[must_use]
-    pub fn encode(&self, release: &Release, used: &[u64]) -> Sealed {
+    pub fn encode(&self, release: &Release, used: &[u64]) -> OwnRelease {
         assert_eq!(release.values().len(), self.dimension, "a release of this network");
         assert!(used.len() <= self.degree_max, "a mask for each neighbour");
         let mut bytes = Vec::with_capacity(self.message_bytes());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&self.network.0);
+        bytes.extend_from_slice(&self.network.bytes());
         bytes.extend_from_slice(&release.learner().0.to_le_bytes());
         bytes.extend_from_slice(&u32::try_from(self.dimension).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend_from_slice(&release.round().0.to_le_bytes());
@@ -254,14 +140,41 @@ impl Wire {
         }
         let checksum = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
-        Sealed::again(bytes)
+        OwnRelease(EncodedRelease::from_bytes(bytes))
     }
 
-    /// Reads what came from a learner.
+    /// Decodes and checks bytes that a neighbour sent.
     ///
     /// # Errors
-    /// When the bytes are not a message of this network by that learner. Nothing is said of the values.
-    pub fn decode(&self, from: LearnerId, bytes: &[u8]) -> Result<Message, Rejection> {
+    /// When the bytes are not a release of this network by that learner.
+    pub fn decode(
+        &self,
+        from: LearnerId,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<ReceivedRelease, Rejection> {
+        self.check(from, EncodedRelease::from_bytes(bytes.into()))
+    }
+
+    /// Decodes and checks a neighbour's release whose bytes may be shared.
+    pub(crate) fn check(
+        &self,
+        from: LearnerId,
+        encoded: EncodedRelease,
+    ) -> Result<ReceivedRelease, Rejection> {
+        let content = self.read(from, encoded.bytes())?;
+        Ok(ReceivedRelease { content, encoded })
+    }
+
+    /// The content of a release that `own` made. The store it may come from can be damaged, so it is checked too.
+    pub(crate) fn decode_own(
+        &self,
+        own: LearnerId,
+        release: &OwnRelease,
+    ) -> Result<ReleaseContent, Rejection> {
+        self.read(own, release.bytes())
+    }
+
+    fn read(&self, from: LearnerId, bytes: &[u8]) -> Result<ReleaseContent, Rejection> {
         if bytes.len() != self.message_bytes() {
             return Err(Rejection::Size);
         }
@@ -273,7 +186,7 @@ impl Wire {
         if crc32fast::hash(before).to_le_bytes() != checksum {
             return Err(Rejection::Checksum);
         }
-        if reader.take() != Some(self.network.0) {
+        if reader.take() != Some(self.network.bytes()) {
             return Err(Rejection::Network);
         }
         if reader.u32() != from.0 {
@@ -291,19 +204,7 @@ impl Wire {
         let used = (0..self.degree_max).map(|_| reader.u64()).collect();
         let values = &before[before.len() - 8 * self.dimension..];
         let values = read_values(values, mechanism, &grid, round)?;
-        Ok(Message { learner: from, round, used, values })
-    }
-
-    /// Of which round a release that was sealed here is.
-    pub(crate) fn round_of(&self, sealed: &Sealed) -> Option<Round> {
-        let bytes = sealed.0.get(HEADER - 8..HEADER)?;
-        bytes.try_into().ok().map(|bytes| Round(u64::from_le_bytes(bytes)))
-    }
-
-    /// By whom it is.
-    pub(crate) fn learner_of(&self, sealed: &Sealed) -> Option<LearnerId> {
-        let bytes = sealed.0.get(HEADER - 16..HEADER - 12)?;
-        bytes.try_into().ok().map(|bytes| LearnerId(u32::from_le_bytes(bytes)))
+        Ok(ReleaseContent { learner: from, round, used, values })
     }
 }
 

@@ -1,0 +1,84 @@
+//! Catching up: asking for releases that have not arrived, late pulls, and skipping rounds to follow neighbours.
+
+use super::KEPT_ROUNDS;
+use super::action::Action;
+use super::neighbour::{Neighbour, Standing};
+use super::neighbours::Neighbours;
+use crate::wire::{OwnRelease, ReceivedRelease, ReleaseContent};
+use std::time::Duration;
+use undertone::{LatePull, Round};
+
+/// When neighbours are asked for releases that have not arrived.
+pub(super) struct CatchUp {
+    ask_after: Duration,
+    ask_at: Duration,
+}
+
+impl CatchUp {
+    pub(super) fn new(ask_after: Duration) -> CatchUp {
+        CatchUp { ask_after, ask_at: Duration::ZERO }
+    }
+
+    /// When neighbours are asked next.
+    pub(super) fn ask_at(&self) -> Duration {
+        self.ask_at
+    }
+
+    /// Asks after the usual time: this learner has just released.
+    pub(super) fn ask_later(&mut self, now: Duration) {
+        self.ask_at = now + self.ask_after;
+    }
+
+    /// Asks at the next opportunity: whatever arrived before a restart is lost.
+    pub(super) fn ask_at_once(&mut self, now: Duration) {
+        self.ask_at = now;
+    }
+
+    /// Whether it is time to ask. The next time is set.
+    pub(super) fn is_due(&mut self, now: Duration) -> bool {
+        let due = now >= self.ask_at;
+        if due {
+            self.ask_later(now);
+        }
+        due
+    }
+}
+
+/// The two releases of a late pull, both of one earlier round that only the neighbour has used.
+pub(super) struct LateReleases {
+    /// This learner's.
+    pub(super) own: OwnRelease,
+    /// Its content.
+    pub(super) content: ReleaseContent,
+    /// The neighbour's.
+    pub(super) theirs: ReceivedRelease,
+}
+
+impl LateReleases {
+    pub(super) fn pull(&self) -> LatePull<'_> {
+        LatePull { own: self.content.heard(), theirs: self.theirs.heard() }
+    }
+}
+
+/// What to ask a neighbour for in a round: its release of that round, and one that a late pull needs.
+pub(super) fn questions(neighbour: &Neighbour, round: Round) -> impl Iterator<Item = Action> {
+    let wanted = [Some(round), neighbour.owed(round)].into_iter().flatten();
+    let missing =
+        wanted.filter(|wanted| neighbour.could_come() && !neighbour.unused.contains_key(wanted));
+    missing.map(|round| Action::Ask { neighbour: neighbour.id, round })
+}
+
+/// The round to skip to, if neighbours that are present are too far ahead to be heard in this one.
+///
+/// Rounds cannot go back, so a learner that is behind follows. A learner that has waited in vain follows a neighbour
+/// that is one round ahead; others follow one whose release of this round may be gone. A neighbour that lies can make
+/// a learner skip rounds. That costs learning and no privacy.
+pub(super) fn round_to_follow(
+    neighbours: &Neighbours,
+    round: Round,
+    waited_in_vain: bool,
+) -> Option<Round> {
+    let far_ahead = round.0 + if waited_in_vain { 1 } else { KEPT_ROUNDS };
+    let present = neighbours.iter().filter(|one| one.standing == Standing::Present);
+    present.filter_map(|one| one.newest).max().filter(|newest| newest.0 >= far_ahead)
+}

@@ -1,0 +1,102 @@
+//! Why a node cannot be opened, cannot go on, or does not accept records.
+
+use crate::store::StorageError;
+use crate::wire::Rejection;
+use thiserror::Error;
+use undertone::persist::Damaged;
+use undertone::privacy::Refusal;
+use undertone::{RecordError, ReleaseError};
+use undertone_models::MemoryError;
+
+/// Why a learner cannot be opened. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+    /// What it holds was not written by this learner with this config.
+    #[error("{0}")]
+    Damaged(#[from] Damaged),
+    /// A release in it is not one of this network.
+    #[error("a release in the store is not of this network: {0}")]
+    Release(#[from] Rejection),
+    /// A record in it is out of the config's bounds.
+    #[error("a record in the store is out of bounds: {0}")]
+    Record(#[from] RecordError),
+    /// A charge that was made then is refused now.
+    #[error("the account of the store does not come out again: {0}")]
+    Refused(#[from] Refusal),
+    /// Only Algorithm 1 and `shielded` run on a network.
+    #[error(
+        "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
+    )]
+    Method,
+    /// Records would be used again and again, and be charged for once.
+    #[error("data.repeat: is for `simulate`; on a network a record is used once")]
+    Repeat,
+    /// There is nobody to talk to.
+    #[error(
+        "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"
+    )]
+    Alone,
+    /// What was charged comes out differently.
+    #[error("the account of the store does not come out again: the last receipt is another one")]
+    Receipt,
+    /// The memory does not fit the loss.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// Why a node cannot go on. What it has stored is safe; start it again.
+#[derive(Debug, Error)]
+pub enum Halt {
+    /// The store failed. What it holds is known only after it was opened again.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+    /// No noise could be drawn.
+    #[error(transparent)]
+    Release(ReleaseError),
+    /// A stored record is out of bounds: it was stored under another config.
+    #[error("a record in the store is out of bounds: {0}")]
+    Record(RecordError),
+    /// A release has no receipt.
+    #[error("a release without a receipt")]
+    Receipt,
+    /// It halted before.
+    #[error("the learner has halted before")]
+    Before,
+}
+
+/// Why records were not accepted.
+#[derive(Debug, Error)]
+pub enum TakeInError {
+    /// One of them is out of bounds; none was accepted.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Too many are waiting.
+    #[error(
+        "{waiting} records are waiting for a round, and there is room for {room}: try again later"
+    )]
+    Full {
+        /// How many are waiting.
+        waiting: usize,
+        /// How many more there is room for.
+        room: usize,
+    },
+    /// More than the inbox can ever hold.
+    #[error(
+        "{count} records at once, and there is never room for more than {limit}: send them in parts"
+    )]
+    TooMany {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// No later round could use them.
+    #[error("all rounds were run, or the budget is spent: no more records are taken")]
+    Over,
+    /// They could not be stored.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}

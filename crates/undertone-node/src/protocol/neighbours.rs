@@ -1,0 +1,50 @@
+//! All neighbours of a learner, in the order of their numbers.
+
+use super::neighbour::Neighbour;
+use super::round::Attendance;
+use undertone::graph::Graph;
+use undertone::{LearnerId, Round};
+
+/// The neighbours, in the order of their numbers.
+pub(super) struct Neighbours(Vec<Neighbour>);
+
+impl Neighbours {
+    /// The neighbours of a learner.
+    pub(super) fn of(graph: &Graph, own: LearnerId) -> Neighbours {
+        let own_place = |id: LearnerId| {
+            let others = graph.neighbours(id).iter();
+            others.map(|&(id, _)| id).filter(|&id| id < own).count()
+        };
+        let neighbours = graph.neighbours(own).iter();
+        let mut neighbours: Vec<Neighbour> =
+            neighbours.map(|&(id, _)| Neighbour::new(id, own_place(id))).collect();
+        neighbours.sort_by_key(|neighbour| neighbour.id);
+        Neighbours(neighbours)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Neighbour> {
+        self.0.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Neighbour> {
+        self.0.iter_mut()
+    }
+
+    pub(super) fn get(&self, id: LearnerId) -> Option<&Neighbour> {
+        self.0.iter().find(|neighbour| neighbour.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: LearnerId) -> Option<&mut Neighbour> {
+        self.0.iter_mut().find(|neighbour| neighbour.id == id)
+    }
+
+    /// Who was heard in a round.
+    pub(super) fn attendance(&self, round: Round) -> Attendance {
+        let heard = |one: &Neighbour| one.unused.contains_key(&round);
+        Attendance {
+            heard: self.iter().filter(|one| heard(one)).count(),
+            missing: self.iter().any(|one| one.is_waited_for(round) && !heard(one)),
+            reachable: self.iter().filter(|one| one.could_come()).count(),
+        }
+    }
+}

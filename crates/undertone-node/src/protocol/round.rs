@@ -1,0 +1,135 @@
+//! Where a learner is in its round, and when the next step is due.
+
+use super::settings::Settings;
+use std::time::Duration;
+use undertone::privacy::Refusal;
+use undertone::{Round, Score};
+
+/// What a round is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Records: this learner has not released yet.
+    Gathering,
+    /// Neighbours: this learner has released.
+    Waiting,
+}
+
+/// Who was heard in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attendance {
+    /// How many neighbours were heard.
+    pub(super) heard: usize,
+    /// Whether a neighbour that is waited for was not.
+    pub(super) missing: bool,
+    /// How many neighbours could be heard at all.
+    pub(super) reachable: usize,
+}
+
+/// The current round: its phase, its deadlines, and whether there will be another.
+pub(super) struct RoundState {
+    settings: Settings,
+    phase: Phase,
+    /// When the phase began.
+    since: Duration,
+    /// When the node last checked what it could do.
+    checked_at: Duration,
+    /// How well the records of this round were predicted.
+    score: Score,
+    /// Why the accountant refuses another release.
+    refusal: Option<Refusal>,
+    /// Whether an error has stopped the node.
+    halted: bool,
+}
+
+impl RoundState {
+    pub(super) fn new(settings: Settings) -> RoundState {
+        RoundState {
+            settings,
+            phase: Phase::Gathering,
+            since: Duration::ZERO,
+            checked_at: Duration::ZERO,
+            score: Score::default(),
+            refusal: None,
+            halted: false,
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Enters a phase.
+    pub(super) fn enter(&mut self, phase: Phase, now: Duration) {
+        (self.phase, self.since) = (phase, now);
+    }
+
+    pub(super) fn score(&self) -> Score {
+        self.score
+    }
+
+    pub(super) fn set_score(&mut self, score: Score) {
+        self.score = score;
+    }
+
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// Notes that the budget is spent.
+    pub(super) fn retire(&mut self, refusal: Refusal) {
+        self.refusal = Some(refusal);
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.halted
+    }
+
+    /// Stops the node for good: after an error it is not known what was stored, so nothing more may be sent.
+    pub(super) fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    pub(super) fn note_check(&mut self, now: Duration) {
+        self.checked_at = now;
+    }
+
+    /// Whether a round is after the last.
+    pub(super) fn is_past_end(&self, round: Round) -> bool {
+        round >= self.settings.end
+    }
+
+    /// Whether the round has waited long enough for records.
+    pub(super) fn records_overdue(&self, now: Duration) -> bool {
+        now >= self.records_due()
+    }
+
+    /// When the round stops waiting for records.
+    pub(super) fn records_due(&self) -> Duration {
+        self.since + self.settings.records_wait
+    }
+
+    /// When a round that waits for neighbours has to be looked at again, given when they are asked again.
+    ///
+    /// After the deadline a message ends the round, or the check after the next question: nothing is due before.
+    pub(super) fn neighbours_due(&self, ask_at: Duration) -> Duration {
+        let deadline = self.since + self.settings.deadline;
+        if self.checked_at < deadline { ask_at.min(deadline) } else { ask_at }
+    }
+
+    /// Whether the round can end: enough neighbours were heard, and all that are waited for or the deadline is over.
+    pub(super) fn can_end(&self, attendance: &Attendance, now: Duration) -> bool {
+        let over = now >= self.since + self.settings.deadline;
+        self.heard_enough(attendance) && (!attendance.missing || over)
+    }
+
+    /// Whether too few neighbours were heard, two deadlines after the release.
+    ///
+    /// Neighbours that skipped this round have no release of it and never will.
+    pub(super) fn waited_in_vain(&self, attendance: &Attendance, now: Duration) -> bool {
+        !self.heard_enough(attendance) && now >= self.since + 2 * self.settings.deadline
+    }
+
+    fn heard_enough(&self, attendance: &Attendance) -> bool {
+        attendance.heard >= self.settings.heard_least.min(attendance.reachable)
+    }
+}

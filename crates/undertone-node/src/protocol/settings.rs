@@ -1,0 +1,21 @@
+//! The owner's settings of the protocol.
+
+use std::time::Duration;
+use undertone::Round;
+
+/// How long a learner waits, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a round waits for neighbours that are present.
+    pub deadline: Duration,
+    /// A release that has not arrived after this time is asked for, and again after the same time.
+    pub ask_after: Duration,
+    /// How long a round waits for its records before it starts with those it has.
+    pub records_wait: Duration,
+    /// A round does not end before this many neighbours were heard.
+    pub heard_least: usize,
+    /// The first round that is not run.
+    pub end: Round,
+    /// How many records may wait for a round.
+    pub inbox_max: usize,
+}
