@@ -1,9 +1,14 @@
-//! Which config a command is about: a file or a preset.
+//! Which experiment a command is about: a file or a preset.
 
+use crate::agreement_source::load_agreement;
+use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
-use undertone::config::RawConfig;
-use undertone_lab::config_file::{self, ConfigError, DEFAULT_PRESET, LoadedConfig, Overrides};
+use std::sync::Arc;
+use undertone::load::{Source, Strictness, load};
+use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
+use undertone_lab::Setup;
+use undertone_lab::presets::{DEFAULT_PRESET, PresetError, preset_names, preset_source};
 
 /// A config file or a preset.
 #[derive(Args)]
@@ -12,43 +17,26 @@ pub(crate) struct ConfigSource {
     #[arg(value_name = "CONFIG.toml", conflicts_with = "preset")]
     path: Option<PathBuf>,
     /// Use a built-in config instead of a file
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(config_file::preset_names()))]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
 }
 
 impl ConfigSource {
-    /// Whether any was given.
-    pub(crate) fn is_given(&self) -> bool {
-        self.path.is_some() || self.preset.is_some()
-    }
-
     /// Reads and checks it.
-    pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedConfig, ConfigError> {
-        match (&self.path, &self.preset) {
-            (Some(path), _) => config_file::load_file(path, overrides),
-            (None, preset) => {
-                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
-                config_file::load_preset(name, overrides)
-            }
-        }
+    pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedExperiment, PresetError> {
+        self.load_with(|raw| overrides.apply(raw))
     }
 
     /// Reads and checks it, but lets it lie outside the theorems.
-    pub(crate) fn load_for_examination(&self) -> Result<LoadedConfig, ConfigError> {
-        match (&self.path, &self.preset) {
-            (Some(path), _) => config_file::load_file_for_examination(path),
-            (None, preset) => {
-                let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
-                config_file::load_preset_for_examination(name)
-            }
-        }
+    pub(crate) fn load_for_examination(&self) -> Result<LoadedExperiment, PresetError> {
+        Ok(load(&self.source(DEFAULT_PRESET)?, |_| (), Strictness::Examine)?)
     }
 
     /// Reads it, changes it and checks the result.
     pub(crate) fn load_with(
         &self,
-        change: impl FnOnce(&mut RawConfig),
-    ) -> Result<LoadedConfig, ConfigError> {
+        change: impl FnOnce(&mut RawExperiment),
+    ) -> Result<LoadedExperiment, PresetError> {
         self.load_with_or(DEFAULT_PRESET, change)
     }
 
@@ -56,13 +44,23 @@ impl ConfigSource {
     pub(crate) fn load_with_or(
         &self,
         default: &str,
-        change: impl FnOnce(&mut RawConfig),
-    ) -> Result<LoadedConfig, ConfigError> {
+        change: impl FnOnce(&mut RawExperiment),
+    ) -> Result<LoadedExperiment, PresetError> {
+        Ok(load(&self.source(default)?, change, Strictness::Run)?)
+    }
+
+    /// What follows from the agreement in the file given, for a learner on a network.
+    pub(crate) fn load_agreement(&self) -> anyhow::Result<Arc<Setup>> {
+        match &self.path {
+            Some(path) => load_agreement(path),
+            None => bail!("--store: give the agreement of the learner's network too"),
+        }
+    }
+
+    fn source(&self, default: &str) -> Result<Source, PresetError> {
         match (&self.path, &self.preset) {
-            (Some(path), _) => config_file::load_file_with(path, change),
-            (None, preset) => {
-                config_file::load_preset_with(preset.as_deref().unwrap_or(default), change)
-            }
+            (Some(path), _) => Ok(Source::File(path.clone())),
+            (None, preset) => Ok(preset_source(preset.as_deref().unwrap_or(default))?),
         }
     }
 }

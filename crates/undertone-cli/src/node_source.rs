@@ -1,17 +1,14 @@
 //! A learner to look at: one that runs, by HTTP, or the store of one that does not.
 
 use crate::config_source::ConfigSource;
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 use undertone::Round;
 use undertone::noise::OsEntropy;
-use undertone_lab::config_file::Overrides;
-use undertone_models::Setup;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 
@@ -24,7 +21,7 @@ pub(crate) struct NodeSource {
     /// A file with the token of that learner's owner
     #[arg(long, value_name = "FILE", requires = "node")]
     token_file: Option<PathBuf>,
-    /// The store of a learner that does not run; its config is needed with it
+    /// The store of a learner that does not run; its agreement is needed with it
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }
@@ -63,8 +60,7 @@ impl NodeSource {
             return Ok(Target::Running(Running { url, token }));
         }
         let Some(path) = &self.store else { bail!("give --node URL or --store FILE") };
-        ensure!(config.is_given(), "--store: give the learner's config file too");
-        let setup = Arc::new(Setup::new(config.load(&Overrides::default())?.config)?);
+        let setup = config.load_agreement()?;
         let (store, id) =
             DiskStore::open_any(path, &setup).with_context(|| path.display().to_string())?;
         // Nothing is going to run: how patient it would be does not matter.
@@ -73,7 +69,7 @@ impl NodeSource {
             ask_after: Duration::from_secs(1),
             records_wait: Duration::from_secs(1),
             heard_least: 1,
-            end: Round(setup.config.rounds),
+            end: Round::LIMIT,
             inbox_max: 0,
         };
         Ok(Target::Stored(Box::new(Node::open(setup, id, settings, OsEntropy, store)?)))

@@ -116,7 +116,7 @@ impl Intake {
     /// For the records of a setup's network.
     #[must_use]
     pub fn new(setup: Arc<Setup>) -> Intake {
-        let bounds = Bounds::of(&setup.config);
+        let bounds = Bounds::of(&setup.agreement);
         Intake { setup, bounds }
     }
 
@@ -158,12 +158,12 @@ impl Intake {
     /// The name of a class, if classes have names.
     #[must_use]
     pub fn class_name(&self, class: usize) -> Option<&str> {
-        self.setup.config.data.classes.as_ref()?.get(class).map(String::as_str)
+        self.setup.agreement.records.classes.as_ref()?.get(class).map(String::as_str)
     }
 
     fn features(&self, json: FeaturesJson) -> Result<Features, RecordFault> {
-        let whole = self.setup.config.model.features;
-        let intercept = self.setup.config.data.intercept;
+        let whole = self.setup.agreement.model.features;
+        let intercept = self.setup.agreement.records.intercept;
         let expected = whole - usize::from(intercept);
         match json {
             FeaturesJson::Dense(mut values) => {
@@ -190,14 +190,14 @@ impl Intake {
     }
 
     fn label(&self, json: LabelJson) -> Result<f64, RecordFault> {
-        let config = &self.setup.config;
-        let Some(count) = config.model.loss.classes() else {
+        let agreement = &self.setup.agreement;
+        let Some(count) = agreement.model.loss.classes() else {
             return match json {
                 LabelJson::Number(number) => Ok(number),
                 LabelJson::Text(_) => Err(RecordFault::Label),
             };
         };
-        let class = match (&config.data.classes, json) {
+        let class = match (&agreement.records.classes, json) {
             (Some(names), LabelJson::Text(text)) => names.iter().position(|name| *name == text),
             // A class called "7" may be written as the number it is.
             (Some(names), LabelJson::Number(number)) => names.iter().position(|name| {
@@ -210,7 +210,7 @@ impl Intake {
         };
         let class = class.and_then(|class| u32::try_from(class).ok()).map(f64::from);
         class.ok_or_else(|| RecordFault::Class {
-            classes: match &config.data.classes {
+            classes: match &agreement.records.classes {
                 Some(names) => names.join(", "),
                 None => format!("0 to {}", count - 1),
             },

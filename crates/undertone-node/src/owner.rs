@@ -27,8 +27,8 @@ pub struct Status {
     pub state: State,
     /// The round it is in.
     pub round: u64,
-    /// How many it will run.
-    pub rounds: u64,
+    /// How many it will run; null where it goes on for ever.
+    pub rounds: Option<u64>,
     /// Records that were learnt from.
     pub records: u64,
     /// Records that wait for a round.
@@ -109,9 +109,9 @@ pub struct Budget {
 #[must_use]
 pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> Status {
     let (setup, learner) = (node.setup(), node.learner());
-    let config = &setup.config;
+    let agreement = &setup.agreement;
     let round = learner.round().0;
-    let classes = config.model.loss.classes().is_some();
+    let classes = agreement.model.loss.classes().is_some();
     let neighbours = node.neighbours().map(|one| NeighbourStatus {
         learner: one.id,
         standing: one.standing,
@@ -127,14 +127,14 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
     dropped.insert("strangers".into(), counters.strangers);
     dropped.insert("repeated".into(), counters.repeated);
     Status {
-        name: config.name.clone(),
+        name: agreement.name.clone(),
         learner: learner.id(),
-        learners: config.graph.learners(),
+        learners: agreement.graph.learners(),
         network: node.wire().network().to_string(),
         version: env!("CARGO_PKG_VERSION"),
         state: node.state(),
         round,
-        rounds: config.rounds,
+        rounds: node.rounds_to_run(),
         records: learner.memory().records(),
         waiting_records: node.waiting_records(),
         room: node.room(),
@@ -145,7 +145,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         neighbours: neighbours.collect(),
         sources: node.positions().clone(),
         dropped,
-        history: history.series(classes, node.setup().config.delta),
+        history: history.series(classes, node.setup().agreement.delta),
     }
 }
 
@@ -154,8 +154,8 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
     let (setup, learner) = (node.setup(), node.learner());
     let place = learner.id().0 as usize;
-    let (delta, spent) = (setup.config.delta, learner.accountant().spent());
-    let cap = setup.config.caps[place];
+    let (delta, spent) = (setup.agreement.delta, learner.accountant().spent());
+    let cap = setup.agreement.caps[place];
     Budget {
         unit: UNIT,
         delta,
@@ -195,17 +195,17 @@ pub fn predict<E: Entropy, S: Storage>(
 /// # Errors
 /// When the format cannot hold it.
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
-    let config = &node.setup().config;
-    let epsilon = node.learner().accountant().epsilon(config.delta);
+    let agreement = &node.setup().agreement;
+    let epsilon = node.learner().accountant().epsilon(agreement.delta);
     let metadata = HashMap::from(
         [
             ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
-            ("name", config.name.clone()),
+            ("name", agreement.name.clone()),
             ("content", "average of noisy releases; safe to publish".into()),
             ("round", node.learner().round().0.to_string()),
             ("epsilon_spent", epsilon.to_string()),
         ]
         .map(|(key, value)| (key.to_string(), value)),
     );
-    model_file(node.public_model(), config.network.as_ref(), metadata)
+    model_file(node.public_model(), agreement.neural.as_ref(), metadata)
 }

@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         knows_start: common.knows_start,
         effort: Effort { iterations: common.iterations, starts: common.starts },
     };
-    let name = format!("{}-{kind}", loaded.config.name);
+    let name = format!("{}-{kind}", loaded.checked.agreement.name);
     let folder = common.out.clone().unwrap_or_else(|| free_folder("attack", &name));
     run_folder::check(&folder)?;
     let talks = common.voice.talks();

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use undertone::LearnerId;
 use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit, unsupported};
-use undertone_lab::config_file::Overrides;
-use undertone_lab::{Setup, stream};
+use undertone_lab::experiment::Overrides;
+use undertone_lab::stream;
 
 /// Try to break the privacy claims of a config, on the code that runs it
 #[derive(Args)]
@@ -37,11 +37,11 @@ unless --no-data is given: keep it with them.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load(&Overrides::default())?;
-    let setup = Setup::new(loaded.config)?;
+    let setup = loaded.checked.setup()?;
     if let Some(reason) = unsupported(&setup) {
         return Err(anyhow::anyhow!("method: {reason}").into());
     }
-    let learners = setup.config.graph.learners();
+    let learners = setup.agreement.graph.learners();
     if let Some(learner) = arguments.learner.filter(|&learner| learner as usize >= learners) {
         let last = learners - 1;
         return Err(anyhow::anyhow!("--learner {learner}: learners are 0 to {last}").into());
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let data = if arguments.no_data {
         None
     } else {
-        let data = stream::load(&setup.config, &loaded.folder, arguments.seed.unwrap_or(0));
+        let data = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0));
         let advise = |error| anyhow::anyhow!("{error}; --no-data audits without the data");
         Some(data.map_err(advise)?)
     };
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         learner: arguments.learner.map(LearnerId),
         effort: Effort::FULL,
     };
-    let report = audit(&setup, data.as_ref(), &options, say_progress)?;
+    let report = audit(&setup, loaded.checked.rounds, data.as_ref(), &options, say_progress)?;
     let code = if report.passed { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &report, arguments.json))
 }

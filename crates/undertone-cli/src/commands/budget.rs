@@ -3,15 +3,15 @@
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
 use crate::node_source::{NodeSource, Target, value};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use undertone::privacy::Rule;
-use undertone_lab::Setup;
+use undertone::method::{Algorithm1, Bound, Method};
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
-use undertone_lab::config_file::Overrides;
+use undertone_lab::experiment::Overrides;
 use undertone_lab::summary::rounded_up;
 use undertone_node::owner;
 
@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
     /// Config file, for scripts that prefer a named argument
     #[arg(long, value_name = "CONFIG.toml", conflicts_with_all = ["path", "preset", "node", "store"])]
     config: Option<PathBuf>,
-    /// Recursion that bounds the sensitivity [default: as in the config]
+    /// How the sensitivity of Algorithm 1 is bounded [default: as in the config]
     #[arg(long, value_enum, conflicts_with_all = ["node", "store"])]
-    rule: Option<RuleName>,
+    bound: Option<BoundName>,
     /// Count the releases of rounds 1 to T [default: as in the config]
     #[arg(long, value_name = "T", conflicts_with_all = ["node", "store"])]
     rounds: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 #[value(rename_all = "lowercase")]
-enum RuleName {
+enum BoundName {
     /// Ours, with proof
     Tight,
     /// Theorem 5(i) of the paper
@@ -64,18 +64,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Overrides::default()
     };
     let mut loaded = match &arguments.config {
-        Some(path) => undertone_lab::config_file::load_file(path, &overrides)?,
+        Some(path) => undertone_lab::experiment::load_file(path, &overrides)?,
         None => arguments.source.load(&overrides)?,
     };
-    if let Some(rule) = arguments.rule {
-        loaded.config.rule = match rule {
-            RuleName::Tight => Rule::Tight,
-            RuleName::Theorem5i => Rule::Theorem5i,
-            RuleName::Theorem5ii => Rule::Theorem5ii,
+    if let Some(name) = arguments.bound {
+        let method = &mut loaded.checked.agreement.method;
+        if method.bound().is_none() {
+            return Err(anyhow!("--bound: has a meaning only with method = \"algorithm1\"").into());
+        }
+        let bound = match name {
+            BoundName::Tight => Bound::Tight,
+            BoundName::Theorem5i => Bound::Theorem5i,
+            BoundName::Theorem5ii => Bound::Theorem5ii,
         };
+        *method = Method::Algorithm1(Algorithm1 { bound });
     }
-    let setup = Setup::new(loaded.config)?;
-    let report = budget(&setup, setup.config.rounds, setup.config.delta);
+    let setup = loaded.checked.setup()?;
+    let report = budget(&setup, loaded.checked.rounds, setup.agreement.delta);
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;

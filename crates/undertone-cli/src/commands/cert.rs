@@ -1,6 +1,6 @@
 //! `undertone cert`: a network's own certificates.
 
-use crate::config_source::ConfigSource;
+use crate::agreement_source::load_agreement;
 use crate::failure::Failure;
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -9,8 +9,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use undertone::LearnerId;
-use undertone_lab::config_file::Overrides;
-use undertone_models::Setup;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::link::router_settings;
 use undertone_node::wire::Wire;
@@ -46,8 +44,9 @@ enum Action {
     Router {
         /// Folder with the authority
         folder: PathBuf,
-        #[command(flatten)]
-        source: ConfigSource,
+        /// The agreement of the network (TOML)
+        #[arg(value_name = "AGREEMENT.toml")]
+        agreement: PathBuf,
         /// Where the router listens
         #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:7447")]
         listen: String,
@@ -88,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 made.key.display()
             )?;
         }
-        Action::Router { folder, source, listen, reach } => {
-            let setup = Arc::new(Setup::new(source.load(&Overrides::default())?.config)?);
+        Action::Router { folder, agreement, listen, reach } => {
+            let setup = load_agreement(agreement)?;
             let validity = Validity::days(reach.days);
             let mut files = certificates::files(folder, Holder::Router);
             // Its settings are made again when the network changes; its certificate stays.
@@ -101,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 *file = file.canonicalize().with_context(|| file.display().to_string())?;
             }
             let wire = Wire::new(Arc::clone(&setup));
-            let mut settings = router_settings(&wire, &setup.config.graph, listen, &files)?;
+            let mut settings = router_settings(&wire, &setup.agreement.graph, listen, &files)?;
             for (_, file) in
                 settings["transport"]["link"]["tls"].as_object_mut().into_iter().flatten()
             {

@@ -17,7 +17,7 @@ use undertone_lab::compare::settings::{Method, Settings, settings};
 use undertone_lab::compare::statistics::{Estimate, central, entries};
 use undertone_lab::compare::store::Store;
 use undertone_lab::compare::{page, run as measure};
-use undertone_lab::config_file::{LoadedConfig, Overrides};
+use undertone_lab::experiment::{LoadedExperiment, Overrides};
 use undertone_lab::summary::NOT_PRIVATE;
 
 /// Compare methods on the same data, graph and certified budget
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let folder = arguments
         .out
         .clone()
-        .unwrap_or_else(|| Path::new("compare").join(folder_name(&base.config.name)));
+        .unwrap_or_else(|| Path::new("compare").join(folder_name(&base.checked.agreement.name)));
     let mut store = Store::open(&folder, &base)?;
     let all = all_settings(&base, &methods, &epsilons)?;
     store.keep_only(&all)?;
@@ -117,7 +117,7 @@ fn work(
 /// Writes tables and report, and prints them.
 fn finish(
     arguments: &Arguments,
-    base: &LoadedConfig,
+    base: &LoadedExperiment,
     folder: &Path,
     store: &Store,
     talk: bool,
@@ -126,23 +126,24 @@ fn finish(
         let path = folder.join(name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     };
-    let config = &base.config;
+    let experiment = &base.checked;
+    let agreement = &experiment.agreement;
     let facts = page::Facts {
-        name: config.name.clone(),
-        delta: config.delta,
+        name: agreement.name.clone(),
+        delta: agreement.delta,
         setting: format!(
             "{} learners, {} rounds, {} parameters.",
-            config.graph.learners(),
-            config.rounds,
-            config.model.parameters()
+            agreement.graph.learners(),
+            experiment.rounds,
+            agreement.model.parameters()
         ),
     };
     let entries = entries(&store.runs);
     let value = json!({
         "schema_version": 1,
         "warning": NOT_PRIVATE,
-        "name": config.name,
-        "delta": config.delta,
+        "name": agreement.name,
+        "delta": agreement.delta,
         "central_accuracy": central(&store.runs),
         "entries": entries,
     });
@@ -218,7 +219,7 @@ fn budgets(epsilons: &[f64]) -> Result<Vec<Option<f64>>, Failure> {
 
 /// The config of every method at every budget; a method that sends nothing has one budget only.
 fn all_settings(
-    base: &LoadedConfig,
+    base: &LoadedExperiment,
     methods: &[Method],
     epsilons: &[Option<f64>],
 ) -> Result<Vec<Settings>, Failure> {

@@ -5,8 +5,8 @@ use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use clap::Args;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use undertone::config::Condition;
-use undertone::doctor::{Diagnosis, Theorem, examine};
+use undertone::agreement::Condition;
+use undertone::doctor::{Diagnosis, Finding, Theorem, Usage, examine};
 use undertone_lab::memory_error;
 
 /// Say which assumptions and theorems a config satisfies, and what to change
@@ -23,13 +23,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let config = arguments.source.load_for_examination()?.config;
-    if !config.rule.is_algorithm1() {
+    let experiment = arguments.source.load_for_examination()?.checked;
+    let agreement = &experiment.agreement;
+    if !agreement.method.theorems_apply() {
         let text = "the paper's theorems speak of method = \"algorithm1\" only; \
                     `undertone budget` has the certificate of any other";
         return Err(anyhow::anyhow!(text).into());
     }
-    let diagnosis = examine(&config, memory_error(&config)?);
+    let usage = Usage { rounds: experiment.rounds, records_repeat: experiment.data.repeat };
+    let diagnosis = examine(agreement, memory_error(agreement)?, usage);
     let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &diagnosis, arguments.json))
 }
@@ -55,7 +57,8 @@ fn mark(holds: Option<bool>) -> &'static str {
 fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
     writeln!(out, "{}: {} rounds", diagnosis.name, diagnosis.rounds)?;
     let mut group = "";
-    for Condition { name, holds, statement, found, needed, .. } in &diagnosis.findings {
+    for finding in &diagnosis.findings {
+        let Condition { name, holds, statement, found, needed, .. } = &finding.condition;
         if *name != group {
             writeln!(out, "\n{name}")?;
             group = name;
@@ -127,7 +130,7 @@ fn round(value: Option<f64>) -> String {
 }
 
 fn print_advice(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
-    let broken: Vec<&Condition> =
+    let broken: Vec<&Finding> =
         diagnosis.findings.iter().filter(|finding| finding.holds != Some(true)).collect();
     writeln!(out)?;
     if broken.is_empty() {

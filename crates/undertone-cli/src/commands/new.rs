@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use undertone_lab::config_file::{self, DEFAULT_PRESET};
+use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_text};
 
 /// Write a commented starter config that runs as it is
 #[derive(Args)]
@@ -15,12 +15,12 @@ pub(crate) struct Arguments {
     /// Name of the new config; NAME.toml is written
     name: PathBuf,
     /// The built-in config to start from
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET, value_parser = clap::builder::PossibleValuesParser::new(config_file::preset_names()))]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET, value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let text = config_file::preset_text(&arguments.preset)?;
+    let text = preset_text(&arguments.preset)?;
     let mut path = arguments.name.clone();
     if path.file_name().is_none() {
         return Err(anyhow::anyhow!("{} is not a name for a config", path.display()).into());

@@ -9,7 +9,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone::config::{OneOrEach, RawConfig};
+use undertone::agreement::OneOrEach;
+use undertone_lab::experiment::RawExperiment;
 use undertone::planner::PlannerError;
 use undertone::privacy::Horizon;
 use undertone_lab::planner::{PlanReport, PlanningError, Request, Target, make};
@@ -53,8 +54,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load_with(|raw| ask(arguments, raw))?;
-    let horizon = match loaded.raw.noise.calibrate.as_deref() {
-        Some("rounds") => Horizon::Rounds(loaded.config.rounds),
+    let horizon = match loaded.raw.agreement.noise.calibrate.as_deref() {
+        Some("rounds") => Horizon::Rounds(loaded.checked.rounds),
         _ => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
@@ -90,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Writes what the command line asks for into the config, before it is checked.
-fn ask(arguments: &Arguments, raw: &mut RawConfig) {
+fn ask(arguments: &Arguments, raw: &mut RawExperiment) {
     let targets = |list: &[f64]| match list {
         [] => None,
         [one] => Some(OneOrEach::One(*one)),
@@ -98,17 +99,17 @@ fn ask(arguments: &Arguments, raw: &mut RawConfig) {
     };
     let (epsilon, pure_epsilon) = (targets(&arguments.epsilon), targets(&arguments.pure_epsilon));
     if epsilon.is_some() || pure_epsilon.is_some() {
-        (raw.privacy.epsilon, raw.privacy.pure_epsilon) = (epsilon, pure_epsilon);
+        (raw.agreement.privacy.epsilon, raw.agreement.privacy.pure_epsilon) = (epsilon, pure_epsilon);
     }
-    raw.privacy.delta = arguments.delta.or(raw.privacy.delta);
+    raw.agreement.privacy.delta = arguments.delta.or(raw.agreement.privacy.delta);
     raw.rounds = arguments.rounds.or(raw.rounds);
-    raw.noise.scale = None;
+    raw.agreement.noise.scale = None;
     if arguments.lifetime {
-        raw.noise.calibrate = Some("lifetime".into());
+        raw.agreement.noise.calibrate = Some("lifetime".into());
     } else if arguments.finite {
-        raw.noise.calibrate = Some("rounds".into());
+        raw.agreement.noise.calibrate = Some("rounds".into());
     } else {
-        raw.noise.calibrate.get_or_insert_with(|| "lifetime".into());
+        raw.agreement.noise.calibrate.get_or_insert_with(|| "lifetime".into());
     }
 }
 

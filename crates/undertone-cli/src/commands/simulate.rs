@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use undertone_lab::config_file::{Overrides, resolved};
+use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
@@ -49,15 +49,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let overrides =
         Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
-    let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.config.name));
+    let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.checked.agreement.name));
     run_folder::check(&folder)?;
-    let setup = Setup::new(loaded.config.clone())?;
-    let streams = stream::load(&setup.config, &loaded.folder, arguments.seed.unwrap_or(0))?;
+    let setup = Setup::new(loaded.checked.agreement.clone())?;
+    let rounds = loaded.checked.rounds;
+    let streams = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0))?;
     let talk = !arguments.quiet && !arguments.json;
     if talk {
-        introduce(&setup, &streams.name, arguments.seed)?;
+        introduce(&setup, rounds, &streams.name, arguments.seed)?;
     }
     let mut facts = RunFacts {
+        rounds_planned: rounds,
+        records_repeat: loaded.checked.data.repeat,
         seed: arguments.seed,
         source: streams.name.clone(),
         test_records: streams.test.len(),
@@ -65,10 +68,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         records_refused: streams.refused,
         seconds: 0.0,
     };
-    let progress = progress_bar("round", setup.config.rounds, talk);
+    let progress = progress_bar("round", rounds, talk);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
-    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
+    let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
         progress.inc(1);
         if let Some(row) = row {
             progress.set_message(progress_message(row));
@@ -87,7 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         &resolved(&loaded, &setup.scales()),
         &outcome,
         &summary,
-        loaded.config.network.as_ref(),
+        loaded.checked.agreement.neural.as_ref(),
     )?;
     if arguments.json {
         let mut out = io::stdout().lock();
@@ -103,22 +106,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn introduce(setup: &Setup, data: &str, seed: Option<u64>) -> io::Result<()> {
+fn introduce(setup: &Setup, rounds: u64, data: &str, seed: Option<u64>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let config = &setup.config;
+    let agreement = &setup.agreement;
     writeln!(
         out,
         "{}: {} learners, {} edges, {} parameters, {} rounds, data: {data}",
-        config.name,
-        config.graph.learners(),
-        config.graph.edges(),
+        agreement.name,
+        agreement.graph.learners(),
+        agreement.graph.edges(),
         setup.model.parameters(),
-        config.rounds,
+        rounds,
     )?;
     if seed.is_some() {
         writeln!(out, "{NOT_PRIVATE}")?;
     }
-    for broken in config.broken_conditions() {
+    for broken in agreement.broken_conditions() {
         writeln!(out, "UNPROVEN: {broken}")?;
     }
     Ok(())

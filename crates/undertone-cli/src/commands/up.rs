@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use undertone::LearnerId;
-use undertone_lab::config_file::{Overrides, resolved};
+use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::rounded_up;
-use undertone_models::Setup;
+use undertone_lab::Setup;
 
 /// Run a network on this machine, every learner a process of its own
 #[derive(Args)]
@@ -71,15 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Overrides::default()
     };
     let loaded = arguments.source.load(&overrides)?;
-    let setup = Setup::new(loaded.config.clone())?;
+    let setup = Setup::new(loaded.checked.agreement.clone())?;
     let folder =
-        arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &setup.config.name));
+        arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &setup.agreement.name));
     make_private_folder(&folder).with_context(|| folder.display().to_string())?;
-    let config = folder.join("config.toml");
-    let text = toml::to_string(&resolved(&loaded, &setup.scales()))?;
-    fs::write(&config, text).with_context(|| config.display().to_string())?;
+    let experiment = resolved(&loaded, &setup.scales());
+    write_toml(&folder.join(EXPERIMENT), &experiment)?;
+    write_toml(&folder.join(AGREEMENT), &experiment.agreement)?;
     let ports = free_ports(setup.mechanisms.len())?;
-    let rounds = setup.config.rounds;
+    let rounds = loaded.checked.rounds;
     let progress = progress_bar("round", rounds, !arguments.quiet);
     let shared = Arc::new(Shared {
         reached: ports.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -87,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         talks: !arguments.quiet,
     });
     let mut members = Vec::new();
-    for id in setup.config.graph.ids() {
-        let command = command(arguments, &setup, id, &folder, &ports)?;
+    for id in setup.agreement.graph.ids() {
+        let command = command(arguments, &setup, rounds, id, &folder, &ports)?;
         match start(command, id, &folder, &shared) {
             Ok(member) => members.push(member),
             Err(error) => {
@@ -122,6 +122,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
+/// What all learners share.
+const AGREEMENT: &str = "agreement.toml";
+/// The same with the data that learners replay.
+const EXPERIMENT: &str = "experiment.toml";
+
+fn write_toml(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {
+    fs::write(path, toml::to_string(value)?).with_context(|| path.display().to_string())
+}
+
 /// Ports that are free now. Another program may take one before a learner does; then that learner says so.
 fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
     let held = (0..count)
@@ -141,20 +150,22 @@ struct Shared {
 fn command(
     arguments: &Arguments,
     setup: &Setup,
+    rounds: u64,
     id: LearnerId,
     folder: &Path,
     ports: &[u16],
 ) -> anyhow::Result<Command> {
     let store = folder.join(format!("learner-{id}.redb"));
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("node").arg(folder.join("config.toml")).arg("--replay");
+    command.arg("node").arg(folder.join(AGREEMENT)).arg("--replay").arg(folder.join(EXPERIMENT));
+    command.args(["--rounds", &rounds.to_string()]);
     command.args(["--learner", &id.to_string()]).arg("--store").arg(&store);
     if !store.exists() {
         command.arg("--new");
     }
     command.args(["--http", "127.0.0.1:0"]);
     command.args(["--listen", &format!("127.0.0.1:{}", ports[id.0 as usize])]);
-    for (neighbour, _) in setup.config.graph.neighbours(id) {
+    for (neighbour, _) in setup.agreement.graph.neighbours(id) {
         let port = ports[neighbour.0 as usize];
         command.args(["--peer", &format!("{neighbour}=127.0.0.1:{port}")]);
     }

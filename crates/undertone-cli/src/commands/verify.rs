@@ -1,13 +1,12 @@
 //! `undertone verify`: a ledger, computed again from its config.
 
+use crate::agreement_source::load_agreement;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone_lab::Setup;
-use undertone_lab::config_file::{Overrides, load_file};
 use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
 use undertone_lab::summary::rounded_up;
 use undertone_node::store::DiskStore;
@@ -15,7 +14,7 @@ use undertone_node::store::DiskStore;
 /// Check a ledger offline: every charge is computed again from the config
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Run folder, as `undertone simulate` writes it; with --store, the config file of the learner's network
+    /// Run folder, as `undertone simulate` writes it; with --store, the agreement of the learner's network
     #[arg(value_name = "RUN", required_unless_present = "store")]
     folder: Option<PathBuf>,
     /// The store of a learner that does not run, instead of a run folder
@@ -28,16 +27,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let found = match (&arguments.store, &arguments.folder) {
-        (Some(store), Some(config)) => verify_store(store, config)?,
+        (Some(store), Some(agreement)) => verify_store(store, agreement)?,
         (None, Some(folder)) => verify_run(folder)?,
-        (_, None) => return Err(anyhow!("--store: give the learner's config file too").into()),
+        (_, None) => return Err(anyhow!("--store: give the agreement of the learner's network too").into()),
     };
     let code = if found.agrees { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &found, arguments.json))
 }
 
-fn verify_store(path: &Path, config: &Path) -> anyhow::Result<Verification> {
-    let setup = Setup::new(load_file(config, &Overrides::default())?.config)?;
+fn verify_store(path: &Path, agreement: &Path) -> anyhow::Result<Verification> {
+    let setup = load_agreement(agreement)?;
     let place = || path.display().to_string();
     let (store, id) = DiskStore::open_any(path, &setup).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;

@@ -24,7 +24,9 @@ pub(super) fn text(status: &Status, budget: &Budget) -> String {
         }
     }
     page.gauge("undertone_round", "The round the learner is in", status.round);
-    page.gauge("undertone_rounds", "Rounds that will be run", status.rounds);
+    if let Some(rounds) = status.rounds {
+        page.gauge("undertone_rounds", "Rounds that will be run", rounds);
+    }
     page.counter("undertone_releases_total", "Releases made", budget.releases);
     page.counter("undertone_records_total", "Records learnt from", status.records);
     let waiting = status.waiting_records;

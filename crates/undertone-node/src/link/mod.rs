@@ -12,7 +12,8 @@ pub use addresses::{Addresses, Certificates, Security, certificate_name};
 pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 
-use crate::wire::{NetworkId, OwnRelease};
+use crate::wire::OwnRelease;
+use undertone::agreement::NetworkId;
 use direct::Direct;
 use routed::Routed;
 use std::sync::Arc;

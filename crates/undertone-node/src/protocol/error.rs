@@ -31,9 +31,6 @@ pub enum OpenError {
         "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
     )]
     Method,
-    /// Records would be used again and again, and be charged for once.
-    #[error("data.repeat: is for `simulate`; on a network a record is used once")]
-    Repeat,
     /// There is nobody to talk to.
     #[error(
         "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"

@@ -54,7 +54,7 @@ impl<E, S> Node<E, S> {
         let setup = wire.setup();
         Node {
             public_model: PublicModel::new(setup.model.parameters()),
-            neighbours: Neighbours::of(&setup.config.graph, learner.id()),
+            neighbours: Neighbours::of(&setup.agreement.graph, learner.id()),
             round: RoundState::new(settings),
             inbox: Inbox::new(settings.inbox_max),
             journal: Journal::new(store),
@@ -273,7 +273,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Releases, if there are records for the round: observe, pay, draw, store, send.
     fn begin_round(&mut self, now: Duration, actions: &mut Vec<Action>) -> Result<bool, Halt> {
-        let data = &self.wire.setup().config.data;
+        let data = &self.wire.setup().agreement.records;
         let warmup = if self.has_begun() { 0 } else { data.warmup };
         let needed = usize::try_from(data.batch + warmup).unwrap_or(usize::MAX);
         let overdue = self.has_begun() && self.round.records_overdue(now);
@@ -335,7 +335,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         actions.push(Action::Ended(self.close_round()));
         if let Some(ahead) = ahead {
-            self.learner.sit_out(ahead);
+            self.learner.skip_to(ahead);
         }
         let round = self.learner.round();
         self.neighbours.iter_mut().for_each(|one| one.forget_before(round));
@@ -404,7 +404,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     ) -> RoundReport {
         let releases: Vec<_> = heard.iter().map(ReceivedRelease::heard).collect();
         let pulls: Vec<_> = late.iter().map(LateReleases::pull).collect();
-        let report = self.learner.absorb_heard(&releases, &pulls);
+        let report = self.learner.absorb_received(&releases, &pulls);
         releases.iter().for_each(|&release| self.public_model.include(release));
         report
     }

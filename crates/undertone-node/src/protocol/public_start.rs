@@ -1,6 +1,7 @@
 //! Where learners start: a public point that everybody computes alike from the network's id.
 
-use crate::wire::{NetworkId, Wire};
+use crate::wire::Wire;
+use undertone::agreement::NetworkId;
 use sha2::{Digest as _, Sha256};
 use std::convert::Infallible;
 use undertone::{Learner, LearnerId};
@@ -22,9 +23,9 @@ pub(super) fn learner_at_start(
             let start = model.neural().initial_parameters(|| Ok::<_, Infallible>(numbers.unit()));
             start.map_or_else(|never| match never {}, |start| learner.starting_at(&start))
         }
-        AnyModel::Linear(_) if setup.config.start_spread > 0.0 => {
+        AnyModel::Linear(_) if setup.agreement.start_spread > 0.0 => {
             let mut numbers = PublicNumbers::new(network, Some(id));
-            let spread = setup.config.start_spread;
+            let spread = setup.agreement.start_spread;
             let start: Vec<f64> = (0..setup.model.parameters())
                 .map(|_| spread * (2.0 * numbers.unit() - 1.0))
                 .collect();

@@ -18,7 +18,7 @@ use std::time::Duration;
 use undertone::LearnerId;
 use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
-use undertone::privacy::Rule;
+use undertone::method::Perturbs;
 use undertone_models::Setup;
 
 impl<E: Entropy, S: Storage> Node<E, S> {
@@ -113,7 +113,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         if entry.round < self.learner.round() {
             return Err(Damaged.into());
         }
-        if self.learner.sit_out(entry.round) != entry.round {
+        if self.learner.skip_to(entry.round) != entry.round {
             return Err(Damaged.into());
         }
         self.learner.observe(&entry.records)?;
@@ -171,14 +171,11 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 /// # Errors
 /// When it is not.
 pub fn check_method(setup: &Setup) -> Result<(), OpenError> {
-    let rule = setup.config.rule;
-    if rule.is_baseline() || rule == Rule::Local {
+    let method = setup.agreement.method;
+    if method.gradients().are_of_newest_batch() || method.perturbs() == Perturbs::Nothing {
         return Err(OpenError::Method);
     }
-    if setup.config.data.repeat {
-        return Err(OpenError::Repeat);
-    }
-    if setup.config.graph.learners() < 2 {
+    if setup.agreement.graph.learners() < 2 {
         return Err(OpenError::Alone);
     }
     Ok(())

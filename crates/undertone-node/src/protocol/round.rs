@@ -42,6 +42,11 @@ pub(super) struct RoundState {
 }
 
 impl RoundState {
+    /// How many rounds the owner wants to run; `None` runs on for ever.
+    pub(super) fn rounds_to_run(&self) -> Option<u64> {
+        (self.settings.end < Round::LIMIT).then_some(self.settings.end.0)
+    }
+
     pub(super) fn new(settings: Settings) -> RoundState {
         RoundState {
             settings,

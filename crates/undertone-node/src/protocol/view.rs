@@ -53,6 +53,12 @@ impl<E, S> Node<E, S> {
         &self.learner
     }
 
+    /// How many rounds the owner wants to run; `None` runs on for ever.
+    #[must_use]
+    pub fn rounds_to_run(&self) -> Option<u64> {
+        self.round.rounds_to_run()
+    }
+
     /// The model that may be published: the average of this learner's releases and those it used.
     #[must_use]
     pub fn public_model(&self) -> &PublicModel {

@@ -27,7 +27,7 @@ use undertone::privacy::Receipt;
 use undertone_models::{Record, Setup};
 
 use crate::private_file;
-use crate::wire::NetworkId;
+use undertone::agreement::NetworkId;
 
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 const ROUNDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rounds");
@@ -92,7 +92,7 @@ impl DiskStore {
     pub fn open_any(path: &Path, setup: &Setup) -> Result<(DiskStore, LearnerId), StorageError> {
         let mut store = DiskStore::at(existing(path)?)?;
         let learner = store.learner()?;
-        store.check_owner(NetworkId::of(setup), learner)?;
+        store.check_owner(setup.network_id(), learner)?;
         if learner.0 as usize >= setup.mechanisms.len() {
             return Err(StorageError::Other("learner"));
         }

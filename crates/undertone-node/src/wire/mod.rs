@@ -17,16 +17,15 @@
 //! There are no floating-point numbers, so none is infinite or not a number. Decoding makes room for one
 //! message of the size that the config says, and for no other.
 
-mod network_id;
 mod release;
 
-pub use network_id::NetworkId;
 pub(crate) use release::{EncodedRelease, ReleaseContent};
 pub use release::{OwnRelease, ReceivedRelease};
 
 use serde::Serialize;
 use std::sync::Arc;
 use thiserror::Error;
+use undertone::agreement::NetworkId;
 use undertone::noise::Grid;
 use undertone::privacy::Mechanism;
 use undertone::{LearnerId, Release, Round};
@@ -83,10 +82,10 @@ impl Wire {
     /// The format of a setup's network.
     #[must_use]
     pub fn new(setup: Arc<Setup>) -> Wire {
-        let graph = &setup.config.graph;
+        let graph = &setup.agreement.graph;
         let degree_max = graph.ids().map(|id| graph.neighbours(id).len()).max().unwrap_or(0);
         Wire {
-            network: NetworkId::of(&setup),
+            network: setup.network_id(),
             dimension: setup.model.parameters(),
             degree_max,
             setup,

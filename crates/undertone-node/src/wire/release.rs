@@ -4,7 +4,7 @@ use super::HEADER;
 use std::fmt;
 use std::sync::Arc;
 use undertone::persist::Fields;
-use undertone::{Heard, LearnerId, Round};
+use undertone::{ReleaseView, LearnerId, Round};
 
 /// The bytes of a release, whoever made it. Clones share them: releases may be large.
 #[derive(Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl ReceivedRelease {
 
     /// What the learner absorbs.
     #[must_use]
-    pub fn heard(&self) -> Heard<'_> {
+    pub fn heard(&self) -> ReleaseView<'_> {
         self.content.heard()
     }
 
@@ -125,8 +125,8 @@ pub(crate) struct ReleaseContent {
 }
 
 impl ReleaseContent {
-    pub(crate) fn heard(&self) -> Heard<'_> {
-        Heard { learner: self.learner, round: self.round, values: &self.values }
+    pub(crate) fn heard(&self) -> ReleaseView<'_> {
+        ReleaseView { learner: self.learner, round: self.round, values: &self.values }
     }
 }
 

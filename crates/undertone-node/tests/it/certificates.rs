@@ -33,7 +33,7 @@ impl BehindRouter {
         let setup = setup(5, "algorithm1", "");
         let files = certificates::files(folder, Holder::Router);
         let wire = Wire::new(Arc::clone(&setup));
-        let settings = router_settings(&wire, &setup.config.graph, &address, &files).unwrap();
+        let settings = router_settings(&wire, &setup.agreement.graph, &address, &files).unwrap();
         let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
         let router = zenoh::open(config).wait().unwrap();
         let identity = identity(&setup, 0);

@@ -70,7 +70,7 @@ fn next_release(end: &End) -> Vec<u8> {
 fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<OwnRelease> {
     let wire = Wire::new(Arc::clone(setup));
     let mut learner = setup.learner(LearnerId(id)).unwrap();
-    let dimension = u32::try_from(setup.config.model.features).unwrap();
+    let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     (0..count)
         .map(|_| {
             let features =

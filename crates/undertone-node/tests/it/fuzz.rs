@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Agreement, RawAgreement};
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_node::intake::{Intake, objects};
 use undertone_node::link::direct::frame::{Decoder, Frame};
@@ -239,8 +239,8 @@ fn what_a_config_says() {
     fuzz(10, |dice| {
         let bytes = mutated(dice, &seeds);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
-        if let Ok(raw) = toml::from_str::<RawConfig>(text) {
-            let _ = Config::try_from(&raw);
+        if let Ok(raw) = toml::from_str::<RawAgreement>(text) {
+            let _ = Agreement::try_from(&raw);
         }
     });
 }

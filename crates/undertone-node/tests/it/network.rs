@@ -313,7 +313,7 @@ impl Sim {
         let now = self.now;
         self.with_node(place, |node| node.start(now));
         let own = LearnerId(u32::try_from(place).unwrap());
-        let neighbours = self.setup.config.graph.neighbours(own).to_vec();
+        let neighbours = self.setup.agreement.graph.neighbours(own).to_vec();
         neighbours.iter().for_each(|(other, _)| self.meet(place, other.0 as usize));
     }
 
@@ -360,7 +360,7 @@ impl Sim {
                 Action::Publish(sealed) => {
                     self.check_sent(place, &sealed);
                     self.note_used(place);
-                    let neighbours = self.setup.config.graph.neighbours(own).to_vec();
+                    let neighbours = self.setup.agreement.graph.neighbours(own).to_vec();
                     for (neighbour, _) in neighbours {
                         let bytes = sealed.bytes().to_vec();
                         self.transmit(place, neighbour.0 as usize, |to| Event::Deliver {
@@ -456,7 +456,7 @@ impl Sim {
         assert!(paid.to_bits() == spent.to_bits(), "learner {place}: what is spent is on record");
         let theta = learner.private_parameters().for_owner();
         let norm = theta.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!(norm <= self.setup.config.domain.radius(theta.len()) * (1.0 + 1e-12));
+        assert!(norm <= self.setup.agreement.domain.radius(theta.len()) * (1.0 + 1e-12));
     }
 
     /// The ledgers of all learners, computed again from public facts.

@@ -35,7 +35,7 @@ pub(crate) enum Way<'a> {
 
 pub(crate) fn identity(setup: &Arc<Setup>, id: u32) -> Identity {
     let (own, wire) = (LearnerId(id), Wire::new(Arc::clone(setup)));
-    let neighbours = setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+    let neighbours = setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let message_bytes = wire.message_bytes();
     Identity { network: wire.network(), own, neighbours, message_bytes }
 }
@@ -101,7 +101,7 @@ fn one(
 
 /// The same rounds in a plain loop.
 fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
-    let ids: Vec<LearnerId> = setup.config.graph.ids().collect();
+    let ids: Vec<LearnerId> = setup.agreement.graph.ids().collect();
     let mut learners: Vec<_> = ids.iter().map(|&id| setup.learner(id).unwrap()).collect();
     let mut dice: Vec<Dice> = ids.iter().map(|id| Dice(u64::from(id.0))).collect();
     for t in 0..rounds {
@@ -113,7 +113,7 @@ fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
             releases.push(learner.release(&mut { Fixed }).unwrap());
         }
         for learner in &mut learners {
-            let neighbours = setup.config.graph.neighbours(learner.id());
+            let neighbours = setup.agreement.graph.neighbours(learner.id());
             let heard: Vec<_> = neighbours.iter().map(|(id, _)| &releases[id.0 as usize]).collect();
             learner.absorb(&heard);
         }
@@ -173,7 +173,7 @@ fn learners_who_cannot_call_each_other_meet_at_a_router() {
     let wire = Wire::new(Arc::clone(&setup));
     let files = certificates::files(folder.path(), Holder::Router);
     let listen = format!("127.0.0.1:{}", ports[5]);
-    let settings = router_settings(&wire, &setup.config.graph, &listen, &files).unwrap();
+    let settings = router_settings(&wire, &setup.agreement.graph, &listen, &files).unwrap();
     let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
     let router = zenoh::open(config).wait().unwrap();
     five_learners(100, &ports, Way::Router(folder.path()));

@@ -12,12 +12,11 @@ use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{Action, Node, Settings};
 use undertone_node::store::{DiskStore, Storage, StorageError};
-use undertone_node::wire::NetworkId;
 
 const ONE: LearnerId = LearnerId(1);
 
 fn open(setup: &Arc<Setup>, path: &Path) -> Node<CountedEntropy, DiskStore> {
-    let network = NetworkId::of(setup);
+    let network = setup.network_id();
     let store = if path.exists() {
         DiskStore::open(path, network, ONE).unwrap()
     } else {
@@ -85,7 +84,7 @@ fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
 #[test]
 fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
-    let ours = NetworkId::of(&setup(3, "algorithm1", ""));
+    let ours = setup(3, "algorithm1", "").network_id();
     for attempt in 0..20 {
         let path = folder.path().join(format!("{attempt}.redb"));
         let copy = path.with_extension("copy");
@@ -107,25 +106,25 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
     let ours = setup(3, "algorithm1", "");
-    assert!(DiskStore::open(&path, NetworkId::of(&ours), ONE).is_err(), "nothing is no store");
-    let store = DiskStore::create(&path, NetworkId::of(&ours), ONE).unwrap();
-    assert!(DiskStore::create(&path, NetworkId::of(&ours), ONE).is_err(), "one is there");
-    let second = DiskStore::open(&path, NetworkId::of(&ours), ONE);
+    assert!(DiskStore::open(&path, ours.network_id(), ONE).is_err(), "nothing is no store");
+    let store = DiskStore::create(&path, ours.network_id(), ONE).unwrap();
+    assert!(DiskStore::create(&path, ours.network_id(), ONE).is_err(), "one is there");
+    let second = DiskStore::open(&path, ours.network_id(), ONE);
     assert!(matches!(second, Err(StorageError::InUse)));
     drop(store);
-    let other = DiskStore::open(&path, NetworkId::of(&ours), LearnerId(2));
+    let other = DiskStore::open(&path, ours.network_id(), LearnerId(2));
     assert!(matches!(other, Err(StorageError::Other("learner"))));
     let theirs = setup(4, "algorithm1", "");
-    let other = DiskStore::open(&path, NetworkId::of(&theirs), ONE);
+    let other = DiskStore::open(&path, theirs.network_id(), ONE);
     assert!(matches!(other, Err(StorageError::Other("network"))));
-    DiskStore::open(&path, NetworkId::of(&ours), ONE).unwrap().load().unwrap();
+    DiskStore::open(&path, ours.network_id(), ONE).unwrap().load().unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "nobody else reads private records");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let exposed = DiskStore::open(&path, NetworkId::of(&ours), ONE);
+        let exposed = DiskStore::open(&path, ours.network_id(), ONE);
         assert!(matches!(exposed, Err(StorageError::Exposed)));
     }
 }
@@ -153,7 +152,7 @@ fn a_damaged_store_is_refused_or_unharmed() {
         let end = (place + 64).min(bytes.len());
         bytes[place..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
         fs::write(&path, &bytes).unwrap();
-        let opened = DiskStore::open(&path, NetworkId::of(&setup), ONE).and_then(|store| {
+        let opened = DiskStore::open(&path, setup.network_id(), ONE).and_then(|store| {
             let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
             Node::open(Arc::clone(&setup), ONE, alone(), entropy, store)
                 .map_err(|error| StorageError::Damaged(error.to_string()))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Agreement, RawAgreement};
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
@@ -47,13 +47,13 @@ pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
         .replace(&format!("features = {FEATURES}"), &format!("features = {features}"))
         .replace(memory, "kind = \"window\"\nwindow = 1");
     let setup = parsed(&text);
-    assert_eq!(setup.config.model.features, features);
+    assert_eq!(setup.agreement.model.features, features);
     setup
 }
 
 fn parsed(text: &str) -> Arc<Setup> {
-    let raw: RawConfig = toml::from_str(text).unwrap();
-    Arc::new(Setup::new(Config::try_from(&raw).unwrap()).unwrap())
+    let raw: RawAgreement = toml::from_str(text).unwrap();
+    Arc::new(Setup::new(Agreement::try_from(&raw).unwrap()).unwrap())
 }
 
 fn text(learners: usize, method: &str, more: &str) -> String {

@@ -10,7 +10,7 @@ use undertone_node::wire::{Rejection, Wire};
 /// The release of some round of a learner that has no records.
 fn release(setup: &Setup, learner: u32, round: u64) -> Release {
     let mut learner = setup.learner(LearnerId(learner)).unwrap();
-    learner.sit_out(Round(round));
+    learner.skip_to(Round(round));
     learner.release(&mut CountedEntropy { seed: 3, drawn: Rc::default() }).unwrap()
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod log;
 mod place;
 mod sources;
 
-use crate::config_source::ConfigSource;
+use crate::agreement_source::load_agreement;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -16,11 +16,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use undertone::config::Config;
+use undertone::agreement::Agreement;
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Memory as _, Round};
-use undertone_lab::config_file::Overrides;
-use undertone_models::Setup;
 use undertone_node::daemon::{Ending, Event, News, Until, deliver_to, run as run_daemon};
 use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
@@ -37,9 +35,10 @@ A record is a line of JSON: {\"features\": [0.1, 0, 2.5], \"label\": 1}. Without
 --follow records come by HTTP alone (POST /v1/records). The log on stdout is one JSON object a line.
 SIGTERM and Ctrl-C stop the learner; started again it goes on where it was. docs/node.md has a guide.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    source: ConfigSource,
-    /// Which learner of the config's network this is, from 0
+    /// The agreement of the network (TOML): the same file at every learner
+    #[arg(value_name = "AGREEMENT.toml")]
+    agreement: PathBuf,
+    /// Which learner of the network this is, from 0
     #[arg(long, value_name = "NUMBER")]
     learner: u32,
     /// The learner's store. It holds private records; its mode is 0600
@@ -58,7 +57,7 @@ pub(crate) struct Arguments {
     /// A file with the token that the owner must show; needed where others than this machine can connect
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Run this many rounds instead of the config's
+    /// Stop after this many rounds [default: go on for ever]
     #[arg(long)]
     rounds: Option<u64>,
     /// How long a round waits for neighbours, in seconds
@@ -98,9 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(level) = arguments.network_log {
         log_link(level.name());
     }
-    let overrides = Overrides { rounds: arguments.rounds, ..Overrides::default() };
-    let loaded = arguments.source.load(&overrides)?;
-    let setup = Arc::new(Setup::new(loaded.config.clone())?);
+    let setup = load_agreement(&arguments.agreement)?;
     let own = LearnerId(arguments.learner);
     let last = setup.mechanisms.len() - 1;
     if own.0 as usize > last {
@@ -109,10 +106,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     check_method(&setup)?;
     let wire = Wire::new(Arc::clone(&setup));
     let place = arguments.place.check(&setup, &wire, own)?;
-    let end = Round(setup.config.rounds);
-    let settings = settings(arguments, &setup.config, own, end)?;
+    let end = rounds_end(arguments)?;
+    let settings = settings(arguments, &setup.agreement, own, end)?;
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
-    let source = arguments.sources.open(&loaded, own)?;
+    let source = arguments.sources.open(&setup, own)?;
     ensure_some_source(arguments)?;
 
     check_store(arguments)?;
@@ -154,6 +151,17 @@ const EVENTS: usize = 1024;
 const LINGER: Duration = Duration::from_secs(3);
 const INBOX_MAX: usize = 4096;
 const DEADLINE_MAX: Duration = Duration::from_secs(1_000_000);
+
+/// The first round that is not run any more: the owner's own choice.
+fn rounds_end(arguments: &Arguments) -> anyhow::Result<Round> {
+    let end = Round(arguments.rounds.unwrap_or(Round::LIMIT.0));
+    ensure!(
+        end > Round::ZERO && end <= Round::LIMIT,
+        "--rounds: must be 1 to {}",
+        Round::LIMIT
+    );
+    Ok(end)
+}
 
 fn ensure_some_source(arguments: &Arguments) -> anyhow::Result<()> {
     ensure!(
@@ -209,7 +217,7 @@ fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Res
 
 fn settings(
     arguments: &Arguments,
-    config: &Config,
+    agreement: &Agreement,
     own: LearnerId,
     end: Round,
 ) -> anyhow::Result<Settings> {
@@ -217,12 +225,12 @@ fn settings(
         .ok()
         .filter(|deadline| !deadline.is_zero() && *deadline <= DEADLINE_MAX)
         .context("--deadline: a number of seconds above 0, and at most 1000000")?;
-    let (heard_least, neighbours) = (arguments.heard_least, config.graph.neighbours(own).len());
+    let (heard_least, neighbours) = (arguments.heard_least, agreement.graph.neighbours(own).len());
     ensure!(
         (1..=neighbours).contains(&heard_least),
         "--heard-least {heard_least}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
     );
-    let warmup = usize::try_from(config.data.warmup + config.data.batch).unwrap_or(usize::MAX);
+    let warmup = usize::try_from(agreement.records.warmup + agreement.records.batch).unwrap_or(usize::MAX);
     Ok(Settings {
         deadline,
         ask_after: deadline / 10,
@@ -264,7 +272,7 @@ fn report(news: News<'_>, node: &RealNode) {
 }
 
 fn epsilon(node: &RealNode) -> f64 {
-    node.learner().accountant().epsilon(node.setup().config.delta)
+    node.learner().accountant().epsilon(node.setup().agreement.delta)
 }
 
 fn conclude(ending: &Ending, node: &RealNode) -> Result<ExitCode, Failure> {

@@ -48,7 +48,7 @@ impl Arguments {
         own: LearnerId,
     ) -> anyhow::Result<Place> {
         let neighbours: Vec<LearnerId> =
-            setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+            setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
         let addresses = match &self.router {
             Some(router) => Addresses::Router(router.clone()),
             None => self.direct(own, &neighbours)?,

@@ -9,7 +9,8 @@ use std::io;
 use std::path::PathBuf;
 use std::thread;
 use undertone::LearnerId;
-use undertone_lab::config_file::LoadedConfig;
+use undertone_lab::Setup;
+use undertone_lab::experiment::{Overrides, load_file};
 use undertone_lab::stream::{self, Stream};
 use undertone_node::daemon::Event;
 use undertone_node::feed::{Feeder, source_of};
@@ -19,10 +20,10 @@ use undertone_node::mailbox::Sender;
 #[derive(Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Replay this learner's share of the config's own data
-    #[arg(long, conflicts_with_all = ["records", "stdin", "follow"])]
-    replay: bool,
-    /// Replay a file of this learner's own records (csv, parquet, libsvm or ndjson, columns as in the config)
+    /// Replay this learner's share of the data of an experiment
+    #[arg(long, value_name = "EXPERIMENT.toml", conflicts_with_all = ["records", "stdin", "follow"])]
+    replay: Option<PathBuf>,
+    /// Replay a file of this learner's own records (csv, parquet, libsvm or ndjson, columns as in the agreement)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "follow"])]
     records: Option<PathBuf>,
     /// At most so many records a second, of --replay or --records
@@ -51,23 +52,23 @@ pub(crate) enum Source {
 impl Arguments {
     /// Whether there is any.
     pub(crate) fn any(&self) -> bool {
-        self.replay || self.records.is_some() || self.stdin || self.follow.is_some()
+        self.replay.is_some() || self.records.is_some() || self.stdin || self.follow.is_some()
     }
 
     /// Opens it, so that what is wrong with it shows before the learner runs.
-    pub(crate) fn open(&self, loaded: &LoadedConfig, own: LearnerId) -> anyhow::Result<Source> {
+    pub(crate) fn open(&self, setup: &Setup, own: LearnerId) -> anyhow::Result<Source> {
         if let Some(rate) = self.rate {
             ensure!(
                 (1e-3..=1e9).contains(&rate),
                 "--rate: a number of records, 0.001 to 1000000000"
             );
             ensure!(
-                self.replay || self.records.is_some(),
+                self.replay.is_some() || self.records.is_some(),
                 "--rate: only with --replay or --records"
             );
         }
         if let Some(path) = &self.records {
-            let stream = stream::load_own(&loaded.config, path)?;
+            let stream = stream::load_own(&setup.agreement, path)?;
             // By any other name it would be the same file, and its records would be used twice.
             let path = path.canonicalize().with_context(|| path.display().to_string())?;
             let name = format!("records {}", path.display());
@@ -81,10 +82,14 @@ impl Arguments {
         if self.stdin {
             return Ok(Source::Stdin);
         }
-        if !self.replay {
-            return Ok(Source::None);
-        }
-        let mut streams = stream::load(&loaded.config, &loaded.folder, 0)?;
+        let Some(path) = &self.replay else { return Ok(Source::None) };
+        let loaded = load_file(path, &Overrides::default())?;
+        ensure!(
+            loaded.checked.setup()?.network_id() == setup.network_id(),
+            "{}: is an experiment of another network than the agreement",
+            path.display()
+        );
+        let mut streams = stream::load(&loaded.checked, &loaded.folder, 0)?;
         let stream = streams.learners.swap_remove(own.0 as usize);
         Ok(Source::Replay { name: "replay".into(), stream, rate: self.rate })
     }

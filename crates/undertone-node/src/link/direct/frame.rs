@@ -9,7 +9,8 @@
 //! The first frame of each side is a hello, and no other is. How long a body may be follows from its kind and from the
 //! one size that releases of the network have, and is checked before there is room made for it.
 
-use crate::wire::{NetworkId, OwnRelease};
+use crate::wire::OwnRelease;
+use undertone::agreement::NetworkId;
 use thiserror::Error;
 use undertone::{LearnerId, Round};
 

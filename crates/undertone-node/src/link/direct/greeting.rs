@@ -8,7 +8,7 @@ use super::connection::{Connection, LEASE, Parts, is_full};
 use super::frame::{Decoder, Frame, Hello, Outgoing};
 use super::keys::neighbour_in;
 use super::tls::{Tls, TlsFault};
-use crate::wire::NetworkId;
+use undertone::agreement::NetworkId;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;

@@ -346,7 +346,7 @@ fn resolve(address: &str, anywhere: bool) -> std::io::Result<Vec<SocketAddr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::NetworkId;
+    use undertone::agreement::NetworkId;
     use frame::Hello;
     use std::io::Write as _;
 

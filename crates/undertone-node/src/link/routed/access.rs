@@ -1,7 +1,7 @@
 //! Who may say what, by the name in a certificate. What is not allowed here is denied.
 
 use super::super::{Identity, certificate_name};
-use crate::wire::NetworkId;
+use undertone::agreement::NetworkId;
 use serde_json::{Value, json};
 use undertone::LearnerId;
 use undertone::graph::Graph;
