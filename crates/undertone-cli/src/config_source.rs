@@ -6,8 +6,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
 use undertone::load::{Source, Strictness, load};
-use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone_lab::Setup;
+use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone_lab::presets::{DEFAULT_PRESET, PresetError, preset_names, preset_source};
 
 /// A config file or a preset.

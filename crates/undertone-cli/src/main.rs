@@ -2,8 +2,8 @@
 //!
 //! Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.
 
-mod commands;
 mod agreement_source;
+mod commands;
 mod config_source;
 mod failure;
 mod node_source;

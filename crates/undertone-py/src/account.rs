@@ -32,7 +32,7 @@ impl PyAccountant {
     }
 
     fn arriving(&self, round: Round, records: Option<u64>) -> u64 {
-        let data = &self.setup.config.data;
+        let data = &self.setup.agreement.records;
         records.unwrap_or(data.batch + if round == Round::ZERO { data.warmup } else { 0 })
     }
 }
@@ -43,12 +43,12 @@ impl PyAccountant {
     #[pyo3(signature = (config, learner=0))]
     fn new(py: Python<'_>, config: &Bound<'_, PyAny>, learner: u32) -> PyResult<PyAccountant> {
         let setup = PyConfig::new(from_any(config)?).setup(py)?;
-        let learners = setup.config.graph.learners();
+        let learners = setup.agreement.graph.learners();
         let Some(&mechanism) = setup.mechanisms.get(learner as usize) else {
             let text = format!("learner = {learner}: there are {learners}, from 0");
             return Err(PyIndexError::new_err(text));
         };
-        let mut account = Accountant::new(mechanism, setup.config.caps[learner as usize]);
+        let mut account = Accountant::new(mechanism, setup.agreement.caps[learner as usize]);
         // The release of round 0 depends on no record, and is free.
         account.pay().map_err(|refusal| BudgetError::new_err(refusal.to_string()))?;
         Ok(PyAccountant { setup, learner: LearnerId(learner), account, records: 0 })
@@ -67,7 +67,7 @@ impl PyAccountant {
         records: Option<u64>,
         weight_heard: Option<f64>,
     ) -> PyResult<()> {
-        let all = self.setup.config.graph.weight(self.learner);
+        let all = self.setup.agreement.graph.weight(self.learner);
         let heard = weight_heard.unwrap_or(all);
         if !(heard >= 0.0 && heard <= all * (1.0 + 1e-12)) {
             let text = format!("weight_heard = {heard}: must be from 0 to {all}");
@@ -87,7 +87,7 @@ impl PyAccountant {
     /// ε spent so far, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
-        Ok(self.account.epsilon(checked_delta(delta, self.setup.config.delta)?))
+        Ok(self.account.epsilon(checked_delta(delta, self.setup.agreement.delta)?))
     }
 
     /// Pure ε spent so far; None with Gaussian noise.
@@ -116,7 +116,7 @@ impl PyAccountant {
             account: self.account.clone(),
             records: self.records,
         };
-        let heard = self.setup.config.graph.weight(self.learner);
+        let heard = self.setup.agreement.graph.weight(self.learner);
         for done in 0..rounds {
             let arriving = trial.arriving(trial.account.round(), None);
             if trial.advance(arriving, heard).is_err() {
@@ -135,7 +135,7 @@ impl PyAccountant {
     /// a cap.
     fn remaining(&self) -> Option<f64> {
         let spent = self.account.spent();
-        match self.setup.config.caps[self.learner.0 as usize]? {
+        match self.setup.agreement.caps[self.learner.0 as usize]? {
             Cap::Pure { epsilon } => Some((epsilon - spent.pure).max(0.0)),
             Cap::Approximate { epsilon, delta } => {
                 let left = (zcdp_from_epsilon(epsilon, delta) - spent.zcdp).max(0.0);
@@ -148,7 +148,7 @@ impl PyAccountant {
     #[pyo3(signature = (rounds, delta=None))]
     fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
         let rounds = checked_rounds(rounds)?;
-        let delta = checked_delta(delta, self.setup.config.delta)?;
+        let delta = checked_delta(delta, self.setup.agreement.delta)?;
         let mechanism = self.account.mechanism();
         Ok(epsilon_from_zcdp(py.detach(|| planned_cost(mechanism, rounds).zcdp), delta))
     }
@@ -156,7 +156,7 @@ impl PyAccountant {
     /// ε for ever, as planned; None where there is no certificate.
     #[pyo3(signature = (delta=None))]
     fn lifetime_epsilon(&self, delta: Option<f64>) -> PyResult<Option<f64>> {
-        let delta = checked_delta(delta, self.setup.config.delta)?;
+        let delta = checked_delta(delta, self.setup.agreement.delta)?;
         let lifetime = self.setup.lifetimes[self.learner.0 as usize].as_ref().ok();
         let epsilon = lifetime.map(|lifetime| epsilon_from_zcdp(lifetime.total.zcdp, delta));
         Ok(epsilon.filter(|epsilon| epsilon.is_finite()))
@@ -165,12 +165,12 @@ impl PyAccountant {
     /// What rests on the word of the user whose loss it is; None for losses that are known.
     #[getter]
     fn declared_by_user(&self) -> Option<String> {
-        self.setup.config.model.declared_by_user()
+        self.setup.agreement.model.declared_by_user()
     }
 
     fn __repr__(&self) -> PyResult<String> {
         let epsilon = self.get_epsilon(None)?;
-        let (rounds, delta) = (self.account.round(), self.setup.config.delta);
+        let (rounds, delta) = (self.account.round(), self.setup.agreement.delta);
         Ok(format!("Accountant(rounds={rounds}, epsilon={epsilon:.4}, delta={delta:e})"))
     }
 }

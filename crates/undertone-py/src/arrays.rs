@@ -29,15 +29,15 @@ impl Schema {
         names: Option<Vec<String>>,
         classes: Option<Bound<'_, PyList>>,
     ) -> PyResult<Schema> {
-        let intercept = setup.config.data.intercept;
-        let features = setup.config.model.features - usize::from(intercept);
+        let intercept = setup.agreement.records.intercept;
+        let features = setup.agreement.model.features - usize::from(intercept);
         if let Some(names) = names.as_ref().filter(|names| names.len() != features) {
             let found = names.len();
             let text = format!("{found} names of features, and the model takes {features}");
             return Err(PyValueError::new_err(text));
         }
         let names = names.map(|names| PyTuple::new(py, names).map(Bound::unbind)).transpose()?;
-        let expected = setup.config.model.loss.classes();
+        let expected = setup.agreement.model.loss.classes();
         let classes = match (classes, expected) {
             (Some(labels), Some(count)) if labels.len() == count as usize => {
                 let numbers = PyDict::new(py);

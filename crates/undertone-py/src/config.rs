@@ -6,12 +6,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use undertone::config::RawConfig;
-use undertone_lab::config_file::{
-    self, Given, LoadedConfig, Overrides, check_given, check_given_for_examination, resolved,
-};
+use undertone::load::{Source, Strictness, load};
+use undertone_lab::experiment::{LoadedExperiment, resolved};
+use undertone_lab::presets::preset_source;
 use undertone_lab::{Setup, SetupError};
 
 /// Settings of learners, checked: the same as the file of the command ``undertone``.
@@ -27,12 +26,12 @@ use undertone_lab::{Setup, SetupError};
 /// 2.0
 #[pyclass(module = "undertone", name = "Config", frozen)]
 pub(crate) struct PyConfig {
-    pub(crate) loaded: LoadedConfig,
+    pub(crate) loaded: LoadedExperiment,
     setup: OnceLock<Arc<Setup>>,
 }
 
 impl PyConfig {
-    pub(crate) fn new(loaded: LoadedConfig) -> PyConfig {
+    pub(crate) fn new(loaded: LoadedExperiment) -> PyConfig {
         PyConfig { loaded, setup: OnceLock::new() }
     }
 
@@ -41,18 +40,16 @@ impl PyConfig {
         if let Some(setup) = self.setup.get() {
             return Ok(Arc::clone(setup));
         }
-        let config = self.loaded.config.clone();
-        let setup: Result<Setup, SetupError> = py.detach(|| Setup::new(config));
+        let experiment = &self.loaded.checked;
+        let setup: Result<Setup, SetupError> = py.detach(|| experiment.setup());
         let setup = Arc::new(setup.map_err(config_error)?);
         Ok(Arc::clone(self.setup.get_or_init(|| setup)))
     }
 
     /// What [`PyConfig::to_toml`] gave.
     pub(crate) fn from_text(text: &str) -> PyResult<PyConfig> {
-        let value = toml::Deserializer::parse(text).map_err(config_error)?;
-        let (raw, unknown) = RawConfig::read(value).map_err(config_error)?;
-        let folder = PathBuf::from(".");
-        check_given(Given { raw, unknown, folder }).map(PyConfig::new).map_err(config_error)
+        loaded(&Source::Text { origin: "the config".into(), text: text.into() }, Strictness::Run)
+            .map(PyConfig::new)
     }
 
     fn value(&self) -> PyResult<Value> {
@@ -66,21 +63,19 @@ impl PyConfig {
 impl PyConfig {
     #[new]
     fn from_dict(settings: &Bound<'_, PyDict>) -> PyResult<PyConfig> {
-        check_given(given(settings)?).map(PyConfig::new).map_err(config_error)
+        loaded(&values(settings)?, Strictness::Run).map(PyConfig::new)
     }
 
     /// A config that comes with the package; ``undertone.presets()`` lists them.
     #[classmethod]
     fn preset(_class: &Bound<'_, PyType>, name: &str) -> PyResult<PyConfig> {
-        let loaded = config_file::load_preset(name, &Overrides::default());
-        loaded.map(PyConfig::new).map_err(config_error)
+        loaded(&preset_source(name).map_err(config_error)?, Strictness::Run).map(PyConfig::new)
     }
 
     /// A config from a TOML file.
     #[classmethod]
     fn load(_class: &Bound<'_, PyType>, path: PathBuf) -> PyResult<PyConfig> {
-        let loaded = config_file::load_file(&path, &Overrides::default());
-        loaded.map(PyConfig::new).map_err(config_error)
+        loaded(&Source::File(path), Strictness::Run).map(PyConfig::new)
     }
 
     /// The same with some settings changed: ``{"privacy.epsilon": 2.0, "data.batch": None}``. None removes one.
@@ -90,9 +85,9 @@ impl PyConfig {
             let key: String = key.extract()?;
             set(&mut value, &key, from_python(&change)?)?;
         }
-        let (raw, unknown) = RawConfig::read(value).map_err(config_error)?;
-        let folder = self.loaded.folder.clone();
-        check_given(Given { raw, unknown, folder }).map(PyConfig::new).map_err(config_error)
+        let mut changed = loaded(&Source::Values(value), Strictness::Run)?;
+        changed.folder.clone_from(&self.loaded.folder);
+        Ok(PyConfig::new(changed))
     }
 
     /// One setting by its path, as ``config["privacy.delta"]``; None where it is not set.
@@ -126,38 +121,29 @@ impl PyConfig {
     }
 
     fn __repr__(&self) -> String {
-        let config = &self.loaded.config;
-        let (learners, rounds) = (config.graph.learners(), config.rounds);
-        format!("Config(name={:?}, learners={learners}, rounds={rounds})", config.name)
+        let experiment = &self.loaded.checked;
+        let (learners, rounds) = (experiment.agreement.graph.learners(), experiment.rounds);
+        let name = &experiment.agreement.name;
+        format!("Config(name={name:?}, learners={learners}, rounds={rounds})")
     }
 }
 
 /// A config from whatever names one: a Config, a dict, a preset's name or a file's path.
-pub(crate) fn from_any(source: &Bound<'_, PyAny>) -> PyResult<LoadedConfig> {
-    read(source, check_given, |path, is_file| match is_file {
-        true => config_file::load_file(path, &Overrides::default()),
-        false => config_file::load_preset(&path.to_string_lossy(), &Overrides::default()),
-    })
+pub(crate) fn from_any(source: &Bound<'_, PyAny>) -> PyResult<LoadedExperiment> {
+    read(source, Strictness::Run)
 }
 
 /// The same for one that may break conditions of the theorems, to be examined.
-pub(crate) fn from_any_for_examination(source: &Bound<'_, PyAny>) -> PyResult<LoadedConfig> {
-    read(source, check_given_for_examination, |path, is_file| match is_file {
-        true => config_file::load_file_for_examination(path),
-        false => config_file::load_preset_for_examination(&path.to_string_lossy()),
-    })
+pub(crate) fn from_any_for_examination(source: &Bound<'_, PyAny>) -> PyResult<LoadedExperiment> {
+    read(source, Strictness::Examine)
 }
 
-fn read(
-    source: &Bound<'_, PyAny>,
-    check: impl Fn(Given) -> Result<LoadedConfig, config_file::ConfigError>,
-    load: impl Fn(&Path, bool) -> Result<LoadedConfig, config_file::ConfigError>,
-) -> PyResult<LoadedConfig> {
+fn read(source: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<LoadedExperiment> {
     if let Ok(config) = source.cast::<PyConfig>() {
         return Ok(config.get().loaded.clone());
     }
     if let Ok(settings) = source.cast::<PyDict>() {
-        return check(given(settings)?).map_err(config_error);
+        return loaded(&values(settings)?, strictness);
     }
     let is_text = source.is_instance_of::<PyString>();
     let path: PathBuf = source.extract().map_err(|_| {
@@ -166,14 +152,22 @@ fn read(
         )
     })?;
     let is_file = !is_text || path.extension().is_some_and(|ending| ending == "toml");
-    load(&path, is_file).map_err(config_error)
+    let source = if is_file {
+        Source::File(path)
+    } else {
+        preset_source(&path.to_string_lossy()).map_err(config_error)?
+    };
+    loaded(&source, strictness)
 }
 
-fn given(settings: &Bound<'_, PyDict>) -> PyResult<Given> {
+fn loaded(source: &Source, strictness: Strictness) -> PyResult<LoadedExperiment> {
+    load(source, |_| (), strictness).map_err(config_error)
+}
+
+fn values(settings: &Bound<'_, PyDict>) -> PyResult<Source> {
     let mut value = from_python(settings)?;
     drop_empty(&mut value);
-    let (raw, unknown) = RawConfig::read(value).map_err(config_error)?;
-    Ok(Given { raw, unknown, folder: PathBuf::from(".") })
+    Ok(Source::Values(value))
 }
 
 /// Sets or removes one setting by its path.
@@ -195,7 +189,7 @@ fn set(value: &mut Value, path: &str, change: Value) -> PyResult<()> {
 }
 
 /// Drops settings that are not set.
-fn drop_empty(value: &mut Value) {
+pub(crate) fn drop_empty(value: &mut Value) {
     if let Value::Object(table) = value {
         table.retain(|_, value| !value.is_null());
         table.values_mut().for_each(drop_empty);

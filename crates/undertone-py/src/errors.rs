@@ -3,8 +3,9 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
+use undertone::OnlineError;
+use undertone_lab::SimulateError;
 use undertone_lab::stream::StreamError;
-use undertone_lab::{OnlineError, SimulateError};
 
 pyo3::create_exception!(
     undertone,
@@ -69,7 +70,9 @@ pub(crate) fn online_error(error: OnlineError) -> PyErr {
     let text = error.to_string();
     match error {
         OnlineError::Budget(_) => BudgetError::new_err(text),
-        OnlineError::Bounds(_) | OnlineError::Record(_) => RecordError::new_err(text),
+        OnlineError::Bounds(_) | OnlineError::Record(_) | OnlineError::Model(_) => {
+            RecordError::new_err(text)
+        }
         OnlineError::Function(_) => DeclarationError::new_err(text),
         OnlineError::NotAlone
         | OnlineError::NothingReleased

@@ -11,9 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
+use undertone::{OnlineError, OnlineLearner};
+use undertone_lab::RunEntropy;
 use undertone_lab::learner_file::{self, Header, LearnerFileError};
-use undertone_lab::summary::rounded_up;
-use undertone_lab::{OnlineError, OnlineLearner, RunEntropy};
+use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_models::{Features, Prediction, Record};
 
 /// Ctrl-C is heeded after so many rows.
@@ -23,7 +24,7 @@ const SIGNALS_EVERY: usize = 10_000;
 #[pyclass(module = "undertone", name = "Learner", subclass)]
 pub(crate) struct PyLearner {
     /// None once it was saved: what goes on from the file is the learner.
-    learner: Option<OnlineLearner>,
+    learner: Option<OnlineLearner<RunEntropy>>,
     schema: Schema,
     config: Py<PyConfig>,
     loss: Option<Py<PyLoss>>,
@@ -43,12 +44,12 @@ enum Origin<'a> {
 }
 
 impl PyLearner {
-    fn get(&self) -> PyResult<&OnlineLearner> {
+    fn get(&self) -> PyResult<&OnlineLearner<RunEntropy>> {
         self.learner.as_ref().ok_or_else(saved)
     }
 
     /// The learner, to go on with; not in a copy that a fork has made.
-    fn get_mut(&mut self) -> PyResult<&mut OnlineLearner> {
+    fn get_mut(&mut self) -> PyResult<&mut OnlineLearner<RunEntropy>> {
         if self.process != std::process::id() {
             return Err(PyRuntimeError::new_err(
                 "this learner belongs to the process that made it: a forked copy would release the same rounds twice",
@@ -164,7 +165,7 @@ impl PyLearner {
     /// budget is spent, and :class:`RecordError` for a record that does not fit, of which nothing is kept.
     fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let record = Record { features: self.schema.features(x)?, label: self.schema.label(y)? };
-        let learnt = self.get_mut()?.learn(record);
+        let learnt = self.get_mut()?.learn_record(record);
         learnt.map(|_| ()).map_err(|error| self.error(error))
     }
 
@@ -232,7 +233,7 @@ impl PyLearner {
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         let learner = self.get()?;
-        let delta = checked_delta(delta, learner.setup().config.delta)?;
+        let delta = checked_delta(delta, learner.setup().agreement.delta)?;
         Ok(learner.accountant().epsilon(delta))
     }
 
@@ -240,9 +241,13 @@ impl PyLearner {
     #[getter]
     fn privacy_statement(&self) -> PyResult<Vec<String>> {
         let learner = self.get()?;
-        let mut text = learner.statement(self.seeded);
+        let mut text = learner.statement();
+        if self.seeded {
+            let warning = "The rest is what the same run would promise without a seed.";
+            text.insert(0, format!("{NOT_PRIVATE}. {warning}"));
+        }
         if self.start_epsilon > 0.0 {
-            let delta = learner.setup().config.delta;
+            let delta = learner.setup().agreement.delta;
             text.push(format!(
                 "It started from a published model, whose records have paid ε = {:.4} at δ = {delta:e} for it; \
                  records that came since must be others.",

@@ -12,6 +12,7 @@ mod loss;
 mod network;
 mod public_model;
 mod reports;
+mod settings;
 
 use pyo3::prelude::*;
 
@@ -34,6 +35,8 @@ mod _undertone {
     use crate::public_model::PyPublicModel;
     #[pymodule_export]
     use crate::reports::{audit, budget, doctor, get_data, plan, presets, verify};
+    #[pymodule_export]
+    use crate::settings::learner_settings;
 
     use pyo3::prelude::*;
 

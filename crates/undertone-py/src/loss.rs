@@ -36,19 +36,19 @@ pub(crate) struct PyLoss {
     callback: Arc<Callback>,
     /// How many parameters the function has.
     #[pyo3(get)]
-    parameters: usize,
+    pub(crate) parameters: usize,
     /// The largest norm of a record's gradient.
     #[pyo3(get)]
-    gradient_norm: f64,
+    pub(crate) gradient_norm: f64,
     /// L, as declared.
     #[pyo3(get)]
-    smoothness: Option<f64>,
+    pub(crate) smoothness: Option<f64>,
     /// μ, as declared.
     #[pyo3(get)]
-    strong_convexity: Option<f64>,
+    pub(crate) strong_convexity: Option<f64>,
     /// C, as declared.
     #[pyo3(get)]
-    gradient_spread: Option<f64>,
+    pub(crate) gradient_spread: Option<f64>,
 }
 
 #[pymethods]
@@ -80,7 +80,7 @@ impl PyLoss {
     /// The setup with this function in it, after what is declared of it was tried.
     pub(crate) fn join(&self, py: Python<'_>, setup: &Setup) -> PyResult<Arc<Setup>> {
         let function: Arc<dyn DeclaredLoss> = Arc::<Callback>::clone(&self.callback);
-        if setup.config.model.declared_by_user().is_none() {
+        if setup.agreement.model.declared_by_user().is_none() {
             return Err(PyTypeError::new_err(
                 "the config has a loss of its own: model.loss must be \"declared\"",
             ));

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use undertone::privacy::epsilon_from_zcdp;
-use undertone_lab::config_file::resolved;
+use undertone_lab::experiment::resolved;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
 };
@@ -53,17 +53,18 @@ impl PyNetwork {
             setup = loss.get().join(py, &setup)?;
         }
         let order = seed.unwrap_or(0);
+        let experiment = &config.get().loaded.checked;
         let (streams, schema) = match sources {
             None => {
                 let folder = &config.get().loaded.folder;
-                let streams = py.detach(|| stream::load(&setup.config, folder, order));
+                let streams = py.detach(|| stream::load(experiment, folder, order));
                 let streams = streams.map_err(config_error)?;
                 let classes =
                     streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
                 (streams, Schema::new(py, &setup, None, classes)?)
             }
             Some(sources) => {
-                let learners = setup.config.graph.learners();
+                let learners = setup.agreement.graph.learners();
                 if sources.len() != learners {
                     let text = format!("{} sources for {learners} learners", sources.len());
                     return Err(PyValueError::new_err(text));
@@ -72,12 +73,13 @@ impl PyNetwork {
                 let records: PyResult<Vec<_>> =
                     sources.iter().map(|(rows, labels)| schema.records(rows, labels)).collect();
                 let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
-                let streams =
-                    stream::given(&setup.config, records?, test.unwrap_or_default(), order);
+                let streams = stream::given(experiment, records?, test.unwrap_or_default(), order);
                 (streams.map_err(|error| stream_error(None, error))?, schema)
             }
         };
         let facts = RunFacts {
+            rounds_planned: experiment.rounds,
+            records_repeat: experiment.data.repeat,
             seed,
             source: streams.name.clone(),
             test_records: streams.test.len(),
@@ -85,8 +87,9 @@ impl PyNetwork {
             records_refused: streams.refused,
             seconds: 0.0,
         };
+        let rounds = experiment.rounds;
         let (entropy, measuring) = (RunEntropy::new(seed), Measuring::Evenly(ROWS_MAX));
-        let run = py.detach(|| Simulation::new(setup, streams, entropy, measuring));
+        let run = py.detach(|| Simulation::new(setup, rounds, streams, entropy, measuring));
         let run = run.map_err(simulate_error)?;
         Ok(PyNetwork { run, schema, config, loss, facts, broken: false })
     }
@@ -148,7 +151,7 @@ impl PyNetwork {
     /// How many learners there are.
     #[getter]
     fn learners(&self) -> usize {
-        self.run.setup().config.graph.learners()
+        self.run.setup().agreement.graph.learners()
     }
 
     /// Why no more rounds can be run: ``"finished"`` or ``"budget-exhausted"``; None while they can.
@@ -179,7 +182,7 @@ impl PyNetwork {
     /// ε that each learner has spent, at a δ or the config's own.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
-        let delta = checked_delta(delta, self.run.setup().config.delta)?;
+        let delta = checked_delta(delta, self.run.setup().agreement.delta)?;
         let learners = self.run.outcome().learners;
         Ok(learners.iter().map(|learner| epsilon_from_zcdp(learner.zcdp, delta)).collect())
     }
@@ -225,11 +228,11 @@ impl PyNetwork {
         let outcome = self.run.outcome();
         let summary = Summary::new(setup, &outcome, &self.facts);
         let raw = resolved(&self.config.get().loaded, &setup.scales());
-        let network = setup.config.network.as_ref();
+        let neural = setup.agreement.neural.as_ref();
         let os_error = |error: run_folder::RunFolderError| PyOSError::new_err(error.to_string());
         py.detach(|| {
             run_folder::check(&folder).map_err(os_error)?;
-            run_folder::write(&folder, &raw, &outcome, &summary, network).map_err(os_error)
+            run_folder::write(&folder, &raw, &outcome, &summary, neural).map_err(os_error)
         })
     }
 

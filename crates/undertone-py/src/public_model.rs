@@ -97,18 +97,18 @@ impl PyPublicModel {
     fn save(&self, path: PathBuf) -> PyResult<()> {
         let mut metadata = HashMap::from([
             ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
-            ("name".to_string(), self.setup.config.name.clone()),
+            ("name".to_string(), self.setup.agreement.name.clone()),
             ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
             ("epsilon_spent".to_string(), self.epsilon.to_string()),
-            ("delta".to_string(), self.setup.config.delta.to_string()),
+            ("delta".to_string(), self.setup.agreement.delta.to_string()),
         ]);
-        if let Some(declared) = self.setup.config.model.declared_by_user() {
+        if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             metadata.insert("declared_by_user".into(), declared);
         }
         if !self.private {
             metadata.insert("content".into(), NOT_PRIVATE.into());
         }
-        let bytes = model_file(&self.model, self.setup.config.network.as_ref(), metadata);
+        let bytes = model_file(&self.model, self.setup.agreement.neural.as_ref(), metadata);
         let bytes = bytes.map_err(config_error)?;
         std::fs::write(&path, bytes)
             .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
@@ -123,7 +123,7 @@ impl PyPublicModel {
         Bound<'py, PyAny>,
         (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool),
     )> {
-        if self.setup.config.model.declared_by_user().is_some() {
+        if self.setup.agreement.model.declared_by_user().is_some() {
             return Err(PyTypeError::new_err(
                 "a model with a loss of your own cannot be pickled: save its values",
             ));
@@ -167,7 +167,7 @@ pub(crate) fn said(
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Prediction> {
     let record_error = |text: String| RecordError::new_err(text);
-    Bounds::of(&setup.config)
+    Bounds::of(&setup.agreement)
         .apply_to_features(&mut features)
         .map_err(|error| record_error(error.to_string()))?;
     let said = setup.model.predict(theta, &features);

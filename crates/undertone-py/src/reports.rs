@@ -6,13 +6,14 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use undertone::LearnerId;
-use undertone::config::OneOrEach;
-use undertone::doctor::examine;
+use undertone::agreement::OneOrEach;
+use undertone::doctor::{Usage, examine};
+use undertone::load::check_again;
 use undertone::privacy::Horizon;
 use undertone_lab::audit::{Effort, Options, unsupported};
 use undertone_lab::catalogue::{self, Cache, client};
-use undertone_lab::config_file::{Given, check_given, preset_names};
 use undertone_lab::planner::{self, Request};
+use undertone_lab::presets::preset_names;
 use undertone_lab::{ledger_file, memory_error, stream};
 
 /// The names of the configs that come with the package.
@@ -50,10 +51,11 @@ pub(crate) fn budget<'py>(
     rounds: Option<u64>,
     delta: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let plan = PyConfig::new(from_any(config)?).setup(py)?;
-    let rounds = checked_rounds(rounds.unwrap_or(plan.config.rounds))?;
-    let delta = checked_delta(delta, plan.config.delta)?;
-    let report = py.detach(|| undertone_lab::budget::budget(&plan, rounds, delta));
+    let config = PyConfig::new(from_any(config)?);
+    let setup = config.setup(py)?;
+    let rounds = checked_rounds(rounds.unwrap_or(config.loaded.checked.rounds))?;
+    let delta = checked_delta(delta, setup.agreement.delta)?;
+    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
     to_python(py, &report)
 }
 
@@ -68,9 +70,10 @@ pub(crate) fn doctor<'py>(
     py: Python<'py>,
     config: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let loaded = from_any_for_examination(config)?;
-    let error = memory_error(&loaded.config).map_err(config_error)?;
-    to_python(py, &py.detach(|| examine(&loaded.config, error)))
+    let experiment = from_any_for_examination(config)?.checked;
+    let error = memory_error(&experiment.agreement).map_err(config_error)?;
+    let usage = Usage { rounds: experiment.rounds, records_repeat: experiment.data.repeat };
+    to_python(py, &py.detach(|| examine(&experiment.agreement, error, usage)))
 }
 
 /// The least noise that keeps to a target, for ever or for ``rounds`` rounds: a config, and what is said of it.
@@ -94,21 +97,21 @@ pub(crate) fn plan<'py>(
     records: Option<u64>,
 ) -> PyResult<(PyConfig, Bound<'py, PyAny>)> {
     let mut loaded = from_any(config)?;
-    let raw = &mut loaded.raw;
+    let raw = &mut loaded.raw.agreement;
     raw.privacy.epsilon = Some(OneOrEach::One(target_epsilon));
     raw.privacy.pure_epsilon = None;
     raw.privacy.delta = Some(delta);
     raw.noise.scale = None;
     raw.noise.calibrate = Some(if rounds.is_some() { "rounds" } else { "lifetime" }.into());
-    raw.rounds = rounds.or(raw.rounds);
-    let given = Given { raw: loaded.raw, unknown: Vec::new(), folder: loaded.folder };
-    let loaded = check_given(given).map_err(config_error)?;
+    raw.noise.rounds = None;
+    loaded.raw.rounds = rounds.or(loaded.raw.rounds);
+    let loaded = check_again(loaded.raw, &loaded.folder).map_err(config_error)?;
     let horizon = rounds.map_or(Horizon::Lifetime, Horizon::Rounds);
     let request = Request { horizon, tune, records };
     let planned = py.detach(|| planner::make(&loaded, &request)).map_err(config_error)?;
     let report = to_python(py, &planned.report)?;
-    let given = Given { raw: planned.raw, unknown: Vec::new(), folder: loaded.folder };
-    Ok((PyConfig::new(check_given(given).map_err(config_error)?), report))
+    let checked = check_again(planned.raw, &loaded.folder).map_err(config_error)?;
+    Ok((PyConfig::new(checked), report))
 }
 
 /// Tries to break what a config claims, on the code that runs it: what ``undertone audit --json`` prints.
@@ -125,12 +128,13 @@ pub(crate) fn audit<'py>(
     seed: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let loaded = from_any(config)?;
-    let folder = loaded.folder.clone();
-    let plan = PyConfig::new(loaded).setup(py)?;
-    if let Some(reason) = unsupported(&plan) {
+    let config = PyConfig::new(loaded);
+    let setup = config.setup(py)?;
+    let experiment = &config.loaded.checked;
+    if let Some(reason) = unsupported(&setup) {
         return Err(ConfigError::new_err(reason));
     }
-    let learners = plan.config.graph.learners();
+    let learners = setup.agreement.graph.learners();
     if let Some(learner) = learner.filter(|&learner| learner as usize >= learners) {
         return Err(ConfigError::new_err(format!(
             "learner = {learner}: there are {learners}, from 0"
@@ -139,13 +143,19 @@ pub(crate) fn audit<'py>(
     let options = Options { seed, learner: learner.map(LearnerId), effort: Effort::FULL };
     let report = py.detach(|| {
         let streams = if data {
-            let streams = stream::load(&plan.config, &folder, seed.unwrap_or(0));
+            let streams = stream::load(experiment, &config.loaded.folder, seed.unwrap_or(0));
             Some(streams.map_err(config_error)?)
         } else {
             None
         };
-        undertone_lab::audit::audit(&plan, streams.as_ref(), &options, |_, _| ())
-            .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        undertone_lab::audit::audit(
+            &setup,
+            experiment.rounds,
+            streams.as_ref(),
+            &options,
+            |_, _| (),
+        )
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     });
     to_python(py, &report?)
 }

@@ -31,9 +31,9 @@ def test_known_numbers_come_out():
     assert account.lifetime_epsilon() > account.get_epsilon()
 
 
-def test_the_papers_own_rules_cost_what_is_known():
-    for rule, pure in (("theorem5ii", 412.88), ("theorem5i", 20_575)):
-        account = Accountant({**KNOWN, "privacy": {"delta": 1e-6, "rule": rule}})
+def test_the_papers_own_bounds_cost_what_is_known():
+    for bound, pure in (("theorem5ii", 412.88), ("theorem5i", 20_575)):
+        account = Accountant({**KNOWN, "privacy": {"delta": 1e-6, "bound": bound}})
         account.step(2000)
         assert account.get_pure_epsilon() == pytest.approx(pure, rel=1e-3)
 

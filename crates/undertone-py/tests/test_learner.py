@@ -126,7 +126,7 @@ def test_privacy_numbers_have_no_defaults():
         learner(settings={"privacy.epsilonn": 1.0})
     with pytest.raises(ConfigError) as caught:
         learner(batch=0, radius=-1.0, delta=2.0, warmup=0)
-    for fault in ("data.batch", "parameters.radius", "privacy.delta"):
+    for fault in ("records.batch", "parameters.radius", "privacy.delta"):
         assert fault in str(caught.value), "every fault at once"
 
 

@@ -176,8 +176,7 @@ impl LearnerBuilder {
                 batch: Some(self.batch),
                 // Before a window is full its records weigh more, and would pay more than all later ones.
                 warmup: Some(
-                    self.warmup
-                        .unwrap_or(self.window.saturating_sub(1).saturating_mul(self.batch)),
+                    self.warmup.unwrap_or(self.window.saturating_sub(1).saturating_mul(self.batch)),
                 ),
                 ..RawRecords::default()
             },
@@ -255,7 +254,9 @@ impl LearnerBuilder {
                 Label::Number { .. } | Label::Classes { .. } => None,
             },
             classes: match self.label {
-                Label::Classes { count, .. } if loss != "logistic" => Some(count),
+                Label::Classes { count, .. } if ["softmax", "mlp", "cnn"].contains(&loss) => {
+                    Some(count)
+                }
                 Label::Number { .. } | Label::Classes { .. } => None,
             },
             ..RawModel::default()

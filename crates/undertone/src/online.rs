@@ -16,8 +16,8 @@ use undertone_core::{
 };
 use undertone_models::bounds::{BoundFault, Bounds};
 use undertone_models::{
-    AnyMemory, DeclaredFault, Features, MemoryError, ModelError, Prediction, PublicRandom, Record, Setup,
-    visit_records,
+    AnyMemory, DeclaredFault, Features, MemoryError, ModelError, Prediction, PublicRandom, Record,
+    Setup, visit_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.

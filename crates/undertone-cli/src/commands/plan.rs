@@ -10,9 +10,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone::agreement::OneOrEach;
-use undertone_lab::experiment::RawExperiment;
 use undertone::planner::PlannerError;
 use undertone::privacy::Horizon;
+use undertone_lab::experiment::RawExperiment;
 use undertone_lab::planner::{PlanReport, PlanningError, Request, Target, make};
 
 /// Choose noise, and with --tune the schedule, for a privacy target
@@ -99,7 +99,8 @@ fn ask(arguments: &Arguments, raw: &mut RawExperiment) {
     };
     let (epsilon, pure_epsilon) = (targets(&arguments.epsilon), targets(&arguments.pure_epsilon));
     if epsilon.is_some() || pure_epsilon.is_some() {
-        (raw.agreement.privacy.epsilon, raw.agreement.privacy.pure_epsilon) = (epsilon, pure_epsilon);
+        (raw.agreement.privacy.epsilon, raw.agreement.privacy.pure_epsilon) =
+            (epsilon, pure_epsilon);
     }
     raw.agreement.privacy.delta = arguments.delta.or(raw.agreement.privacy.delta);
     raw.rounds = arguments.rounds.or(raw.rounds);

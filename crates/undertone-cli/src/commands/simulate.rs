@@ -49,7 +49,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let overrides =
         Overrides { rounds: arguments.rounds, epsilon: arguments.epsilon, ..Overrides::default() };
     let loaded = arguments.source.load(&overrides)?;
-    let folder = arguments.out.clone().unwrap_or_else(|| free_folder("runs", &loaded.checked.agreement.name));
+    let folder = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| free_folder("runs", &loaded.checked.agreement.name));
     run_folder::check(&folder)?;
     let setup = Setup::new(loaded.checked.agreement.clone())?;
     let rounds = loaded.checked.rounds;

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use undertone::LearnerId;
+use undertone_lab::Setup;
 use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::rounded_up;
-use undertone_lab::Setup;
 
 /// Run a network on this machine, every learner a process of its own
 #[derive(Args)]

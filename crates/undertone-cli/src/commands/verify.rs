@@ -29,7 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let found = match (&arguments.store, &arguments.folder) {
         (Some(store), Some(agreement)) => verify_store(store, agreement)?,
         (None, Some(folder)) => verify_run(folder)?,
-        (_, None) => return Err(anyhow!("--store: give the agreement of the learner's network too").into()),
+        (_, None) => {
+            return Err(anyhow!("--store: give the agreement of the learner's network too").into());
+        }
     };
     let code = if found.agrees { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &found, arguments.json))

@@ -22,7 +22,10 @@ fn the_genesis_of_a_ledger_is_golden_and_covers_the_gradient_norm() {
     let agreement = Agreement::try_from(&good()).unwrap();
     let mut mechanism = agreement.mechanisms(PowerLaw::ZERO, &SCALES)[0];
     let found = genesis(LearnerId(0), &mechanism);
-    assert_eq!(found.to_string(), "1050fadeabdd86d436e36c87c06b843ce4b4ac3a34e6785e7961485cd9525fc8");
+    assert_eq!(
+        found.to_string(),
+        "1050fadeabdd86d436e36c87c06b843ce4b4ac3a34e6785e7961485cd9525fc8"
+    );
     mechanism.constants.gradient_norm *= 2.0;
     assert_ne!(genesis(LearnerId(0), &mechanism), found);
 }

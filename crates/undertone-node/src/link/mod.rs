@@ -13,12 +13,12 @@ pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 
 use crate::wire::OwnRelease;
-use undertone::agreement::NetworkId;
 use direct::Direct;
 use routed::Routed;
 use std::sync::Arc;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
+use undertone::agreement::NetworkId;
 use undertone::{LearnerId, Round};
 
 /// What comes in.

@@ -1,9 +1,9 @@
 //! Where learners start: a public point that everybody computes alike from the network's id.
 
 use crate::wire::Wire;
-use undertone::agreement::NetworkId;
 use sha2::{Digest as _, Sha256};
 use std::convert::Infallible;
+use undertone::agreement::NetworkId;
 use undertone::{Learner, LearnerId};
 use undertone_models::{AnyMemory, AnyModel, MemoryError};
 

@@ -16,9 +16,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::LearnerId;
+use undertone::method::Perturbs;
 use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
-use undertone::method::Perturbs;
 use undertone_models::Setup;
 
 impl<E: Entropy, S: Storage> Node<E, S> {

@@ -84,12 +84,7 @@ impl Wire {
     pub fn new(setup: Arc<Setup>) -> Wire {
         let graph = &setup.agreement.graph;
         let degree_max = graph.ids().map(|id| graph.neighbours(id).len()).max().unwrap_or(0);
-        Wire {
-            network: setup.network_id(),
-            dimension: setup.model.parameters(),
-            degree_max,
-            setup,
-        }
+        Wire { network: setup.network_id(), dimension: setup.model.parameters(), degree_max, setup }
     }
 
     /// The setup that it follows from.

@@ -4,7 +4,7 @@ use super::HEADER;
 use std::fmt;
 use std::sync::Arc;
 use undertone::persist::Fields;
-use undertone::{ReleaseView, LearnerId, Round};
+use undertone::{LearnerId, ReleaseView, Round};
 
 /// The bytes of a release, whoever made it. Clones share them: releases may be large.
 #[derive(Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Mapping, Sequence
 
-from ._undertone import Config, Loss
+from ._undertone import Config, Loss, learner_settings
 
 __all__ = ["make_config"]
 
@@ -35,89 +35,38 @@ def make_config(
     """The config of one learner on its own; `settings` overrides any key of it by its path."""
     if isinstance(features, str):
         raise TypeError("features: give their number, or a list of names")
-    count = int(features) if isinstance(features, Integral) else len(features)
-    model, smoothness = _model(loss, classes, label_bound, feature_norm)
-    model["ridge"] = ridge
-    if not isinstance(loss, Loss):
-        model["clip"] = clip
-    elif clip is not None:
+    declared = loss if isinstance(loss, Loss) else None
+    if declared is not None and clip is not None:
         raise TypeError("clip: a loss of your own has gradient_norm instead")
-    model["features"] = count + int(intercept)
-    if warmup is None:
-        # Before a window is full its records weigh more, and would pay more than all later ones.
-        warmup = (window - 1) * batch
-    config: dict[str, Any] = {
-        "name": "python",
-        "method": "shielded",
-        "rounds": rounds if rounds is not None else 1000,
-        "network": {"learners": 1, "topology": "alone"},
-        "data": {
-            "source": "python",
-            "partition": "iid",
-            "classes": None if classes is None else [str(label) for label in classes],
-            "intercept": intercept,
-            "normalise": normalise,
-            "batch": batch,
-            "warmup": warmup,
-        },
-        "bounds": {
-            "feature_norm": feature_norm,
-            "label": None if classes is not None else label_bound,
-            "out_of_bounds": "scale",
-        },
-        "model": model,
-        "parameters": {"set": "ball", "radius": radius},
-        "memory": {"kind": "window", "window": window},
-        "schedule": {
-            # Where it is 0 a bound is, which is named with all other faults.
-            "step": step if step is not None else 4.0 / (smoothness or 1.0),
-            "step_exponent": step_exponent,
-            "coupling": 1.0,
-            "coupling_exponent": 0.0,
-        },
-        "noise": {
-            "kind": "gaussian",
-            "exponent": 0.0,
-            "calibrate": "lifetime" if rounds is None else "rounds",
-        },
-        "privacy": {"epsilon": epsilon, "delta": delta},
-    }
+    if declared is not None and classes is not None:
+        raise TypeError("classes: a loss of your own takes labels as numbers, within label_bound")
+    config = learner_settings(
+        int(features) if isinstance(features, Integral) else len(features),
+        epsilon=epsilon,
+        delta=delta,
+        classes=None if classes is None else [str(label) for label in classes],
+        label_bound=label_bound,
+        loss=None if declared is not None else loss,
+        declared=declared,
+        feature_norm=feature_norm,
+        normalise=normalise,
+        intercept=intercept,
+        batch=batch,
+        window=window,
+        warmup=warmup,
+        radius=radius,
+        ridge=ridge,
+        clip=clip,
+        step=step,
+        step_exponent=step_exponent,
+        rounds=rounds,
+    )
+    config["name"] = "python"
+    config["rounds"] = rounds if rounds is not None else 1000
+    config["data"] = {"source": "python", "partition": "iid"}
     for path, value in (settings or {}).items():
         _set(config, path, value)
     return Config(config)
-
-
-def _model(
-    loss: str | Loss | None,
-    classes: Sequence[Any] | None,
-    label_bound: float | None,
-    feature_norm: float,
-) -> tuple[dict[str, Any], float]:
-    """The section `model`, and how smooth its loss is."""
-    square = feature_norm * feature_norm
-    if isinstance(loss, Loss):
-        if classes is not None:
-            raise TypeError("classes: a loss of your own takes labels as numbers, within label_bound")
-        model = {
-            "loss": "declared",
-            "parameters": loss.parameters,
-            "clip": loss.gradient_norm,
-            "smoothness": loss.smoothness,
-            "strong_convexity": loss.strong_convexity,
-            "gradient_spread": loss.gradient_spread,
-        }
-        return model, loss.smoothness or 4.0 * loss.gradient_norm
-    if loss is None:
-        if classes is None:
-            loss = "huber"
-        else:
-            loss = "logistic" if len(classes) == 2 else "softmax"
-    model = {"loss": loss}
-    if loss == "huber":
-        model["threshold"] = label_bound
-    if loss == "softmax":
-        model["classes"] = None if classes is None else len(classes)
-    return model, {"logistic": 0.25, "softmax": 0.5}.get(loss, 1.0) * square
 
 
 def _set(config: dict[str, Any], path: str, value: Any) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "budget",
     "doctor",
     "get_data",
+    "learner_settings",
     "plan",
     "presets",
     "verify",
@@ -206,3 +207,25 @@ def plan(
 ) -> tuple[Config, dict[str, Any]]: ...
 def presets() -> list[str]: ...
 def verify(folder: str | os.PathLike[str]) -> dict[str, Any]: ...
+def learner_settings(
+    features: int,
+    *,
+    epsilon: float,
+    delta: float,
+    classes: Sequence[str] | None,
+    label_bound: float | None,
+    loss: str | None,
+    declared: Loss | None,
+    feature_norm: float,
+    normalise: bool,
+    intercept: bool,
+    batch: int,
+    window: int,
+    warmup: int | None,
+    radius: float,
+    ridge: float,
+    clip: float | None,
+    step: float | None,
+    step_exponent: float,
+    rounds: int | None,
+) -> dict[str, Any]: ...

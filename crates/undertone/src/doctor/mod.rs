@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
 use undertone_core::agreement::digits::short;
-use undertone_core::agreement::{
-    Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions,
-};
+use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions};
 use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
 
 #[cfg(test)]
@@ -115,8 +113,7 @@ const THEOREM_5: [&str; 5] =
 #[must_use]
 pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Diagnosis {
     let numbers = Numbers::of(agreement);
-    let with_advice =
-        |condition| Finding { advice: advice(agreement, &condition), condition };
+    let with_advice = |condition| Finding { advice: advice(agreement, &condition), condition };
     let mut findings: Vec<Finding> =
         all_conditions(agreement).into_iter().map(with_advice).collect();
     findings.push(certificate(agreement, memory_error, usage));

@@ -155,11 +155,7 @@ const DEADLINE_MAX: Duration = Duration::from_secs(1_000_000);
 /// The first round that is not run any more: the owner's own choice.
 fn rounds_end(arguments: &Arguments) -> anyhow::Result<Round> {
     let end = Round(arguments.rounds.unwrap_or(Round::LIMIT.0));
-    ensure!(
-        end > Round::ZERO && end <= Round::LIMIT,
-        "--rounds: must be 1 to {}",
-        Round::LIMIT
-    );
+    ensure!(end > Round::ZERO && end <= Round::LIMIT, "--rounds: must be 1 to {}", Round::LIMIT);
     Ok(end)
 }
 
@@ -230,7 +226,8 @@ fn settings(
         (1..=neighbours).contains(&heard_least),
         "--heard-least {heard_least}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
     );
-    let warmup = usize::try_from(agreement.records.warmup + agreement.records.batch).unwrap_or(usize::MAX);
+    let warmup =
+        usize::try_from(agreement.records.warmup + agreement.records.batch).unwrap_or(usize::MAX);
     Ok(Settings {
         deadline,
         ask_after: deadline / 10,

@@ -10,8 +10,8 @@
 //! one size that releases of the network have, and is checked before there is room made for it.
 
 use crate::wire::OwnRelease;
-use undertone::agreement::NetworkId;
 use thiserror::Error;
+use undertone::agreement::NetworkId;
 use undertone::{LearnerId, Round};
 
 const MAGIC: [u8; 4] = *b"UNDL";

@@ -8,13 +8,13 @@ use super::connection::{Connection, LEASE, Parts, is_full};
 use super::frame::{Decoder, Frame, Hello, Outgoing};
 use super::keys::neighbour_in;
 use super::tls::{Tls, TlsFault};
-use undertone::agreement::NetworkId;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 use undertone::LearnerId;
+use undertone::agreement::NetworkId;
 
 /// For so long a stranger may take to say who it is.
 const GREETING: Duration = Duration::from_secs(5);

@@ -346,9 +346,9 @@ fn resolve(address: &str, anywhere: bool) -> std::io::Result<Vec<SocketAddr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use undertone::agreement::NetworkId;
     use frame::Hello;
     use std::io::Write as _;
+    use undertone::agreement::NetworkId;
 
     /// Somebody who listens, and says that it is this learner.
     fn host(network: NetworkId, sender: LearnerId) -> SocketAddr {

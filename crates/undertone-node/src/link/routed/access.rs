@@ -1,9 +1,9 @@
 //! Who may say what, by the name in a certificate. What is not allowed here is denied.
 
 use super::super::{Identity, certificate_name};
-use undertone::agreement::NetworkId;
 use serde_json::{Value, json};
 use undertone::LearnerId;
+use undertone::agreement::NetworkId;
 use undertone::graph::Graph;
 
 /// The name in a router's certificate.
