@@ -1,10 +1,10 @@
 //! What the auditor drives: anything that observes, releases, absorbs and claims.
 
 use crate::entropy::{RunEntropy, SeededEntropy};
-use undertone_models::PublicRandom;
 use std::fmt;
 use undertone::privacy::Cost;
 use undertone::{PrivateParameters, RecordError, Release, ReleaseError, Round};
+use undertone_models::PublicRandom;
 use undertone_models::Record;
 
 /// A learner under audit.
