@@ -6,8 +6,9 @@
 use rayon::prelude::*;
 use std::sync::Arc;
 use undertone::graph::{Graph, Topology, Weights};
+use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::{NoiseKind, OsEntropy};
-use undertone::privacy::{Mechanism, NoiseLaw, Rule};
+use undertone::privacy::{Mechanism, NoiseLaw};
 use undertone::{
     DataBounds, Domain, Forgetting, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
     Release, Schedule,
@@ -64,7 +65,7 @@ impl Network {
             forgetting: Forgetting::Never,
             noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
             noise_max: PowerLaw::growing(1.0, 0.1),
-            rule: Rule::Tight,
+            method: Method::Algorithm1(Algorithm1 { bound: Bound::Tight }),
         };
         let learners = graph
             .ids()

@@ -4,8 +4,8 @@ use crate::metrics::Metrics;
 use crate::simulate::RoundRow;
 use crate::summary::{DataSummary, LearnerSummary, NOT_PRIVATE, NetworkSummary, Summary};
 use proptest::prelude::*;
+use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::Rule;
 
 const CHARTS: [&str; 9] = [
     "test-accuracy",
@@ -32,7 +32,9 @@ fn learner(id: u32) -> LearnerSummary {
         delta: 1e-6,
         cap_epsilon: Some(8.0),
         lifetime: LifetimeBudget { epsilon: Some(8.0), ..LifetimeBudget::default() },
-        rule: Rule::Tight,
+        method: "algorithm1",
+        bound: Some(Bound::Tight),
+        method_summary: "Algorithm 1",
         noise: NoiseKind::Laplace,
         noise_scale: 0.43,
         noise_exponent: 0.01,

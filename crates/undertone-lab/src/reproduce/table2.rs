@@ -171,7 +171,7 @@ mod tests {
             let base =
                 config(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))
                     .unwrap();
-            let scale = crate::Setup::new(base.checked).unwrap().scales();
+            let scale = base.checked.setup().unwrap().scales();
             assert!(scale.iter().all(|scale| (scale - NOISE).abs() < 1e-12));
         }
     }

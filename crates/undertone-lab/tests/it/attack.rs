@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use undertone::agreement::OneOrEach;
+use undertone::load::{Source, Strictness};
 use undertone_lab::attack::invert::{Effort, Labels};
 use undertone_lab::attack::{Attack, AttackError, Settings, attack};
-use undertone_lab::experiment::{LoadedExperiment, load_file_with};
+use undertone_lab::experiment::{LoadedExperiment, RawExperiment};
+use undertone_lab::presets::load_preset;
 use undertone_lab::reproduce::Watch;
 
 const CONFIG: &str = r#"
@@ -85,7 +87,7 @@ fn load(folder: &Path, method: &str) -> LoadedExperiment {
     write_images(folder);
     let path = folder.join("config.toml");
     std::fs::write(&path, CONFIG).unwrap();
-    load_file_with(&path, |raw| {
+    let change = |raw: &mut RawExperiment| {
         if method == "algorithm1" {
             return;
         }
@@ -103,8 +105,8 @@ fn load(folder: &Path, method: &str) -> LoadedExperiment {
             raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
             raw.agreement.noise.ratio = Some(0.95);
         }
-    })
-    .unwrap()
+    };
+    undertone::load(&Source::File(path), change, Strictness::Run).unwrap()
 }
 
 /// Gradients are taken at points with noise in them, which must not drown the network.
@@ -201,7 +203,7 @@ fn what_cannot_be_attacked_is_refused() {
     }
     let silent = run(&load(folder.path(), "local"), settings(Labels::Dlg));
     assert!(matches!(silent, Err(AttackError::NothingSent)));
-    let linear = undertone_lab::experiment::load_preset("mushrooms", &Default::default()).unwrap();
+    let linear = load_preset("mushrooms", &Default::default()).unwrap();
     assert!(matches!(run(&linear, settings(Labels::Dlg)), Err(AttackError::NotANetwork)));
     let stopped = Watch { done: &|| (), interrupted: &|| true };
     let stopped = attack(&loaded, settings(Labels::Dlg), &stopped);

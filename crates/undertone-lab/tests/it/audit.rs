@@ -13,7 +13,7 @@ use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Options, Subject, Trial, Verdict, audit,
     audit_subject, passes,
 };
-use undertone_lab::{RunEntropy, SeededEntropy, Setup, stream};
+use undertone_lab::{Experiment, RunEntropy, SeededEntropy, Setup, stream};
 use undertone_models::{Model, Record};
 
 /// Enough for faults that are not a matter of statistics.
@@ -33,21 +33,27 @@ const RUNS: Effort = Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 
 /// Enough to find a pair that reaches more than half of what is claimed.
 const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
 const ID: LearnerId = LearnerId(0);
+/// How many rounds the learners run.
+const ROUNDS: u64 = 60;
 
-/// The default preset over fewer rounds and records.
 fn setup() -> Setup {
-    plan_with(NoiseKind::Laplace)
+    experiment(NoiseKind::Laplace).setup().unwrap()
 }
 
-fn plan_with(kind: NoiseKind) -> Setup {
+fn setup_with(kind: NoiseKind) -> Setup {
+    experiment(kind).setup().unwrap()
+}
+
+/// The default preset over fewer rounds and records.
+fn experiment(kind: NoiseKind) -> Experiment {
     let loaded = preset("mushrooms", |raw| {
-        raw.rounds = Some(60);
+        raw.rounds = Some(ROUNDS);
         raw.agreement.records.warmup = Some(20);
         if kind == NoiseKind::Gaussian {
             raw.agreement.noise.kind = Some("gaussian".into());
         }
     });
-    Setup::new(loaded.checked).unwrap()
+    loaded.checked
 }
 
 fn honest(setup: &Setup, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {
@@ -59,7 +65,11 @@ fn run<S: Subject>(
     effort: &Effort,
     make: impl Fn(&Trial) -> S + Sync,
 ) -> Vec<Check> {
-    audit_subject(&Facts::new(setup, ID, Vec::new(), 1), effort, &make).unwrap()
+    audit_subject(&facts(setup), effort, &make).unwrap()
+}
+
+fn facts(setup: &Setup) -> Facts {
+    Facts::new(setup, ROUNDS, ID, Vec::new(), 1)
 }
 
 pub(crate) fn failed(checks: &[Check]) -> Vec<(Layer, &'static str)> {
@@ -136,7 +146,7 @@ fn an_honest_learner_passes_with_every_seed() {
 
 #[test]
 fn an_honest_learner_with_gaussian_noise_passes() {
-    let setup = plan_with(NoiseKind::Gaussian);
+    let setup = setup_with(NoiseKind::Gaussian);
     for seed in [1, 2, 3] {
         let checks = run(&setup, &QUICK, |trial| honest(&setup, seed, trial));
         assert_eq!(failed(&checks), [], "seed {seed}: {checks:#?}");
@@ -145,10 +155,11 @@ fn an_honest_learner_with_gaussian_noise_passes() {
 
 #[test]
 fn the_operating_systems_noise_and_the_learners_own_records_pass() {
-    let setup = setup();
-    let data = stream::load(&setup.agreement, std::path::Path::new("."), 1).unwrap();
+    let experiment = experiment(NoiseKind::Laplace);
+    let data = stream::load(&experiment, std::path::Path::new("."), 1).unwrap();
     let options = Options { seed: None, learner: None, effort: QUICK };
-    let report = audit(&setup, Some(&data), &options, |_, _| ()).unwrap();
+    let setup = experiment.setup().unwrap();
+    let report = audit(&setup, ROUNDS, Some(&data), &options, |_, _| ()).unwrap();
     assert!(report.passed, "{report:#?}");
     assert!(report.own_data);
     // All five learners are alike.
@@ -160,7 +171,7 @@ fn the_operating_systems_noise_and_the_learners_own_records_pass() {
 #[test]
 fn noise_two_percent_too_small_is_caught_by_the_scale() {
     for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
-        let setup = plan_with(kind);
+        let setup = setup_with(kind);
         let mut short = setup.clone();
         short.mechanisms[0].noise.scale.initial *= 0.98;
         let checks = run(&setup, &SAMPLES, |trial| Faulty {
@@ -238,10 +249,10 @@ fn one_record_outside_the_bounds_is_one_too_many() {
 #[test]
 fn a_warm_up_that_is_cut_does_not_end_replays_before_they_cost_anything() {
     let loaded = preset("mushrooms", |raw| {
-        raw.rounds = Some(60);
+        raw.rounds = Some(ROUNDS);
         raw.agreement.records.warmup = Some(100_000);
     });
-    let setup = Setup::new(loaded.checked).unwrap();
+    let setup = loaded.checked.setup().unwrap();
     let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let note = |name| &checks.iter().find(|check| check.name == name).unwrap().note;
@@ -297,7 +308,7 @@ fn a_cap_that_is_not_kept_is_caught() {
 fn promises_below_the_account_are_caught() {
     let setup = setup();
     let long = Effort { account_rounds: 1 << 20, ..QUICK };
-    let honest_facts = Facts::new(&setup, ID, Vec::new(), 1);
+    let honest_facts = facts(&setup);
     let half = |cost: Cost| Cost { pure: 0.5 * cost.pure, zcdp: 0.5 * cost.zcdp };
     let audit_with = |facts: &Facts| {
         audit_subject(facts, &long, &|trial: &Trial| honest(&setup, 1, trial)).unwrap()
@@ -337,8 +348,9 @@ fn an_account_that_lags_behind_is_caught() {
 
 #[test]
 fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
+    let rounds = 4_000_000_000;
     let loaded = preset("mushrooms", |raw| {
-        raw.rounds = Some(4_000_000_000);
+        raw.rounds = Some(rounds);
         raw.agreement.records.warmup = Some(1_000_000_000);
         raw.agreement.records.batch = Some(1_000_000_000);
         raw.agreement.model.features = Some(20_000);
@@ -346,8 +358,10 @@ fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
         raw.agreement.noise.scale = Some(OneOrEach::One(0.1));
         raw.agreement.privacy.epsilon = None;
     });
-    let setup = Setup::new(loaded.checked).unwrap();
-    let checks = run(&setup, &QUICK, |trial| honest(&setup, 1, trial));
+    let setup = loaded.checked.setup().unwrap();
+    let facts = Facts::new(&setup, rounds, ID, Vec::new(), 1);
+    let make = |trial: &Trial| honest(&setup, 1, trial);
+    let checks = audit_subject(&facts, &QUICK, &make).unwrap();
     assert_eq!(failed(&checks), [], "{checks:#?}");
     let find = |name| checks.iter().find(|check| check.name == name).unwrap();
     assert!(find("distance").note.contains("of 4000000000 rounds"));
@@ -358,7 +372,7 @@ fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
 #[test]
 fn nothing_to_guess_from_is_dead_and_no_panic() {
     for kind in [NoiseKind::Laplace, NoiseKind::Gaussian] {
-        let setup = plan_with(kind);
+        let setup = setup_with(kind);
         let none = Effort { canaries: 0, ..QUICK };
         let checks = run(&setup, &none, |trial| honest(&setup, 1, trial));
         assert_caught(&checks, (Layer::Canaries, "bound"));
@@ -368,10 +382,10 @@ fn nothing_to_guess_from_is_dead_and_no_panic() {
 #[test]
 fn a_start_that_is_spread_is_where_the_audit_starts() {
     let loaded = preset("mushrooms", |raw| {
-        raw.rounds = Some(60);
+        raw.rounds = Some(ROUNDS);
         raw.agreement.parameters.start_spread = Some(1.0);
     });
-    let setup = Setup::new(loaded.checked).unwrap();
+    let setup = loaded.checked.setup().unwrap();
     let first = honest(&setup, 1, &Trial::new(0));
     let second = honest(&setup, 1, &Trial::new(1));
     let start = first.secret().unwrap().for_owner();
@@ -496,7 +510,7 @@ fn a_test_that_can_see_nothing_is_dead() {
 /// A learner whose memory is a window behind a long warm-up, so that a later record is the worst.
 fn forgetful_setup(kind: &str) -> Setup {
     let loaded = preset("mushrooms", |raw| {
-        raw.rounds = Some(60);
+        raw.rounds = Some(ROUNDS);
         raw.agreement.unproven = Some(true);
         raw.agreement.records.warmup = Some(100);
         raw.agreement.memory.kind = Some(kind.into());
@@ -509,7 +523,7 @@ fn forgetful_setup(kind: &str) -> Setup {
         raw.agreement.schedule.step = Some(0.5);
         raw.agreement.schedule.coupling = Some(0.5);
     });
-    Setup::new(loaded.checked).unwrap()
+    loaded.checked.setup().unwrap()
 }
 
 #[test]

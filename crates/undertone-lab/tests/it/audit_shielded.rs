@@ -11,6 +11,7 @@ use undertone_lab::{RunEntropy, Setup};
 use undertone_models::{Model, Record};
 
 const ID: LearnerId = LearnerId(0);
+const ROUNDS: u64 = 60;
 /// Enough to see 2 % of scale.
 const EFFORT: Effort = Effort {
     samples: 200_000,
@@ -25,7 +26,7 @@ const EFFORT: Effort = Effort {
 fn setup(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Setup {
     let loaded = preset("mushrooms", |raw| {
         raw.agreement.method = Some("shielded".into());
-        raw.rounds = Some(60);
+        raw.rounds = Some(ROUNDS);
         raw.agreement.records.warmup = Some(20);
         raw.agreement.schedule.interval = Some(interval);
         raw.agreement.model.clip = clip;
@@ -33,7 +34,7 @@ fn setup(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Setup {
             raw.agreement.noise.kind = Some("gaussian".into());
         }
     });
-    Setup::new(loaded.checked).unwrap()
+    loaded.checked.setup().unwrap()
 }
 
 fn honest(setup: &Setup, trial: &Trial) -> LearnerSubject<RunEntropy> {
@@ -41,7 +42,7 @@ fn honest(setup: &Setup, trial: &Trial) -> LearnerSubject<RunEntropy> {
 }
 
 fn run<S: Subject>(setup: &Setup, make: impl Fn(&Trial) -> S + Sync) -> Vec<Check> {
-    audit_subject(&Facts::new(setup, ID, Vec::new(), 1), &EFFORT, &make).unwrap()
+    audit_subject(&Facts::new(setup, ROUNDS, ID, Vec::new(), 1), &EFFORT, &make).unwrap()
 }
 
 /// The real learner with other claims, or with something else sent than what follows.

@@ -2,8 +2,8 @@
 
 use crate::{preset, run};
 use undertone::agreement::OneOrEach;
+use undertone::method::{Algorithm1, Bound, Method};
 use undertone::privacy::epsilon_from_zcdp;
-use undertone_lab::Setup;
 use undertone_lab::budget::budget;
 
 /// The numbers of a logistic config that the cost follows from.
@@ -102,7 +102,7 @@ fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
         let loaded = preset("mushrooms", |raw| {
             raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon))
         });
-        let setup = Setup::new(loaded.checked).unwrap();
+        let setup = loaded.checked.setup().unwrap();
         let report = budget(&setup, 800, 1e-6);
         for learner in &report.learners {
             let lifetime = learner.lifetime.epsilon.unwrap();
@@ -121,7 +121,7 @@ fn learners_may_choose_their_own_budgets() {
     let loaded = preset("mushrooms", |raw| {
         raw.agreement.privacy.epsilon = Some(OneOrEach::Each(vec![1.0, 2.0, 4.0, 8.0, 16.0]));
     });
-    let setup = Setup::new(loaded.checked).unwrap();
+    let setup = loaded.checked.setup().unwrap();
     let scales = setup.scales();
     assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
     let report = budget(&setup, 100, 1e-6);
@@ -133,10 +133,10 @@ fn learners_may_choose_their_own_budgets() {
 #[test]
 fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
-    let tight = budget(&Setup::new(loaded.checked.agreement.clone()).unwrap(), 2000, 1e-6);
-    let mut config = loaded.checked;
-    config.rule = undertone::privacy::Rule::Theorem5ii;
-    let paper = budget(&Setup::new(config).unwrap(), 2000, 1e-6);
+    let mut experiment = loaded.checked;
+    let tight = budget(&experiment.setup().unwrap(), 2000, 1e-6);
+    experiment.agreement.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii });
+    let paper = budget(&experiment.setup().unwrap(), 2000, 1e-6);
     assert!(tight.unproven);
     assert!(tight.learners[0].pure_epsilon.unwrap() < 1e5);
     assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);

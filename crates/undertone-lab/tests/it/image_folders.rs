@@ -3,11 +3,11 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use undertone::agreement::{Config, RawExperiment};
+use undertone::load::{Source, Strictness};
 use undertone::neural::Shape;
 use undertone_lab::compare::store::{Store, StoreError};
-use undertone_lab::experiment::{LoadedExperiment, load_file, resolved};
-use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
+use undertone_lab::experiment::{LoadedExperiment, RawExperiment, load_file, resolved};
+use undertone_lab::{Measuring, Outcome, RunEntropy, simulate, stream};
 
 /// How many images there are of each class.
 const IMAGES: u32 = 60;
@@ -92,19 +92,17 @@ fn write_images(folder: &Path) {
 }
 
 fn loaded(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> LoadedExperiment {
-    let mut loaded = load_file(&folder.join("images.toml"), &Default::default()).unwrap();
-    change(&mut loaded.raw);
-    loaded.checked = Config::try_from(&loaded.raw).unwrap();
-    loaded
+    undertone::load(&Source::File(folder.join("images.toml")), change, Strictness::Run).unwrap()
 }
 
 fn run(loaded: &LoadedExperiment) -> Outcome {
-    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
-    let streams = stream::load(&setup.agreement, &loaded.folder, 1).unwrap();
+    let setup = loaded.checked.setup().unwrap();
+    let streams = stream::load(&loaded.checked, &loaded.folder, 1).unwrap();
     assert_eq!(streams.classes.as_deref().unwrap(), ["left", "right"]);
     assert_eq!((streams.name.as_str(), streams.test.len()), ("images", 24));
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(3), go).unwrap()
+    let (rounds, entropy) = (loaded.checked.rounds, RunEntropy::new(Some(1)));
+    simulate(&setup, rounds, streams, entropy, Measuring::Evenly(3), go).unwrap()
 }
 
 fn refused(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> String {
@@ -146,7 +144,7 @@ fn the_config_as_it_was_run_finds_the_folder_from_anywhere() {
     write_images(folder.path());
     let loaded = loaded(folder.path(), |_| ());
     let first = run(&loaded);
-    let scales = Setup::new(loaded.checked.agreement.clone()).unwrap().scales();
+    let scales = loaded.checked.setup().unwrap().scales();
     let elsewhere = tempfile::tempdir().unwrap();
     let path = elsewhere.path().join("config.toml");
     fs::write(&path, toml::to_string(&resolved(&loaded, &scales)).unwrap()).unwrap();
@@ -184,9 +182,9 @@ fn keys_about_columns_have_no_meaning_with_images() {
     write_images(folder.path());
     type Change = fn(&mut RawExperiment);
     let cases: [(Change, &str); 3] = [
-        (|raw| raw.agreement.records.label = Some("y".into()), "data.label"),
-        (|raw| raw.agreement.records.categorical = Some(vec!["x".into()]), "data.categorical"),
-        (|raw| raw.agreement.records.drop = Some(vec!["x".into()]), "data.drop"),
+        (|raw| raw.agreement.records.label = Some("y".into()), "records.label"),
+        (|raw| raw.agreement.records.categorical = Some(vec!["x".into()]), "records.categorical"),
+        (|raw| raw.agreement.records.drop = Some(vec!["x".into()]), "records.drop"),
     ];
     for (change, key) in cases {
         let text = refused(folder.path(), change);

@@ -17,24 +17,21 @@ mod streams;
 mod tidy;
 
 use std::path::Path;
-use undertone::agreement::{Config, RawExperiment};
-use undertone_lab::experiment::{LoadedExperiment, Overrides, load_preset};
+use undertone_lab::experiment::{Experiment, LoadedExperiment, RawExperiment};
+use undertone_lab::presets::load_preset_with;
 use undertone_lab::{Measuring, Outcome, RunEntropy, Setup, simulate, stream};
 
 /// A preset, changed.
 fn preset(name: &str, change: impl FnOnce(&mut RawExperiment)) -> LoadedExperiment {
-    let mut loaded = load_preset(name, &Overrides::default()).unwrap();
-    change(&mut loaded.raw);
-    loaded.checked = Config::try_from(&loaded.raw).unwrap();
-    loaded
+    load_preset_with(name, change).unwrap()
 }
 
-/// Runs a config with a seed, measuring about `rows` rounds.
-fn run(config: &Config, seed: u64, rows: u64) -> (Setup, Outcome) {
-    let setup = Setup::new(config.clone()).unwrap();
-    let streams = stream::load(&setup.agreement, Path::new("."), seed).unwrap();
-    let entropy = RunEntropy::new(Some(seed));
-    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(rows), |_| {
+/// Runs an experiment with a seed, measuring about `rows` rounds.
+fn run(experiment: &Experiment, seed: u64, rows: u64) -> (Setup, Outcome) {
+    let setup = experiment.setup().unwrap();
+    let streams = stream::load(experiment, Path::new("."), seed).unwrap();
+    let (entropy, measuring) = (RunEntropy::new(Some(seed)), Measuring::Evenly(rows));
+    let outcome = simulate(&setup, experiment.rounds, streams, entropy, measuring, |_| {
         std::ops::ControlFlow::Continue(())
     })
     .unwrap();

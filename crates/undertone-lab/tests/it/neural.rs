@@ -6,14 +6,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use undertone::agreement::{Config, RawExperiment};
+use undertone::load::{Document, Source, Strictness};
 use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
-use undertone_lab::experiment::{Overrides, load_file, resolved};
-use undertone_lab::{
-    Measuring, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
-};
+use undertone_lab::experiment::{Experiment, Overrides, RawExperiment, load_file, resolved};
+use undertone_lab::{Measuring, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
 use undertone_models::memory::{NeuralArrival, NeuralHistory};
 use undertone_models::{AnyMemory, AnyModel, Features, NeuralModel, Record};
 
@@ -73,26 +71,26 @@ epsilon = 20.0
 delta = 1e-5
 "#;
 
-fn rings_config(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> Config {
+fn experiment(folder: &Path, change: impl FnOnce(&mut RawExperiment)) -> Experiment {
     fs::write(folder.join("rings.csv"), rings(2700)).unwrap();
     let path = folder.join("rings.toml");
     fs::write(&path, CONFIG).unwrap();
-    let mut loaded = load_file(&path, &Default::default()).unwrap();
-    change(&mut loaded.raw);
-    let mut config = Config::try_from(&loaded.raw).unwrap();
-    config.data.source = folder.join("rings.csv").display().to_string();
-    config
+    let source = Source::File(path);
+    let loaded = undertone::load(&source, change, Strictness::Run).unwrap();
+    let mut experiment: Experiment = loaded.checked;
+    experiment.data.source = folder.join("rings.csv").display().to_string();
+    experiment
 }
 
 #[test]
 fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
     let folder = tempfile::tempdir().unwrap();
     for kind in ["exact", "arrival", "window"] {
-        let config = rings_config(folder.path(), |raw| {
+        let experiment = experiment(folder.path(), |raw| {
             raw.agreement.memory.kind = Some(kind.into());
             raw.agreement.memory.window = (kind == "window").then_some(200);
         });
-        let (setup, outcome) = run(&config, 1, 10);
+        let (setup, outcome) = run(&experiment, 1, 10);
         let last = outcome.rows.last().unwrap().metrics;
         let (public, seen) = (last.test_accuracy_public.unwrap(), last.training_accuracy.unwrap());
         assert!(public > 0.85 && seen > 0.8, "{kind}: {public} {seen}");
@@ -102,7 +100,7 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
         }
     }
     // The control: a linear model cannot learn it.
-    let linear = rings_config(folder.path(), |raw| {
+    let linear = experiment(folder.path(), |raw| {
         raw.agreement.model.loss = Some("softmax".into());
         raw.agreement.model.hidden = None;
     });
@@ -114,19 +112,20 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
 #[test]
 fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let config = rings_config(folder.path(), |raw| {
+    let experiment = experiment(folder.path(), |raw| {
         raw.agreement.method = Some("algorithm1".into());
         raw.agreement.unproven = Some(true);
         raw.agreement.schedule.interval = None;
         raw.agreement.noise.calibrate = None;
         raw.agreement.noise.scale = Some(undertone::agreement::OneOrEach::One(1.0));
     });
-    let setup = Setup::new(config.clone()).unwrap();
+    let setup = experiment.setup().unwrap();
     assert_eq!(setup.lifetimes[0], Err(NoCertificate::NotConvexAndSmooth));
-    let (_, outcome) = run(&config, 1, 10);
+    let (_, outcome) = run(&experiment, 1, 10);
     // Round 1 is the last that has a bound.
     assert_eq!(outcome.rounds_run, 2);
-    let uncapped = Config { caps: vec![None; 3], ..config };
+    let mut uncapped = experiment;
+    uncapped.agreement.caps.fill(None);
     let (setup, outcome) = run(&uncapped, 1, 10);
     assert_eq!(outcome.rounds_run, 120);
     assert!(outcome.learners[0].epsilon.is_infinite());
@@ -140,10 +139,10 @@ fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
 
 fn small_model(clip: f64) -> Arc<NeuralModel> {
     let folder = tempfile::tempdir().unwrap();
-    let config = rings_config(folder.path(), |raw| raw.agreement.model.clip = Some(clip));
-    match Setup::new(config).unwrap().model {
+    let experiment = experiment(folder.path(), |raw| raw.agreement.model.clip = Some(clip));
+    match experiment.setup().unwrap().model {
         AnyModel::Neural(model) => model,
-        AnyModel::Linear(_) => panic!("the config has a network"),
+        AnyModel::Linear(_) => panic!("the experiment has a neural network"),
     }
 }
 
@@ -245,7 +244,7 @@ fn a_networks_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
 #[test]
 fn what_no_network_can_have_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    rings_config(folder.path(), |_| ());
+    experiment(folder.path(), |_| ());
     let loaded = load_file(&folder.path().join("rings.toml"), &Default::default()).unwrap();
     type Change = fn(&mut RawExperiment);
     let cases: [(Change, &str); 8] = [
@@ -268,7 +267,7 @@ fn what_no_network_can_have_is_refused_by_name() {
     for (change, path) in cases {
         let mut raw = loaded.raw.clone();
         change(&mut raw);
-        let faults = Config::try_from(&raw).unwrap_err();
+        let faults = raw.check(Strictness::Run).unwrap_err();
         assert!(faults.0.iter().any(|fault| fault.path == path), "{path}: {faults}");
     }
 }
@@ -276,12 +275,14 @@ fn what_no_network_can_have_is_refused_by_name() {
 #[test]
 fn the_public_network_is_written_layer_by_layer() {
     let folder = tempfile::tempdir().unwrap();
-    rings_config(folder.path(), |_| ());
+    experiment(folder.path(), |_| ());
     let overrides = Overrides { rounds: Some(2), ..Overrides::default() };
     let loaded = load_file(&folder.path().join("rings.toml"), &overrides).unwrap();
-    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
-    let streams = stream::load(&setup.agreement, folder.path(), 1).unwrap();
+    let setup = loaded.checked.setup().unwrap();
+    let streams = stream::load(&loaded.checked, folder.path(), 1).unwrap();
     let facts = RunFacts {
+        rounds_planned: 2,
+        records_repeat: false,
         seed: Some(1),
         source: streams.name.clone(),
         test_records: streams.test.len(),
@@ -291,11 +292,11 @@ fn the_public_network_is_written_layer_by_layer() {
     };
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let entropy = RunEntropy::new(Some(1));
-    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(2), go).unwrap();
+    let outcome = simulate(&setup, 2, streams, entropy, Measuring::Evenly(2), go).unwrap();
     let summary = Summary::new(&setup, &outcome, &facts);
     let (out, raw) = (folder.path().join("run"), resolved(&loaded, &setup.scales()));
-    let network = loaded.checked.agreement.network.as_ref();
-    run_folder::write(&out, &raw, &outcome, &summary, network).unwrap();
+    let neural = loaded.checked.agreement.neural.as_ref();
+    run_folder::write(&out, &raw, &outcome, &summary, neural).unwrap();
     let bytes = fs::read(out.join("model.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
     let shapes = [("0.weight", vec![16, 2]), ("0.bias", vec![16]), ("2.weight", vec![2, 16])];

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use undertone::agreement::{Config, RawExperiment};
-use undertone_lab::{
-    Falsehood, Measuring, OnlineError, OnlineLearner, RunEntropy, Setup, check_declaration,
-    simulate, stream,
-};
+use undertone::load::{Source, Strictness};
+use undertone::{OnlineError, OnlineLearner};
+use undertone_lab::experiment::{Experiment, RawExperiment};
+use undertone_lab::presets::load_preset;
+use undertone_lab::{Falsehood, Measuring, RunEntropy, Setup, check_declaration, simulate, stream};
 use undertone_models::{DeclaredFault, DeclaredLoss, Features, Record};
 
 const ALONE: &str = r#"
@@ -50,10 +50,13 @@ epsilon = 4.0
 delta = 1e-6
 "#;
 
+fn experiment(change: impl FnOnce(&mut RawExperiment)) -> Experiment {
+    let source = Source::Text { origin: "alone".into(), text: ALONE.into() };
+    undertone::load(&source, change, Strictness::Run).unwrap().checked
+}
+
 fn setup(change: impl FnOnce(&mut RawExperiment)) -> Arc<Setup> {
-    let mut raw: RawExperiment = toml::from_str(ALONE).unwrap();
-    change(&mut raw);
-    Arc::new(Setup::new(Config::try_from(&raw).unwrap()).unwrap())
+    Arc::new(experiment(change).setup().unwrap())
 }
 
 fn records(count: usize) -> Vec<Record> {
@@ -66,8 +69,8 @@ fn records(count: usize) -> Vec<Record> {
     (0..count).map(record).collect()
 }
 
-fn learn(learner: &mut OnlineLearner, record: &Record) {
-    learner.learn(record.clone()).unwrap();
+fn learn(learner: &mut OnlineLearner<RunEntropy>, record: &Record) {
+    learner.learn_record(record.clone()).unwrap();
 }
 
 fn seeded() -> RunEntropy {
@@ -76,15 +79,16 @@ fn seeded() -> RunEntropy {
 
 #[test]
 fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
-    let setup = setup(|_| ());
+    let experiment = experiment(|_| ());
+    let setup = Arc::new(experiment.setup().unwrap());
     let all = records(12 + 4 * 31);
     let mut learner = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
     for record in &all[..12 + 4 * 30] {
-        learner.learn(record.clone()).unwrap();
+        learner.learn_record(record.clone()).unwrap();
     }
-    let streams = stream::given(&setup.agreement, vec![all], Vec::new(), 0).unwrap();
+    let streams = stream::given(&experiment, vec![all], Vec::new(), 0).unwrap();
     let go_on = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome = simulate(&setup, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
+    let outcome = simulate(&setup, 31, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(learner.public_model().values()), bits(outcome.public.values()));
     assert_eq!(learner.accountant().spent(), {
@@ -117,27 +121,28 @@ fn a_refused_learner_stays_refused_when_it_is_loaded() {
         raw.rounds = Some(3);
     });
     let mut learner = OnlineLearner::new(Arc::clone(&setup), seeded()).unwrap();
-    let refused = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
+    let refused =
+        records(100).into_iter().find_map(|record| learner.learn_record(record).err()).unwrap();
     assert!(matches!(refused, OnlineError::Budget(_)), "{refused}");
     let mut again = OnlineLearner::load(setup, seeded(), &learner.save().unwrap()).unwrap();
     assert_eq!(again.refusal(), learner.refusal());
-    assert!(matches!(again.learn(records(1).remove(0)), Err(OnlineError::Budget(_))));
+    assert!(matches!(again.learn_record(records(1).remove(0)), Err(OnlineError::Budget(_))));
 }
 
 #[test]
 fn a_record_that_does_not_fit_leaves_nothing_behind() {
     let mut learner = OnlineLearner::new(setup(|_| ()), seeded()).unwrap();
     let wide = Record { features: Features::Dense([0.1; 3].into()), label: 0.0 };
-    assert!(matches!(learner.learn(wide), Err(OnlineError::Record(_))));
+    assert!(matches!(learner.learn_record(wide), Err(OnlineError::Record(_))));
     let odd = Record { features: Features::Dense([0.1, f64::NAN].into()), label: 0.0 };
-    assert!(matches!(learner.learn(odd), Err(OnlineError::Bounds(_))));
+    assert!(matches!(learner.learn_record(odd), Err(OnlineError::Bounds(_))));
     assert_eq!(learner.waiting(), 0);
 }
 
 #[test]
 fn several_learners_are_not_alone() {
-    let raw = undertone_lab::experiment::load_preset("mushrooms", &Default::default()).unwrap();
-    let setup = Arc::new(Setup::new(raw.config).unwrap());
+    let loaded = load_preset("mushrooms", &Default::default()).unwrap();
+    let setup = Arc::new(loaded.checked.setup().unwrap());
     assert!(matches!(OnlineLearner::new(setup, seeded()), Err(OnlineError::NotAlone)));
 }
 
@@ -196,10 +201,10 @@ fn declarations_are_tried() {
     assert_eq!(failed, Falsehood::Failed);
 }
 
-fn learn_with(setup: &Setup, loss: Square) -> Result<OnlineLearner, OnlineError> {
+fn learn_with(setup: &Setup, loss: Square) -> Result<OnlineLearner<RunEntropy>, OnlineError> {
     let setup = Arc::new(setup.clone().with_function(Arc::new(loss)));
     let mut learner = OnlineLearner::new(setup, seeded())?;
-    records(100).into_iter().try_for_each(|record| learner.learn(record).map(|_| ()))?;
+    records(100).into_iter().try_for_each(|record| learner.learn_record(record).map(|_| ()))?;
     Ok(learner)
 }
 
@@ -252,7 +257,8 @@ fn a_learner_whose_loss_failed_cannot_be_saved() {
     let failing = Arc::new(Square { fails_at: 0.3, ..SQUARE });
     let setup = Arc::new((*declared(1.0, None, None)).clone().with_function(failing));
     let mut learner = OnlineLearner::new(setup, seeded()).unwrap();
-    let failed = records(100).into_iter().find_map(|record| learner.learn(record).err()).unwrap();
+    let failed =
+        records(100).into_iter().find_map(|record| learner.learn_record(record).err()).unwrap();
     assert!(matches!(failed, OnlineError::Function(DeclaredFault::Failed)), "{failed}");
     assert!(matches!(learner.save(), Err(OnlineError::Function(_))));
 }

@@ -1,21 +1,20 @@
 //! Plans against what a reader of the printed config finds, and against simulated runs.
 
 use crate::{preset, run};
-use undertone::agreement::{Config, OneOrEach, RawExperiment};
-use undertone::planner::predict;
+use undertone::agreement::OneOrEach;
+use undertone::load::{Source, Strictness};
+use undertone::planner::{Outlook, predict};
 use undertone::privacy::Horizon;
-use undertone_lab::Setup;
 use undertone_lab::budget::budget;
-use undertone_lab::experiment::LoadedExperiment;
+use undertone_lab::experiment::{Experiment, LoadedExperiment, RawExperiment};
 use undertone_lab::planner::{Planned, Request, make};
 
 /// Reads the printed text as `undertone budget` does.
-fn reread(planned: &Planned) -> Setup {
+fn reread(planned: &Planned) -> Experiment {
     let text = planned.text(&["a comment".into()]).unwrap();
-    let deserializer = toml::Deserializer::parse(&text).unwrap();
-    let (raw, unknown) = RawExperiment::read(deserializer).unwrap();
-    assert!(unknown.is_empty(), "{unknown:?}");
-    Setup::new(Config::try_from(&raw).unwrap()).unwrap()
+    // A key that is not known would be a fault.
+    let source = Source::Text { origin: "the plan".into(), text };
+    undertone::load::<RawExperiment>(&source, |_| (), Strictness::Run).unwrap().checked
 }
 
 /// A repeatable stream of numbers in [0, 1).
@@ -54,8 +53,8 @@ fn two_hundred_printed_plans_give_their_targets_back() {
             raw.agreement.noise.kind = Some(if gaussian { "gaussian" } else { "laplace" }.into());
         });
         let planned = make(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
-        let plan = reread(&planned);
-        let report = budget(&plan, plan.config.rounds, plan.config.delta);
+        let printed = reread(&planned);
+        let report = budget(&printed.setup().unwrap(), printed.rounds, printed.agreement.delta);
         for (place, learner) in report.learners.iter().enumerate() {
             let target = targets[place.min(targets.len() - 1)];
             let found = match (horizon, pure) {
@@ -87,10 +86,10 @@ fn a_tuned_plan_beats_the_bad_config_it_came_from() {
     let planned = make(&loaded, &request).unwrap();
     let report = &planned.report;
     assert!(report.predicted_error < report.predicted_error_before.unwrap());
-    let tuned = reread(&planned).config;
-    assert!(tuned.broken_conditions().is_empty());
-    let accuracy = |config: &Config| {
-        let (_, outcome) = run(config, 3, 2);
+    let tuned = reread(&planned);
+    assert!(tuned.agreement.broken_conditions().is_empty());
+    let accuracy = |experiment: &Experiment| {
+        let (_, outcome) = run(experiment, 3, 2);
         outcome.rows.last().unwrap().metrics.test_accuracy_public.unwrap()
     };
     let (before, after) = (accuracy(&loaded.checked), accuracy(&tuned));
@@ -137,8 +136,10 @@ fn predicted_and_measured_errors_rank_schedules_alike() {
             (raw.agreement.schedule.coupling, raw.agreement.schedule.coupling_exponent) =
                 (Some(coupling), Some(u));
         });
-        let (plan, outcome) = run(&loaded.checked, 1, 2);
-        let forecast = predict(&plan.config, &plan.scales());
+        let (setup, outcome) = run(&loaded.checked, 1, 2);
+        let (rounds, heterogeneity) = (loaded.checked.rounds, loaded.checked.heterogeneity());
+        let outlook = Outlook { rounds, heterogeneity };
+        let forecast = predict(&setup.agreement, &setup.scales(), &outlook);
         let measured = outcome.rows.last().unwrap().metrics;
         println!(
             "{step} {v} {coupling} {u}: predicted {:.4}, regret {:.4}, tracking error {:.2}",

@@ -5,10 +5,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use undertone::agreement::OneOrEach;
-use undertone_lab::experiment::{LoadedExperiment, Overrides, load_file, load_preset, resolved};
+use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment, load_file, resolved};
 use undertone_lab::ledger_file::verify_run;
+use undertone_lab::presets::load_preset;
 use undertone_lab::{
-    Ending, Measuring, Outcome, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
+    Ending, Measuring, Outcome, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate,
+    stream,
 };
 
 #[test]
@@ -62,10 +64,11 @@ fn a_seed_repeats_a_run_bit_for_bit_whatever_the_threads() {
 fn a_run_without_a_seed_is_never_the_same_twice() {
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(3));
     let once = || {
-        let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
-        let streams = stream::load(&setup.agreement, Path::new("."), 0).unwrap();
+        let setup = loaded.checked.setup().unwrap();
+        let streams = stream::load(&loaded.checked, Path::new("."), 0).unwrap();
         let go = |_: Option<&_>| ControlFlow::Continue(());
-        simulate(&setup, streams, RunEntropy::new(None), Measuring::Evenly(1), go).unwrap().public
+        let entropy = RunEntropy::new(None);
+        simulate(&setup, 3, streams, entropy, Measuring::Evenly(1), go).unwrap().public
     };
     assert_ne!(once(), once());
 }
@@ -113,17 +116,18 @@ fn a_round_that_only_some_could_pay_for_is_on_record() {
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
     let loaded = preset("mushrooms", |_| ());
-    let setup = Setup::new(loaded.checked).unwrap();
-    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
+    let setup = loaded.checked.setup().unwrap();
+    let streams = stream::load(&loaded.checked, Path::new("."), 1).unwrap();
+    let (rounds, entropy) = (loaded.checked.rounds, RunEntropy::new(Some(1)));
+    let stop = |row: Option<&RoundRow>| {
+        if row.is_some_and(|row| row.round == 9) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
     let outcome =
-        simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(2000), |row| {
-            if row.is_some_and(|row| row.round == 9) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })
-        .unwrap();
+        simulate(&setup, rounds, streams, entropy, Measuring::Evenly(2000), stop).unwrap();
     assert_eq!(
         (outcome.ending, outcome.rounds_run, outcome.rows.len()),
         (Ending::Interrupted, 10, 10)
@@ -135,7 +139,7 @@ fn records_drawn_again_are_counted_and_said() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(1500));
     let (setup, outcome) = run(&loaded.checked, 1, 2);
     assert_eq!(outcome.learners[0].draws_max, 2);
-    let summary = Summary::new(&setup, &outcome, &facts(Some(1)));
+    let summary = Summary::new(&setup, &outcome, &facts(&loaded, Some(1)));
     let statement = summary.privacy_statement.join("\n");
     assert!(statement.contains("drawn 2 times") && statement.contains("UNPROVEN"));
     assert!(statement.contains("For ever: no certificate"), "{statement}");
@@ -173,8 +177,10 @@ fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
     assert!(outcome.learners[0].zcdp > planned, "h_t stopped growing");
 }
 
-fn facts(seed: Option<u64>) -> RunFacts {
+fn facts(loaded: &LoadedExperiment, seed: Option<u64>) -> RunFacts {
     RunFacts {
+        rounds_planned: loaded.checked.rounds,
+        records_repeat: loaded.checked.data.repeat,
         seed,
         source: "mushrooms".into(),
         test_records: 1,
@@ -185,12 +191,12 @@ fn facts(seed: Option<u64>) -> RunFacts {
 }
 
 fn write(loaded: &LoadedExperiment, seed: Option<u64>, folder: &Path) -> Summary {
-    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
-    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
+    let setup = loaded.checked.setup().unwrap();
+    let streams = stream::load(&loaded.checked, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome =
-        simulate(&setup, streams, RunEntropy::new(seed), Measuring::Evenly(10), go).unwrap();
-    let summary = Summary::new(&setup, &outcome, &facts(seed));
+    let (rounds, entropy) = (loaded.checked.rounds, RunEntropy::new(seed));
+    let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(10), go).unwrap();
+    let summary = Summary::new(&setup, &outcome, &facts(loaded, seed));
     run_folder::write(folder, &resolved(loaded, &setup.scales()), &outcome, &summary, None)
         .unwrap();
     summary
@@ -234,12 +240,12 @@ fn the_resolved_config_runs_again_with_the_same_result() {
 fn only_the_public_model_is_written_as_a_model() {
     let scratch = tempfile::tempdir().unwrap();
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(20));
-    let setup = Setup::new(loaded.checked.agreement.clone()).unwrap();
-    let streams = stream::load(&setup.agreement, Path::new("."), 1).unwrap();
+    let setup = loaded.checked.setup().unwrap();
+    let streams = stream::load(&loaded.checked, Path::new("."), 1).unwrap();
     let go = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome =
-        simulate(&setup, streams, RunEntropy::new(Some(1)), Measuring::Evenly(10), go).unwrap();
-    let summary = Summary::new(&setup, &outcome, &facts(Some(1)));
+    let (rounds, entropy) = (loaded.checked.rounds, RunEntropy::new(Some(1)));
+    let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(10), go).unwrap();
+    let summary = Summary::new(&setup, &outcome, &facts(&loaded, Some(1)));
     let folder = scratch.path().join("run");
     run_folder::write(&folder, &resolved(&loaded, &setup.scales()), &outcome, &summary, None)
         .unwrap();
@@ -344,7 +350,7 @@ fn logistic_runs_with_each_of_its_memories_and_softmax_with_exact() {
 
 #[test]
 fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
-    let refuse = |change: &dyn Fn(&mut undertone::agreement::RawExperiment)| {
+    let refuse = |change: &dyn Fn(&mut RawExperiment)| {
         let loaded = preset("mushrooms", |raw| change(raw));
         stream::load(&loaded.checked, Path::new("."), 0).unwrap_err().to_string()
     };
@@ -403,7 +409,7 @@ fn overrides_change_the_preset() {
     let overrides = Overrides { rounds: Some(7), epsilon: Some(2.0), ..Overrides::default() };
     let loaded = load_preset("mushrooms", &overrides).unwrap();
     assert_eq!(loaded.checked.rounds, 7);
-    let setup = Setup::new(loaded.checked).unwrap();
+    let setup = loaded.checked.setup().unwrap();
     assert!(setup.scales()[0] > 1.0, "a smaller budget needs more noise");
     assert!(
         load_preset("mushroom", &Overrides::default())

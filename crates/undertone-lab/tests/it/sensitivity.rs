@@ -1,8 +1,9 @@
 //! Two histories that differ in one record never drift further apart than the accountant claims.
 
 use std::sync::Arc;
+use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Mechanism, NoiseLaw, Rule, record_cost, worst_record};
+use undertone::privacy::{Mechanism, NoiseLaw, record_cost, worst_record};
 use undertone::{
     DataBounds, Domain, Forgetting, Learner, LearnerId, LearnerSetup, Loss, MemoryKind, ModelSpec,
     PowerLaw, Release, Round, Schedule,
@@ -116,7 +117,7 @@ fn facts(case: &Case) -> (Arc<Model>, Mechanism) {
         forgetting: case.memory.forgetting(),
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(0.1, 0.1) },
         noise_max: PowerLaw::growing(0.1, 0.1),
-        rule: Rule::Tight,
+        method: Method::Algorithm1(Algorithm1 { bound: Bound::Tight }),
     };
     (model, mechanism)
 }

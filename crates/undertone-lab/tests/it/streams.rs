@@ -2,6 +2,8 @@
 
 use crate::preset;
 use std::path::Path;
+use undertone_lab::experiment::RawExperiment;
+use undertone_lab::presets::load_preset_with;
 use undertone_lab::stream::{self, Streams};
 
 /// Sixty records whose only feature says when they happened.
@@ -61,14 +63,13 @@ fn records_in_the_order_of_the_file_arrive_in_time_and_are_tested_on_the_last() 
 
 #[test]
 fn an_order_that_is_not_known_is_a_fault() {
-    let mut loaded = preset("mushrooms", |_| ());
-    loaded.raw.data.order = Some("time".into());
-    let faults = undertone::agreement::Config::try_from(&loaded.raw).unwrap_err().to_string();
+    let loaded = load_preset_with("mushrooms", |raw| raw.data.order = Some("time".into()));
+    let faults = loaded.unwrap_err().to_string();
     assert!(faults.contains("data.order = \"time\": must be one of shuffled, file"), "{faults}");
 }
 
 /// What loading from a source says, with no data set of that name in the cache.
-fn refused(change: impl FnOnce(&mut undertone::agreement::RawExperiment)) -> String {
+fn refused(change: impl FnOnce(&mut RawExperiment)) -> String {
     let loaded = preset("mushrooms", change);
     stream::load(&loaded.checked, Path::new("."), 0).unwrap_err().to_string()
 }
@@ -89,10 +90,10 @@ fn keys_that_a_known_set_answers_itself_are_refused() {
         raw.data.source = Some("electricity".into());
         raw.agreement.records.label = Some("target".into());
     });
-    assert!(text.contains("data.label: has no meaning with the data set electricity"), "{text}");
+    assert!(text.contains("records.label: has no meaning with the data set electricity"), "{text}");
     let text = refused(|raw| {
         raw.data.source = Some("mnist".into());
         raw.agreement.records.drop = Some(vec!["pixel1".into()]);
     });
-    assert!(text.contains("data.drop"), "{text}");
+    assert!(text.contains("records.drop"), "{text}");
 }

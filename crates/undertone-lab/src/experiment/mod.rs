@@ -3,15 +3,18 @@
 //! In a file the keys of both stand side by side: `rounds` and `[data]` are the experiment's own, all others
 //! are the agreement's.
 
-use crate::stream::source::{DataSource, find_source, record_order};
+mod resolved;
+#[cfg(test)]
+mod tests;
+
+pub use resolved::{resolved, resolved_agreement};
+
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use undertone::MemoryKind;
+use std::path::Path;
 use undertone::agreement::{
-    Agreement, FRACTION, Faults, MEMORY_CUTOFF, OneOrEach, POSITIVE, PROBABILITY, RawAgreement,
+    Agreement, FRACTION, Faults, OneOrEach, POSITIVE, PROBABILITY, RawAgreement,
 };
 use undertone::load::{Document, Loaded, Parse, Source, Strictness, check_agreement, load};
-use undertone::method::Method;
 use undertone::privacy::NoCertificate;
 use undertone::{LoadError, Round};
 use undertone_models::{Setup, SetupError};
@@ -321,109 +324,5 @@ impl Experiment {
                 (share - (1.0 - share) / others).abs()
             }
         }
-    }
-}
-
-/// The experiment as it was run: overrides applied, defaults spelt out, noise scales as calibrated.
-#[must_use]
-pub fn resolved(loaded: &LoadedExperiment, scales: &[f64]) -> RawExperiment {
-    let mut raw = loaded.raw.clone();
-    raw.agreement = resolved_agreement(&raw.agreement, &loaded.checked.agreement, scales);
-    raw.data.repeat = Some(loaded.checked.data.repeat);
-    spell_out_source(loaded, &mut raw);
-    raw
-}
-
-/// An agreement with defaults spelt out and noise scales as calibrated.
-#[must_use]
-pub fn resolved_agreement(
-    raw: &RawAgreement,
-    agreement: &Agreement,
-    scales: &[f64],
-) -> RawAgreement {
-    let mut raw = raw.clone();
-    raw.name = Some(agreement.name.clone());
-    raw.unproven = Some(agreement.unproven);
-    raw.records.warmup = Some(agreement.records.warmup);
-    raw.records.batch = Some(agreement.records.batch);
-    raw.records.centre = Some(agreement.records.centre);
-    raw.records.normalise = Some(agreement.records.normalise);
-    // Neither has a meaning for a neural network.
-    if agreement.neural.is_none() {
-        raw.model.ridge = Some(agreement.model.ridge);
-        raw.model.lasso = Some(agreement.model.lasso);
-        raw.parameters.start_spread = Some(agreement.start_spread);
-    }
-    match agreement.memory {
-        MemoryKind::Anchored { tolerance } => {
-            raw.memory.tolerance_exponent = Some(-tolerance.exponent);
-        }
-        MemoryKind::Decaying { rounds: Some(_), .. } => {
-            raw.memory.cutoff.get_or_insert(MEMORY_CUTOFF);
-        }
-        MemoryKind::Exact
-        | MemoryKind::Arrival
-        | MemoryKind::Moments
-        | MemoryKind::Recursive
-        | MemoryKind::Polynomial { .. }
-        | MemoryKind::Window { .. }
-        | MemoryKind::Decaying { rounds: None, .. } => {}
-    }
-    if matches!(raw.network.topology.as_deref(), Some("random-regular" | "erdos-renyi")) {
-        raw.network.seed.get_or_insert(0);
-    }
-    raw.memory.kind.get_or_insert_with(|| "exact".into());
-    if agreement.graph.edges() > 0 {
-        raw.network.weights.get_or_insert_with(|| "uniform".into());
-    }
-    resolve_method(&agreement.method, &mut raw);
-    raw.noise.calibrate = None;
-    raw.noise.rounds = None;
-    raw.noise.scale = Some(match scales {
-        [first, rest @ ..] if rest.iter().all(|scale| scale.to_bits() == first.to_bits()) => {
-            OneOrEach::One(*first)
-        }
-        scales => OneOrEach::Each(scales.to_vec()),
-    });
-    raw
-}
-
-fn resolve_method(method: &Method, raw: &mut RawAgreement) {
-    raw.method = Some(method.name().into());
-    raw.schedule.interval = method.interval();
-    if method.gradients().are_of_newest_batch() {
-        raw.memory.kind = Some("window".into());
-        raw.memory.window = Some(1);
-    }
-    if method.bound().is_some() {
-        raw.privacy.bound.get_or_insert_with(|| "tight".into());
-    }
-}
-
-/// Makes the data the same wherever the file is read from: paths, order and test records.
-fn spell_out_source(loaded: &LoadedExperiment, raw: &mut RawExperiment) {
-    let (in_time_order, own_test_rows) = match find_source(&loaded.checked.data, &loaded.folder) {
-        Ok(DataSource::Known(recipe)) => (recipe.in_time_order, recipe.test_rows),
-        Ok(DataSource::File(path)) => {
-            // The run folder is elsewhere, so a relative path would no longer lead to the data.
-            let path: PathBuf = std::path::absolute(&path).unwrap_or(path);
-            raw.data.source = Some(path.display().to_string());
-            (false, 0)
-        }
-        // A run has found its data; without one there is nothing to spell out.
-        Err(_) => (false, 0),
-    };
-    let data = &loaded.checked.data;
-    let order = match record_order(data, in_time_order) {
-        RecordOrder::Shuffled => "shuffled",
-        RecordOrder::File => "file",
-    };
-    // A deal in order keeps the order by itself: neither word would describe it.
-    if data.partition != Partition::InOrder || data.order.is_some() {
-        raw.data.order = Some(order.to_string());
-    }
-    // Without a fraction the data set's own test records are used, where it has any.
-    if own_test_rows == 0 {
-        raw.data.test_fraction.get_or_insert(0.0);
     }
 }
