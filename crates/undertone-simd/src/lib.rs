@@ -82,7 +82,7 @@ impl InstructionSet {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             InstructionSet::Avx2 => unsafe { run_avx2(kernel) },
-            _ => kernel.run::<Portable>(),
+            _ => run_portable(kernel),
         }
     }
 }
@@ -103,6 +103,12 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 #[target_feature(enable = "avx2,fma")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<x86::Avx2>()
+}
+
+/// Not inlined, so that a caller is compiled the same whatever its kernels are.
+#[inline(never)]
+fn run_portable<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Portable>()
 }
 
 /// Asks the processor what it has: the features of `run_avx512` and `run_avx2`.
