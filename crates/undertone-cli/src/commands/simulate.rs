@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .clone()
         .unwrap_or_else(|| free_folder("runs", &loaded.checked.agreement.name));
     run_folder::check(&folder)?;
-    let setup = Setup::new(loaded.checked.agreement.clone())?;
+    let setup = loaded.checked.setup()?;
     let rounds = loaded.checked.rounds;
     let streams = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0))?;
     let talk = !arguments.quiet && !arguments.json;

@@ -4,7 +4,7 @@ use super::node::log::Line;
 use crate::config_source::ConfigSource;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
 use crate::terminal::{free_folder, interruption, progress_bar};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::fs::{self, File};
@@ -71,7 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Overrides::default()
     };
     let loaded = arguments.source.load(&overrides)?;
-    let setup = Setup::new(loaded.checked.agreement.clone())?;
+    if loaded.checked.data.repeat {
+        return Err(
+            anyhow!("data.repeat: is for `simulate`; on a network a record is used once").into()
+        );
+    }
+    let setup = loaded.checked.setup()?;
     let folder =
         arguments.folder.clone().unwrap_or_else(|| free_folder("networks", &setup.agreement.name));
     make_private_folder(&folder).with_context(|| folder.display().to_string())?;
