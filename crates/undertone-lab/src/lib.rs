@@ -8,6 +8,7 @@ pub mod attack;
 pub mod audit;
 pub mod budget;
 pub mod catalogue;
+pub mod columns;
 pub mod compare;
 pub mod data;
 mod declaration;

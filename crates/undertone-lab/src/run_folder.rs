@@ -1,5 +1,6 @@
 //! The files a run leaves behind. They appear together or not at all.
 
+use crate::columns::{self, COLUMNS};
 use crate::experiment::RawExperiment;
 use crate::ledger_file;
 use crate::report;
@@ -122,69 +123,18 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, RunFolder
     let warning = if summary.private { "" } else { "NOT PRIVATE" };
     let learners = summary.learners.len();
     let mut writer = csv::Writer::from_writer(&mut bytes);
-    let mut header: Vec<String> = [
-        "round",
-        "records",
-        "prequential_loss",
-        "prequential_accuracy",
-        "tracking_error",
-        "tracking_distance_of_mean",
-        "instantaneous_regret",
-        "dynamic_regret",
-        "consensus_error",
-        "optimal_loss",
-        "test_accuracy_private",
-        "test_accuracy_public",
-        "test_accuracy_optimum",
-        "test_loss_public",
-        "training_accuracy",
-    ]
-    .map(String::from)
-    .to_vec();
-    for name in ["epsilon", "pure_epsilon", "noise_scale"] {
-        header.extend((0..learners).map(|learner| format!("{name}_{learner}")));
-    }
-    header.push("warning".into());
+    let mut header: Vec<String> =
+        COLUMNS.iter().flat_map(|column| column.headings(learners)).collect();
+    header.push(columns::WARNING.into());
     writer.write_record(&header)?;
     for row in rows {
-        let mut cells = cells(row);
+        let mut cells: Vec<String> = COLUMNS.iter().flat_map(|column| column.cells(row)).collect();
         cells.push(warning.into());
         writer.write_record(&cells)?;
     }
     writer.flush().map_err(csv::Error::from)?;
     drop(writer);
     Ok(bytes)
-}
-
-fn cells(row: &RoundRow) -> Vec<String> {
-    let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    // A network has no optimum to be compared with.
-    let known = |value: f64| optional(Some(value).filter(|value| !value.is_nan()));
-    let metrics = &row.metrics;
-    let mut cells = vec![
-        row.round.to_string(),
-        row.records.to_string(),
-        optional(row.prequential_loss),
-        optional(row.prequential_accuracy),
-        known(metrics.tracking_error),
-        known(metrics.tracking_distance_of_mean),
-        known(metrics.instantaneous_regret),
-        known(metrics.dynamic_regret),
-        known(metrics.consensus_error),
-        known(metrics.optimal_loss),
-        optional(metrics.test_accuracy_private),
-        optional(metrics.test_accuracy_public),
-        optional(metrics.test_accuracy_optimum),
-        optional(metrics.test_loss_public),
-        optional(metrics.training_accuracy),
-    ];
-    for list in [&row.epsilon, &row.pure_epsilon, &row.noise_scale] {
-        cells.extend(
-            list.iter()
-                .map(|value| if value.is_finite() { value.to_string() } else { String::new() }),
-        );
-    }
-    cells
 }
 
 /// The public model only: an average of releases, which costs nothing more to publish.

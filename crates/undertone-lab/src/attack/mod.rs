@@ -291,9 +291,11 @@ fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackEr
     if method.perturbs() == Perturbs::Nothing {
         return Err(AttackError::NothingSent);
     }
-    let interval = method.interval().unwrap_or(1);
-    if !(settings.round + 1).is_multiple_of(interval) {
-        let next = (settings.round / interval + 1) * interval - 1;
+    // A gradient follows every `interval` rounds; `ahead` is how many rounds are missing.
+    let interval = method.interval().unwrap_or(1).max(1);
+    let ahead = interval - 1 - settings.round % interval;
+    if ahead > 0 {
+        let next = settings.round.saturating_add(ahead);
         return Err(AttackError::NoGradient { round: settings.round, next });
     }
     if settings.round > 0 && !newest_only && agreement.memory != MemoryKind::Exact {
