@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use undertone::agreement::OneOrEach;
 use undertone::load::{Source, Strictness};
+use undertone::method::{Method, Shielded};
 use undertone_lab::attack::invert::{Effort, Labels};
 use undertone_lab::attack::{Attack, AttackError, Settings, attack};
 use undertone_lab::experiment::{LoadedExperiment, RawExperiment};
@@ -194,6 +195,13 @@ fn what_cannot_be_attacked_is_refused() {
     assert!(matches!(refused(two), AttackError::OneRecordOnly(2)));
     let huge = Settings { round: u64::MAX, ..settings(Labels::Dlg) };
     assert!(matches!(refused(huge), AttackError::TooManyRecords { .. }));
+    let mut shielded = load(folder.path(), "shielded");
+    shielded.checked.agreement.method = Method::Shielded(Shielded { interval: 8 });
+    for (round, next) in [(0, 7), (7 + 2, 15), (u64::MAX - 1, u64::MAX)] {
+        let between = run(&shielded, Settings { round, ..settings(Labels::Dlg) });
+        let Err(AttackError::NoGradient { next: found, .. }) = between else { panic!("{round}") };
+        assert_eq!(found, next);
+    }
     let newest = load(folder.path(), "dsgd");
     let dry = run(&newest, Settings { round: 50, ..settings(Labels::Dlg) });
     assert!(matches!(dry, Err(AttackError::TooFewRecords { .. })));
