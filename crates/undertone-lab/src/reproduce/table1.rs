@@ -115,7 +115,7 @@ pub fn unit_formula(multiple: f64, iterations: u64) -> f64 {
 /// # Errors
 /// When a setting is out of range.
 pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ExperimentError> {
-    Ok(load_preset_with(PRESET, |raw| {
+    load_preset_with(PRESET, |raw| {
         raw.rounds = Some(ROUNDS_MAX);
         raw.data.test_fraction = Some(0.0);
         raw.agreement.records.batch = Some(unknowns.batch);
@@ -123,7 +123,7 @@ pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, Exp
         raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
         raw.agreement.noise.scale = Some(OneOrEach::One(BASE_NOISE * multiple));
         raw.agreement.privacy.delta = Some(DELTA);
-    })?)
+    })
 }
 
 /// Runs some rows of the table with seeds 1 to `seeds`.

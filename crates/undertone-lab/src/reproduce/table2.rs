@@ -138,12 +138,12 @@ fn config(
     extent: Extent,
     change: impl FnOnce(&mut RawExperiment),
 ) -> Result<LoadedExperiment, ExperimentError> {
-    Ok(load_preset_with("paper-mnist", |raw| {
+    load_preset_with("paper-mnist", |raw| {
         raw.rounds = Some(extent.rounds);
         raw.agreement.records.batch = Some(extent.batch);
         raw.agreement.noise.exponent = Some(OneOrEach::Each(NOISE_EXPONENTS.to_vec()));
         change(raw);
-    })?)
+    })
 }
 
 /// Training and test accuracy after the last round, over seeds.
