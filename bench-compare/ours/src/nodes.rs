@@ -206,9 +206,9 @@ fn learner<S: Storage>(
     let wire = Wire::new(Arc::clone(setup));
     let settings = Settings {
         deadline: Duration::from_secs(60),
-        ask_after: Duration::from_secs(10),
+        request_after: Duration::from_secs(10),
         records_wait: Duration::ZERO,
-        heard_least: 2,
+        heard_min: 2,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };
@@ -218,7 +218,7 @@ fn learner<S: Storage>(
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
     let addresses = Addresses::Direct {
         listen: address(id),
-        calls: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
+        connect: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
     };
     let security = tls.map_or(Security::Loopback, |folder| {
         Security::MutualTls(certificates::files(folder, Holder::Learner(own)))

@@ -26,9 +26,9 @@ fn learner(setup: &Arc<Setup>, id: u32, ports: &[u16], mut stream: Stream) -> Bo
     let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
     let settings = Settings {
         deadline: Duration::from_secs(120),
-        ask_after: Duration::from_secs(5),
+        request_after: Duration::from_secs(5),
         records_wait: Duration::from_secs(120),
-        heard_least: 1,
+        heard_min: 1,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };
@@ -40,7 +40,7 @@ fn learner(setup: &Arc<Setup>, id: u32, ports: &[u16], mut stream: Stream) -> Bo
     let later = neighbours.iter().filter(|one| one.0 > id);
     let addresses = Addresses::Direct {
         listen: address(id),
-        calls: later.map(|&one| (one, address(one.0))).collect(),
+        connect: later.map(|&one| (one, address(one.0))).collect(),
     };
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };

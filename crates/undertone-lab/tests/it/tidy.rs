@@ -53,9 +53,10 @@ fn collect_dependencies(table: &toml::Table, ours: &mut BTreeSet<String>) {
 
 /// What each crate may depend on. `node` and `lab` never see each other, so that the daemon cannot name the
 /// seeded generator, and nobody depends on the command or on the Python layer.
-const ALLOWED: [(&str, &[&str]); 7] = [
-    ("undertone-core", &[]),
-    ("undertone-models", &["undertone-core"]),
+const ALLOWED: [(&str, &[&str]); 8] = [
+    ("undertone-simd", &[]),
+    ("undertone-core", &["undertone-simd"]),
+    ("undertone-models", &["undertone-core", "undertone-simd"]),
     ("undertone", &["undertone-core", "undertone-models"]),
     ("undertone-node", &["undertone", "undertone-core", "undertone-models"]),
     ("undertone-lab", &["undertone", "undertone-core", "undertone-models"]),
