@@ -35,6 +35,25 @@ pub fn preset_text(name: &str) -> Result<&'static str, ExperimentError> {
         .ok_or_else(|| ExperimentError::NoPreset { name: name.into() })
 }
 
+/// The commented text of a preset's agreement alone: what its network shares, without rounds and data.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn preset_agreement_text(name: &str) -> Result<String, ExperimentError> {
+    let mut text = String::new();
+    let mut in_data = false;
+    for line in preset_text(name)?.lines() {
+        if line.starts_with('[') {
+            in_data = line.starts_with("[data]");
+        }
+        if !in_data && !line.starts_with("rounds =") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
 /// A preset as a source to load from.
 ///
 /// # Errors
