@@ -121,7 +121,7 @@ pub(crate) fn command(words: &[&str]) -> String {
     simulation.run();
     let ran = begin.elapsed() - opened;
     let (peak, learner_rounds) = (peak_memory(), scenario.learners as f64 * scenario.rounds as f64);
-    let graph = &simulation.setup().config.graph;
+    let graph = &simulation.setup().agreement.graph;
     let spectrum = spectrum(graph, scenario.seed);
     let predicted = measures::averaging(graph, simulation.starts(), scenario.rounds);
     let report = json!({

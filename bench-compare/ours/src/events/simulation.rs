@@ -196,7 +196,7 @@ impl Simulation {
     /// most. A connection is there after two round trips.
     fn call_neighbours(&mut self, place: usize) {
         let setup = Arc::clone(&self.setup);
-        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
+        for &(neighbour, _) in setup.agreement.graph.neighbours(LearnerId(place as u32)) {
             let other = neighbour.0 as usize;
             let pause = if place < other { 0.0 } else { CALLED_WITHIN_SECONDS * self.churn.unit() };
             let trips = 2 * self.network.round_trip(place, other);
@@ -278,7 +278,7 @@ impl Simulation {
     fn note_end(&mut self, place: usize, round: u64, [heard, made_up]: [usize; 2], newest: bool) {
         let Machine::Up(node) = &self.machines[place] else { return };
         let learner = node.learner();
-        let neighbours = self.setup.config.graph.neighbours(learner.id()).len();
+        let neighbours = self.setup.agreement.graph.neighbours(learner.id()).len();
         let (at, now_in) = (self.now, learner.round().0);
         let parameters = newest.then(|| learner.private_parameters().for_owner());
         self.measures.ended(&Ended { learner: place, round, now_in, heard, neighbours, made_up, at, parameters });
@@ -289,7 +289,7 @@ impl Simulation {
 
     fn publish(&mut self, place: usize, release: &OwnRelease) {
         let setup = Arc::clone(&self.setup);
-        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
+        for &(neighbour, _) in setup.agreement.graph.neighbours(LearnerId(place as u32)) {
             self.deliver(place, neighbour.0 as usize, release.clone());
         }
     }
