@@ -9,7 +9,8 @@ fn small(shell: &Shell) -> String {
         &[
             ("rounds = 800", "rounds = 12"),
             ("learners = 5", "learners = 3"),
-            ("source = \"mushrooms\"", "source = \"rows.csv\"\nlabel = \"y\""),
+            ("source = \"mushrooms\"", "source = \"rows.csv\""),
+            ("[records]", "[records]\nlabel = \"y\"\n#"),
             ("warmup = 300", "warmup = 4"),
             ("features = 112", "features = 2"),
             ("centre = true", "centre = false"),

@@ -85,7 +85,7 @@ fn help_names_every_command_and_the_exit_codes() {
     for word in [
         "simulate",
         "budget",
-        "setup",
+        "plan",
         "doctor",
         "audit",
         "compare",
@@ -149,22 +149,22 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
             ("epsilon = 8.0", "# no cap"),
         ],
     );
-    let number = |rule: &str, key: &str| -> f64 {
-        let arguments = ["budget", "--config", &path, "--json", "--bound", rule, "--delta", "1e-6"];
+    let number = |bound: &str, key: &str| -> f64 {
+        let arguments = ["budget", "--config", &path, "--json", "--bound", bound, "--delta", "1e-6"];
         let report: serde_json::Value =
             serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
-        assert_eq!(report["learners"][0]["rule"], rule);
+        assert_eq!(report["learners"][0]["bound"], bound);
         report["learners"][0][key].as_f64().unwrap()
     };
-    for (rule, key, expected) in [
+    for (bound, key, expected) in [
         ("tight", "pure_epsilon", 241.75),
         ("tight", "zcdp", 7.1535),
         ("tight", "epsilon", 25.86),
         ("theorem5i", "pure_epsilon", 20_575.0),
         ("theorem5ii", "pure_epsilon", 412.88),
     ] {
-        let found = number(rule, key);
-        assert!((found / expected - 1.0).abs() < 2e-4, "{rule} {key}: {found}");
+        let found = number(bound, key);
+        assert!((found / expected - 1.0).abs() < 2e-4, "{bound} {key}: {found}");
     }
     let arguments = ["budget", "--config", &path, "--json", "--bound", "theorem5i"];
     let report: serde_json::Value = serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
@@ -262,7 +262,8 @@ fn bad_rows_are_named_by_line_and_never_shown() {
     let path = shell.config(
         "rows",
         &[
-            ("source = \"mushrooms\"", "source = \"rows.csv\"\nlabel = \"y\""),
+            ("source = \"mushrooms\"", "source = \"rows.csv\""),
+            ("[records]", "[records]\nlabel = \"y\"\n#"),
             ("features = 112", "features = 2"),
             ("warmup = 300", "warmup = 1"),
         ],

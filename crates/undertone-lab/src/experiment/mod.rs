@@ -176,6 +176,22 @@ impl Document for RawExperiment {
         Ok((RawExperiment { rounds: own.rounds, agreement, data: own.data }, unknown))
     }
 
+    fn unknown_key(path: &str) -> &'static str {
+        match path {
+            "data.label" => "unknown key; it is records.label",
+            "data.classes" => "unknown key; it is records.classes",
+            "data.categorical" => "unknown key; it is records.categorical",
+            "data.drop" => "unknown key; it is records.drop",
+            "data.intercept" => "unknown key; it is records.intercept",
+            "data.centre" => "unknown key; it is records.centre",
+            "data.normalise" => "unknown key; it is records.normalise",
+            "data.warmup" => "unknown key; it is records.warmup",
+            "data.batch" => "unknown key; it is records.batch",
+            "privacy.rule" => "unknown key; it is privacy.bound",
+            _ => "unknown key",
+        }
+    }
+
     fn agreement_mut(&mut self) -> &mut RawAgreement {
         &mut self.agreement
     }

@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
     /// Do not end a round before this many neighbours were heard, whatever the deadline
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long = "heard-least", value_name = "COUNT", default_value_t = 1)]
     heard_min: usize,
     /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
