@@ -117,8 +117,8 @@ impl LifetimeBudget {
 pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     let mut known: Vec<(Mechanism, LearnerBudget)> = Vec::new();
     let mut learners = Vec::with_capacity(setup.mechanisms.len());
-    for (place, mechanism) in setup.mechanisms.iter().enumerate() {
-        let id = u32::try_from(place).unwrap_or(u32::MAX);
+    for (index, mechanism) in setup.mechanisms.iter().enumerate() {
+        let id = u32::try_from(index).unwrap_or(u32::MAX);
         if let Some((_, same)) = known.iter().find(|(other, _)| other == mechanism) {
             learners.push(LearnerBudget { learner: id, ..same.clone() });
             continue;
@@ -132,7 +132,7 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             epsilon: epsilon_from_zcdp(total.zcdp, delta),
             delta,
             user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
-            lifetime: LifetimeBudget::of(setup, place, delta),
+            lifetime: LifetimeBudget::of(setup, index, delta),
             method: mechanism.method.name(),
             bound: mechanism.method.bound(),
             noise_scale: mechanism.noise.scale.initial,

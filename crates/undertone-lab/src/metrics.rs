@@ -111,8 +111,8 @@ impl LinearEvaluator {
     /// # Errors
     /// When a record is outside the model's bounds; the learner has refused it before.
     fn remember(&mut self, learner: usize, batch: &[Record]) -> Result<(), RecordError> {
-        let place = learner % self.histories.len();
-        self.histories[place].remember(batch)
+        let index = learner % self.histories.len();
+        self.histories[index].remember(batch)
     }
 
     /// Measures the learners' parameters and the public model.

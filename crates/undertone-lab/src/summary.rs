@@ -246,10 +246,10 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
         .learners
         .iter()
         .enumerate()
-        .map(|(place, learner)| {
-            let mechanism = &setup.mechanisms[place];
+        .map(|(index, learner)| {
+            let mechanism = &setup.mechanisms[index];
             LearnerSummary {
-                learner: u32::try_from(place).unwrap_or(u32::MAX),
+                learner: u32::try_from(index).unwrap_or(u32::MAX),
                 records: learner.records,
                 ran_dry: learner.ran_dry,
                 draws_max: learner.draws_max,
@@ -258,10 +258,10 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
                 zcdp: learner.zcdp,
                 epsilon: learner.epsilon,
                 delta,
-                cap_epsilon: setup.agreement.caps[place].map(|cap| match cap {
+                cap_epsilon: setup.agreement.caps[index].map(|cap| match cap {
                     Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
                 }),
-                lifetime: LifetimeBudget::of(setup, place, delta),
+                lifetime: LifetimeBudget::of(setup, index, delta),
                 method: mechanism.method.name(),
                 bound: mechanism.method.bound(),
                 method_summary: mechanism.method.summary(),

@@ -65,7 +65,7 @@ fn promises(facts: &Facts, effort: &Effort) -> Vec<Check> {
     stops.sort_unstable();
     let spent = spent_by(facts, &stops);
     let at = |round: u64| {
-        stops.iter().position(|&stop| stop == round).map_or(Cost::default(), |place| spent[place])
+        stops.iter().position(|&stop| stop == round).map_or(Cost::default(), |index| spent[index])
     };
     let last = stops[2];
     let followed = at(last);

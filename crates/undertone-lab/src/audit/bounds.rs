@@ -48,7 +48,7 @@ pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Che
         }
         accepted.push_str(&format!("; accepted: {name}"));
         if bad.features.is_finite() && bad.label.is_finite() {
-            let pair = Pair { place: 0, records: [inside.clone(), bad.clone()] };
+            let pair = Pair { index: 0, records: [inside.clone(), bad.clone()] };
             if let Some(outcome) = replay(facts, make, &world, &pair, rounds)? {
                 accepted.push_str(&format!(", up to {:.4} of the claims", outcome.score()));
             }

@@ -155,7 +155,7 @@ fn staged<S: Subject>(
     let last = facts.model.spec().features - 1;
     let [low, high] = facts.labels();
     let pair = Pair {
-        place: 0,
+        index: 0,
         records: [
             record(facts, &[(last, 1.0)], norm, low),
             record(facts, &[(last, 1.0)], norm, high),
@@ -202,7 +202,7 @@ impl<S: Subject> Stage<'_, S> {
     ) -> Result<(), ReleaseError> {
         let mut subject = (self.make)(&Trial { still: true, ..Trial::new(number) });
         let mut first = self.world.records[self.world.range(0)].to_vec();
-        first[self.pair.place] = self.pair.records[side].clone();
+        first[self.pair.index] = self.pair.records[side].clone();
         for (round, heard) in self.heard.iter().enumerate() {
             let batch = if round == 0 {
                 &first

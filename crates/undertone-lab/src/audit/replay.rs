@@ -29,7 +29,7 @@ pub(super) type Make<'a, S> = &'a (dyn Fn(&Trial) -> S + Sync);
 /// Two neighbouring histories: the record at one place is the first or the second of two.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) records: [Record; 2],
 }
 
@@ -53,7 +53,7 @@ impl Mark {
         }
     }
 
-    fn check(&self, name: &'static str, unit: &str, place: &str) -> Check {
+    fn check(&self, name: &'static str, unit: &str, index: &str) -> Check {
         let holds = self.ratio() <= ROUNDING;
         Check {
             layer: Layer::Replay,
@@ -62,7 +62,7 @@ impl Mark {
             measured: self.found,
             verdict: Verdict::of(holds),
             note: format!(
-                "{unit}: at worst {:.4} of the claim, round {}; {place}",
+                "{unit}: at worst {:.4} of the claim, round {}; {index}",
                 self.ratio(),
                 self.round
             ),
@@ -227,11 +227,11 @@ fn observe<S: Subject>(twins: &mut [S; 2], world: &World, pair: &Pair, round: u6
     let range = world.range(round);
     let batch = &world.records[range.clone()];
     twins.iter_mut().zip(&pair.records).all(|(twin, own)| {
-        if !range.contains(&pair.place) {
+        if !range.contains(&pair.index) {
             return twin.observe(batch).is_ok();
         }
         let mut batch = batch.to_vec();
-        batch[pair.place - range.start] = own.clone();
+        batch[pair.index - range.start] = own.clone();
         twin.observe(&batch).is_ok()
     })
 }

@@ -41,12 +41,12 @@ impl Found {
         [&mut self.distance, &mut self.pure, &mut self.zcdp, &mut self.radius, &mut self.power]
     }
 
-    fn include(&mut self, outcome: &Outcome, place: &str) {
+    fn include(&mut self, outcome: &Outcome, index: &str) {
         let Outcome { distance, pure, zcdp, radius, power, .. } = *outcome;
         for (slot, mark) in self.marks().into_iter().zip([distance, pure, zcdp, radius, power]) {
             slot.0.keep_worse(mark);
             if slot.1.is_empty() || slot.0.ratio().to_bits() == mark.ratio().to_bits() {
-                *slot = (slot.0, place.to_string());
+                *slot = (slot.0, index.to_string());
             }
         }
         self.pairs += 1;
@@ -91,10 +91,10 @@ pub(super) fn search<S: Subject>(
         (Background::Alternating, Message::Swing),
         (Background::Alternating, Message::Silent),
     ];
-    for (place, (_, records)) in facts.own.iter().enumerate() {
+    for (index, (_, records)) in facts.own.iter().enumerate() {
         if !records.is_empty() {
-            worlds.push((Background::Own(place), Message::Push));
-            worlds.push((Background::Own(place), Message::Still));
+            worlds.push((Background::Own(index), Message::Push));
+            worlds.push((Background::Own(index), Message::Still));
         }
     }
     let hunt = |(number, &(background, message)): (usize, &(Background, Message))| {
@@ -146,9 +146,9 @@ impl<S: Subject> Hunt<'_, S> {
         self.replay(&point.pair(facts, 0), extent.rounds)?;
         // A record that is forgotten is followed until it is, and on.
         let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
-        for (place, arrival) in self.later_places().into_iter().take(affordable) {
+        for (index, arrival) in self.later_places().into_iter().take(affordable) {
             let rounds = extent.rounds.min(arrival.saturating_add(after));
-            self.replay(&point.pair(facts, place), rounds)?;
+            self.replay(&point.pair(facts, index), rounds)?;
         }
         Ok(self.found)
     }
@@ -168,7 +168,7 @@ impl<S: Subject> Hunt<'_, S> {
         for arrival in worst.into_iter().chain([1, 2, 7, rounds / 2]) {
             places.push((self.world.range(arrival).start, arrival));
         }
-        places.retain(|&(place, arrival)| place < self.world.records.len() && arrival + 1 < rounds);
+        places.retain(|&(index, arrival)| index < self.world.records.len() && arrival + 1 < rounds);
         places.dedup();
         places
     }
@@ -192,7 +192,7 @@ impl<S: Subject> Hunt<'_, S> {
     fn replay(&mut self, pair: &Pair, rounds: u64) -> Result<Option<Outcome>, ReleaseError> {
         let outcome = replay(self.facts, self.make, &self.world, pair, rounds)?;
         if let Some(outcome) = &outcome {
-            self.found.include(outcome, &format!("{}, record {}", self.world.name, pair.place));
+            self.found.include(outcome, &format!("{}, record {}", self.world.name, pair.index));
         }
         Ok(outcome)
     }

@@ -47,7 +47,7 @@ impl Background {
             Background::Empty => "empty records".into(),
             Background::Aligned => "aligned records".into(),
             Background::Alternating => "alternating records".into(),
-            Background::Own(place) => format!("records of learner {}", facts.own[place].0),
+            Background::Own(index) => format!("records of learner {}", facts.own[index].0),
         }
     }
 
@@ -55,7 +55,7 @@ impl Background {
     pub(super) fn width(self, facts: &Facts) -> f64 {
         match self {
             Background::Empty | Background::Aligned | Background::Alternating => 4.0,
-            Background::Own(place) => average_entries(&facts.own[place].1),
+            Background::Own(index) => average_entries(&facts.own[index].1),
         }
     }
 }
@@ -99,12 +99,12 @@ impl World {
         let norm = facts.model.bounds().feature_norm;
         let [low, high] = facts.labels();
         let records = match background {
-            Background::Own(place) => facts.own[place].1.iter().take(count).cloned().collect(),
+            Background::Own(index) => facts.own[index].1.iter().take(count).cloned().collect(),
             Background::Empty => vec![record(facts, &[], 0.0, high); count],
             Background::Aligned => vec![record(facts, &[(0, 1.0)], norm, high); count],
             Background::Alternating => (0..count)
-                .map(|place| {
-                    let (sign, label) = if place % 2 == 0 { (1.0, low) } else { (-1.0, high) };
+                .map(|index| {
+                    let (sign, label) = if index % 2 == 0 { (1.0, low) } else { (-1.0, high) };
                     record(facts, &[(0, sign)], norm, label)
                 })
                 .collect(),
@@ -192,14 +192,14 @@ impl Script {
         let axis = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, 0.0);
         let features = facts.model.expand(&axis.features);
         let norm = features.norm();
-        let way = features.entries().map(|(place, value)| (place, value / norm)).collect();
+        let way = features.entries().map(|(index, value)| (index, value / norm)).collect();
         Script { message, radius: facts.mechanism.radius, way }
     }
 
     fn target(&self, round: Round, out: &mut [f64]) {
         out.fill(0.0);
         let mut along = |length: f64| {
-            self.way.iter().for_each(|&(place, value)| out[place] = length * value);
+            self.way.iter().for_each(|&(index, value)| out[index] = length * value);
         };
         match self.message {
             Message::Silent | Message::Still => {}

@@ -49,10 +49,10 @@ pub(super) fn extract(
         return Err(CatalogueError::NotAPackage { path: package.to_path_buf() });
     }
     match members.found.iter().position(|found| !found) {
-        None => Ok((0..wanted.len()).map(|place| members.path(place)).collect()),
-        Some(place) => Err(CatalogueError::MissingMember {
+        None => Ok((0..wanted.len()).map(|index| members.path(index)).collect()),
+        Some(index) => Err(CatalogueError::MissingMember {
             path: package.to_path_buf(),
-            member: wanted[place].to_string(),
+            member: wanted[index].to_string(),
         }),
     }
 }
@@ -65,8 +65,8 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    fn path(&self, place: usize) -> PathBuf {
-        self.into.join(place.to_string())
+    fn path(&self, index: usize) -> PathBuf {
+        self.into.join(index.to_string())
     }
 
     fn damaged(&self, reason: &impl ToString) -> CatalogueError {
@@ -82,8 +82,8 @@ impl Members<'_> {
             }
             let name = entry.path_bytes().into_owned();
             let name = name.strip_prefix(b"./").unwrap_or(&name);
-            if let Some(place) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name) {
-                self.keep(place, entry)?;
+            if let Some(index) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+                self.keep(index, entry)?;
             }
         }
         Ok(())
@@ -91,9 +91,9 @@ impl Members<'_> {
 
     fn take_from_zip(&mut self, reader: impl Read + Seek) -> Result<(), CatalogueError> {
         let mut archive = zip::ZipArchive::new(reader).map_err(|error| self.damaged(&error))?;
-        for (place, name) in self.wanted.iter().enumerate() {
+        for (index, name) in self.wanted.iter().enumerate() {
             match archive.by_name(name) {
-                Ok(member) if member.is_file() => self.keep(place, member)?,
+                Ok(member) if member.is_file() => self.keep(index, member)?,
                 Ok(_) | Err(zip::result::ZipError::FileNotFound) => {}
                 Err(error) => return Err(self.damaged(&error)),
             }
@@ -127,8 +127,8 @@ impl Members<'_> {
         }
     }
 
-    fn keep(&mut self, place: usize, member: impl Read) -> Result<(), CatalogueError> {
-        let path = self.path(place);
+    fn keep(&mut self, index: usize, member: impl Read) -> Result<(), CatalogueError> {
+        let path = self.path(index);
         let mut file = File::create(&path).map_err(CatalogueError::io(&path))?;
         let copied = copy(member.take(MEMBER_BYTES_MAX + 1), &mut file);
         let bytes = match copied {
@@ -140,11 +140,11 @@ impl Members<'_> {
             let (path, limit) = (self.package.to_path_buf(), MEMBER_BYTES_MAX);
             return Err(CatalogueError::TooLarge {
                 path,
-                member: self.wanted[place].into(),
+                member: self.wanted[index].into(),
                 limit,
             });
         }
-        self.found[place] = true;
+        self.found[index] = true;
         Ok(())
     }
 }

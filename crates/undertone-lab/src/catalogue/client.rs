@@ -58,7 +58,7 @@ fn failed(recipe: &Recipe, package: &Package, output: &Output) -> CatalogueError
     // Without a network clients go on to say much that does not matter.
     let sign = lines.iter().position(|line| OFFLINE.iter().any(|sign| line.contains(sign)));
     let telling = match sign {
-        Some(place) => &lines[place..=place],
+        Some(index) => &lines[index..=index],
         None => &lines[lines.len().saturating_sub(LINES_PASSED_ON)..],
     };
     let nothing = || format!("nothing ({})", output.status);

@@ -94,13 +94,13 @@ pub(super) fn tabulate(
     writeln!(writer, "{}", names.join(",")).map_err(CatalogueError::io(to))?;
     for (part, path) in parts {
         let reader = BufReader::new(File::open(path).map_err(CatalogueError::io(path))?);
-        for (place, line) in reader.lines().enumerate().skip(part.skipped_lines) {
+        for (index, line) in reader.lines().enumerate().skip(part.skipped_lines) {
             let line = line.map_err(CatalogueError::io(path))?;
             if line.trim().is_empty() {
                 continue;
             }
             let row = table_row(&line, &columns).map_err(|reason| {
-                wrong_form(part.published_as, &format!("line {}: {reason}", place + 1))
+                wrong_form(part.published_as, &format!("line {}: {reason}", index + 1))
             })?;
             writeln!(writer, "{row}").map_err(CatalogueError::io(to))?;
         }
@@ -115,8 +115,8 @@ fn table_row(line: &str, columns: &[(String, Option<f64>)]) -> Result<String, St
         return Err(format!("{} fields where {} are needed", values.len(), columns.len()));
     }
     let mut row = String::with_capacity(line.len());
-    for (place, (value, (name, divisor))) in values.iter().zip(columns).enumerate() {
-        if place > 0 {
+    for (index, (value, (name, divisor))) in values.iter().zip(columns).enumerate() {
+        if index > 0 {
             row.push(',');
         }
         match divisor {

@@ -158,9 +158,9 @@ impl Work {
         for file in recipe.files() {
             self.make(recipe, file, &found, &made.join(file.name))?;
         }
-        let place = cache.folder(recipe);
-        remove(&place)?;
-        fs::rename(&made, &place).map_err(CatalogueError::io(&place))?;
+        let target = cache.folder(recipe);
+        remove(&target)?;
+        fs::rename(&made, &target).map_err(CatalogueError::io(&target))?;
         remove(&self.folder)
     }
 
@@ -276,13 +276,13 @@ fn only_file(package: &Package, folder: &Path) -> Result<PathBuf, CatalogueError
 }
 
 /// A damaged set is replaced, but nothing is removed that this program did not put there.
-fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), CatalogueError> {
-    let occupied = || Err(CatalogueError::Occupied { path: place.to_path_buf() });
-    if !place.is_dir() {
-        return if place.exists() { occupied() } else { Ok(()) };
+fn refuse_occupied(recipe: &Recipe, target: &Path) -> Result<(), CatalogueError> {
+    let occupied = || Err(CatalogueError::Occupied { path: target.to_path_buf() });
+    if !target.is_dir() {
+        return if target.exists() { occupied() } else { Ok(()) };
     }
-    for entry in fs::read_dir(place).map_err(CatalogueError::io(place))? {
-        let name = entry.map_err(CatalogueError::io(place))?.file_name();
+    for entry in fs::read_dir(target).map_err(CatalogueError::io(target))? {
+        let name = entry.map_err(CatalogueError::io(target))?.file_name();
         if !recipe.files().iter().any(|file| name == file.name) {
             return occupied();
         }

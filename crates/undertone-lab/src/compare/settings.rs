@@ -61,8 +61,8 @@ impl Method {
     /// The number of its line style: the same in every figure.
     #[must_use]
     pub(crate) fn style(self) -> u8 {
-        let place = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
-        u8::try_from(place + 1).unwrap_or(1)
+        let index = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
+        u8::try_from(index + 1).unwrap_or(1)
     }
 }
 

@@ -271,8 +271,8 @@ mod tests {
                 let value = |row| if row == at { slip.to_string() } else { number(row) };
                 let text = column((0..count).map(value));
                 let message = read(&text, &options).unwrap_err().to_string();
-                let place = format!("d.csv:{}, column `a`: value is {reason}", at + 2);
-                assert!(message.contains(&place), "{message} instead of {place}");
+                let expected = format!("d.csv:{}, column `a`: value is {reason}", at + 2);
+                assert!(message.contains(&expected), "{message} instead of {expected}");
             }
         }
     }

@@ -42,10 +42,10 @@ pub enum DataError {
         fault: FileFault,
     },
     /// One record cannot be accepted.
-    #[error("{place}: {fault}")]
+    #[error("{location}: {fault}")]
     Record {
         /// Where the record is.
-        place: Place,
+        location: Location,
         /// What is wrong with it.
         fault: RecordFault,
     },
@@ -53,7 +53,7 @@ pub enum DataError {
 
 /// Where a record, or one of its values, is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, if the record comes from one.
     pub path: Option<PathBuf>,
     /// The line of the file, from 1; in a Parquet file the row, from 1.
@@ -62,7 +62,7 @@ pub struct Place {
     pub column: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
             Some(path) => write!(formatter, "{}:{}", path.display(), self.line)?,
@@ -274,13 +274,13 @@ impl DataError {
     }
 
     pub(super) fn line(path: &Path, line: usize, fault: RecordFault) -> Self {
-        let place = Place { path: Some(path.to_path_buf()), line, column: None };
-        DataError::Record { place, fault }
+        let location = Location { path: Some(path.to_path_buf()), line, column: None };
+        DataError::Record { location, fault }
     }
 
     pub(super) fn cell(path: &Path, line: usize, column: &str, fault: RecordFault) -> Self {
-        let place =
-            Place { path: Some(path.to_path_buf()), line, column: Some(column.to_string()) };
-        DataError::Record { place, fault }
+        let location =
+            Location { path: Some(path.to_path_buf()), line, column: Some(column.to_string()) };
+        DataError::Record { location, fault }
     }
 }

@@ -22,7 +22,7 @@ impl<R: Read> Read for LineGuard<R> {
         let count = self.reader.read(buffer)?;
         let bytes = &buffer[..count];
         self.since_line_end = match bytes.iter().rposition(|&byte| byte == b'\n') {
-            Some(place) => count - place - 1,
+            Some(index) => count - index - 1,
             None => self.since_line_end + count,
         };
         if self.since_line_end > LINE_MAX {

@@ -46,7 +46,7 @@ mod table;
 
 use line_guard::LineGuard;
 
-pub use error::{DataError, FileFault, Place, RecordFault};
+pub use error::{DataError, FileFault, Location, RecordFault};
 pub use image_folder::ImageFault;
 pub use options::{Format, LoadOptions, Task};
 

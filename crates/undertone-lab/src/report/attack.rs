@@ -96,7 +96,7 @@ fn pictures(attack: &Attack) -> String {
 /// One row for each record of a victim.
 fn rows(attack: &Attack, victim: &Victim) -> String {
     let mut rows = String::new();
-    for (place, original) in victim.originals.iter().enumerate() {
+    for (index, original) in victim.originals.iter().enumerate() {
         let Some(shown) = picture(attack.shape, original, attack.black, "original") else {
             return rows;
         };
@@ -107,7 +107,7 @@ fn rows(attack: &Attack, victim: &Victim) -> String {
             victim.learner + 1
         );
         for attempt in &victim.attempts {
-            let found = attempt.found.get(place);
+            let found = attempt.found.get(index);
             let shown = found
                 .and_then(|found| picture(attack.shape, found, attack.black, "reconstruction"));
             let _ = write!(rows, "<td>{}</td>", shown.unwrap_or_default());

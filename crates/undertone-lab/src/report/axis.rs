@@ -119,8 +119,8 @@ impl Axis {
         axis.ticks = marks
             .into_iter()
             .filter(|&(value, _)| {
-                let place = scale.of(value);
-                place >= low - (high - low) * 1e-9 && place <= high + (high - low) * 1e-9
+                let position = scale.of(value);
+                position >= low - (high - low) * 1e-9 && position <= high + (high - low) * 1e-9
             })
             .map(|(value, label)| (axis.position(value), label))
             .collect();
@@ -152,9 +152,9 @@ fn linear_marks(low: f64, high: f64, unit: Unit, ticks_max: usize) -> Vec<(f64, 
     }
     let first = (low / step - 1e-9).ceil();
     (0..=2 * ticks_max)
-        .map(|place| {
+        .map(|index| {
             #[expect(clippy::cast_precision_loss, reason = "a handful of ticks")]
-            let value = (first + place as f64) * step;
+            let value = (first + index as f64) * step;
             (value, linear_label(value, step, unit))
         })
         .take_while(|(value, _)| *value <= high + step * 1e-9)

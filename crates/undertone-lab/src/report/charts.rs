@@ -287,7 +287,7 @@ fn per_learner(chart: &mut Chart, rows: &[RoundRow], column: &Column, text: fn(f
         let every = rows.len().div_ceil(POINTS_MAX - 1).max(1);
         let last = rows.len() - 1;
         let kept =
-            rows.iter().enumerate().filter(|(place, _)| place % every == 0 || *place == last);
+            rows.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
         let spread: Vec<(f64, [f64; 3])> = kept
             .filter_map(|(_, row)| Some((round(row), spread(column.of_learners(row))?)))
             .collect();
@@ -367,14 +367,14 @@ fn round(row: &RoundRow) -> f64 {
 
 /// The mean of the finite values among the last `window`.
 fn moving_mean(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
-    let mean = |place: usize| {
-        let from = (place + 1).saturating_sub(window);
-        let finite = points[from..=place].iter().map(|p| p.1).filter(|value| value.is_finite());
+    let mean = |index: usize| {
+        let from = (index + 1).saturating_sub(window);
+        let finite = points[from..=index].iter().map(|p| p.1).filter(|value| value.is_finite());
         let (sum, count) =
             finite.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
         sum / count
     };
-    (0..points.len()).map(|place| (points[place].0, mean(place))).collect()
+    (0..points.len()).map(|index| (points[index].0, mean(index))).collect()
 }
 
 /// A reader must know when values are missing from a picture.

@@ -42,7 +42,7 @@ pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
     let charts: String = charts::charts(summary, rows)
         .iter()
         .enumerate()
-        .map(|(place, chart)| figure(chart, place == 0))
+        .map(|(index, chart)| figure(chart, index == 0))
         .collect();
     let mark = if summary.private { "" } else { "NOT PRIVATE – " };
     let head = head(&format!("{mark}{name} – Undertone run report"));

@@ -184,7 +184,7 @@ pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let values: Vec<(usize, f64)> = part
             .iter()
             .enumerate()
-            .map(|(place, point)| (place, point.1))
+            .map(|(position, point)| (position, point.1))
             .filter(|(_, value)| value.is_finite())
             .collect();
         let least = values.iter().min_by(by_value).map(|value| value.0);
@@ -202,12 +202,12 @@ pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-fn can_draw(chart: &Chart, (place, value): (f64, f64)) -> bool {
+fn can_draw(chart: &Chart, (position, value): (f64, f64)) -> bool {
     let across = match chart.across {
         Across::Rounds => Scale::Linear,
         Across::Log(_) => Scale::Log,
     };
-    across.can_draw(place) && chart.scale.can_draw(value)
+    across.can_draw(position) && chart.scale.can_draw(value)
 }
 
 type Failure = DrawingAreaErrorKind<io::Error>;
@@ -237,8 +237,8 @@ fn draw(text: &mut String, chart: &Chart, size: Size, x: &Axis, y: &Axis) -> Res
         .set_all_tick_mark_size(px(4))
         .draw()?;
     for Band { style, points } in &chart.bands {
-        let inside = |&&(place, low, high): &&(f64, f64, f64)| {
-            can_draw(chart, (place, low)) && can_draw(chart, (place, high))
+        let inside = |&&(position, low, high): &&(f64, f64, f64)| {
+            can_draw(chart, (position, low)) && can_draw(chart, (position, high))
         };
         let upper =
             points.iter().filter(inside).map(|&(t, _, high)| (x.position(t), y.position(high)));

@@ -115,9 +115,9 @@ pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, Expe
         run(loaded, seed, Measuring::Geometrically(RESOLUTION), watch, |_| false)
     })?;
     let mut curves = Vec::new();
-    for (place, method) in METHODS.into_iter().enumerate() {
-        let points = points(&setup(&configs[place])?.mechanisms, method, &outcomes[place]);
-        curves.push(Curve { method, tuned: tunings[place], points });
+    for (index, method) in METHODS.into_iter().enumerate() {
+        let points = points(&setup(&configs[index])?.mechanisms, method, &outcomes[index]);
+        curves.push(Curve { method, tuned: tunings[index], points });
     }
     let slope_measured = slope(&curves[0].points);
     let slope_of_theorem = slope_of_theorem(&configs[0]);
@@ -155,7 +155,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
     let mut found = Vec::new();
     let mut summed = vec![0.0; mechanisms.len()];
     let mut counted = 0;
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         for t in counted..row.round {
             for (sum, mechanism) in summed.iter_mut().zip(mechanisms) {
                 *sum += round_cost(mechanism, Round(t));
@@ -164,7 +164,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
         counted = row.round;
         let over_seeds = |value: fn(&crate::Metrics) -> f64| {
             let values: Vec<f64> =
-                outcomes.iter().map(|outcome| value(&outcome.rows[place].metrics)).collect();
+                outcomes.iter().map(|outcome| value(&outcome.rows[index].metrics)).collect();
             Quartiles::of(&values)
         };
         let (Some(tracking_error), Some(instantaneous_regret)) = (

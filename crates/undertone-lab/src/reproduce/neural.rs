@@ -310,17 +310,17 @@ fn run_point(row: &RoundRow) -> Option<RunPoint> {
 
 fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
     let rows = runs.first().map_or(&[][..], |run| &run.points[..]);
-    let over_seeds = |place: usize, value: fn(&RunPoint) -> f64| {
+    let over_seeds = |index: usize, value: fn(&RunPoint) -> f64| {
         let values: Vec<f64> =
-            runs.iter().filter_map(|run| run.points.get(place)).map(value).collect();
+            runs.iter().filter_map(|run| run.points.get(index)).map(value).collect();
         Quartiles::of(&values)
     };
-    let point = |(place, row): (usize, &RunPoint)| {
+    let point = |(index, row): (usize, &RunPoint)| {
         Some(Point {
             round: row.round,
-            training: over_seeds(place, |point| point.training)?,
-            test_own: over_seeds(place, |point| point.test_own)?,
-            test_public: over_seeds(place, |point| point.test_public)?,
+            training: over_seeds(index, |point| point.training)?,
+            test_own: over_seeds(index, |point| point.test_own)?,
+            test_public: over_seeds(index, |point| point.test_public)?,
             unit_budget: unit_budget.get(usize::try_from(row.round).ok()?).copied(),
         })
     };

@@ -23,10 +23,10 @@ impl Quartiles {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+            let index = share * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[index.floor() as usize], sorted[index.ceil() as usize]);
             // Between two equal values, infinite ones included, there is nothing to weigh.
-            if below >= above { below } else { below + place.fract() * (above - below) }
+            if below >= above { below } else { below + index.fract() * (above - below) }
         };
         Some(Quartiles { low: at(0.25), median: at(0.5), high: at(0.75) })
     }

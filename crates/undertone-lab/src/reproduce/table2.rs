@@ -120,9 +120,9 @@ pub fn table(
     };
     let (alone, with_start) = (attacked(false)?, attacked(true)?);
     let mut rows = Vec::new();
-    for (place, printed) in PRINTED.into_iter().enumerate() {
-        let (training, test_own) = last(store, &configs[place], extent.seeds)?;
-        let (attack, attack_with_start) = (alone.lines[place + 1], with_start.lines[place + 1]);
+    for (index, printed) in PRINTED.into_iter().enumerate() {
+        let (training, test_own) = last(store, &configs[index], extent.seeds)?;
+        let (attack, attack_with_start) = (alone.lines[index + 1], with_start.lines[index + 1]);
         rows.push(Row { printed, training, test_own, attack, attack_with_start });
     }
     Ok(Table2 {

@@ -79,11 +79,11 @@ pub(super) fn observe_all(
         total.loss_sum += score.loss_sum;
         total.correct += score.correct;
     }
-    for (place, member) in members.iter().enumerate() {
+    for (index, member) in members.iter().enumerate() {
         let theta = member.learner.private_parameters().for_owner();
         let learner = member.learner.id();
         evaluator
-            .remember(place, theta, &member.batch)
+            .remember(index, theta, &member.batch)
             .map_err(|error| SimulateError::Record { learner, error })?;
     }
     // The warm-up is collected before anything is learnt: it says nothing about predictions.

@@ -216,7 +216,7 @@ impl Simulation {
         let thetas: Vec<&[f64]> = self
             .measured
             .iter()
-            .map(|&place| self.members[place].learner.private_parameters().for_owner())
+            .map(|&index| self.members[index].learner.private_parameters().for_owner())
             .collect();
         let since = self.rows.last().map_or(1, |row| t - row.round);
         let metrics = self.evaluator.measure(&thetas, self.public.values(), since);
@@ -307,7 +307,7 @@ fn evaluator(
 /// Which learners are measured: all, or evenly spaced ones.
 fn measured_learners(learners: usize) -> Vec<usize> {
     let count = learners.min(MEASURED_LEARNERS_MAX);
-    (0..count).map(|place| place * learners / count).collect()
+    (0..count).map(|index| index * learners / count).collect()
 }
 
 fn row(

@@ -18,7 +18,7 @@ pub(crate) fn keep_to_bounds(
 ) -> Result<Bounded, StreamError> {
     let limits = Bounds::of(agreement);
     let mut bounded = Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
-    for (place, mut record) in records.into_iter().enumerate() {
+    for (index, mut record) in records.into_iter().enumerate() {
         match limits.apply(&mut record) {
             Ok(changed) => {
                 // With `normalise` every row is scaled, which says nothing about the bounds.
@@ -26,7 +26,7 @@ pub(crate) fn keep_to_bounds(
                 bounded.records.push(record);
             }
             Err(BoundFault::Norm { .. } | BoundFault::Label { .. }) => bounded.refused += 1,
-            Err(fault) => return Err(StreamError::Bounds { record: place + 1, fault }),
+            Err(fault) => return Err(StreamError::Bounds { record: index + 1, fault }),
         }
     }
     Ok(bounded)

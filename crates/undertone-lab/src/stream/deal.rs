@@ -49,7 +49,7 @@ pub(super) fn deal(
             partition::train_test_split(count, fraction, &mut || order.next_u64())
         }
     };
-    let labels: Vec<f64> = train.iter().map(|&place| bounded.records[place].label).collect();
+    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label).collect();
     let learners = agreement.graph.learners();
     let mut parts =
         partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
@@ -59,10 +59,10 @@ pub(super) fn deal(
     }
     // Every record goes to one place, so that it can be moved there: image sets are large.
     let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
-    let mut take = |place: usize| records[place].take().expect("no two places share a record");
+    let mut take = |index: usize| records[index].take().expect("no two places share a record");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<Record> = part.iter().map(|&place| take(train[place])).collect();
+        let own: Vec<Record> = part.iter().map(|&index| take(train[index])).collect();
         if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
             let needed = agreement.records.warmup;
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });

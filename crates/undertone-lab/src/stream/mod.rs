@@ -62,8 +62,8 @@ impl Stream {
             if available == 0 || (!self.repeat && self.drawn >= available) {
                 break;
             }
-            let place = usize::try_from(self.drawn % available).unwrap_or(0);
-            batch.push(self.records[place].clone());
+            let index = usize::try_from(self.drawn % available).unwrap_or(0);
+            batch.push(self.records[index].clone());
             self.drawn += 1;
         }
         batch

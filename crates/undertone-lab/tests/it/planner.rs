@@ -55,8 +55,8 @@ fn two_hundred_printed_plans_give_their_targets_back() {
         let planned = make(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
         let printed = reread(&planned);
         let report = budget(&printed.setup().unwrap(), printed.rounds, printed.agreement.delta);
-        for (place, learner) in report.learners.iter().enumerate() {
-            let target = targets[place.min(targets.len() - 1)];
+        for (index, learner) in report.learners.iter().enumerate() {
+            let target = targets[index.min(targets.len() - 1)];
             let found = match (horizon, pure) {
                 (Horizon::Lifetime, false) => learner.lifetime.epsilon.unwrap(),
                 (Horizon::Lifetime, true) => learner.lifetime.pure_epsilon.unwrap(),

@@ -39,7 +39,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     };
     let shape = shape_within_limits(channels, info.height.into(), info.width.into())?;
     // Even strictly, the decoder makes up the end of a file that was cut off in its last row.
-    let scans = usize::try_from(stream.position()).ok().and_then(|place| bytes.get(place..));
+    let scans = usize::try_from(stream.position()).ok().and_then(|index| bytes.get(index..));
     if !scans.is_some_and(|scans| scans.windows(2).any(|pair| pair == END_OF_IMAGE)) {
         return Err(damaged());
     }

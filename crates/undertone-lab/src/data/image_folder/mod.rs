@@ -73,8 +73,8 @@ fn number_classes(
         None => folders.iter().map(|class| class.name.clone()).collect(),
     };
     let number = |class: &ClassFolder| {
-        let place = names.iter().position(|name| *name == class.name);
-        let number = place.and_then(|place| u32::try_from(place).ok());
+        let index = names.iter().position(|name| *name == class.name);
+        let number = index.and_then(|index| u32::try_from(index).ok());
         number.ok_or_else(|| DataError::file(&class.path, ImageFault::UnknownClass.into()))
     };
     let numbers: Result<Vec<u32>, DataError> = folders.iter().map(number).collect();
