@@ -53,7 +53,7 @@ impl Mark {
         }
     }
 
-    fn check(&self, name: &'static str, unit: &str, index: &str) -> Check {
+    fn check(&self, name: &'static str, unit: &str, found_at: &str) -> Check {
         let holds = self.ratio() <= ROUNDING;
         Check {
             layer: Layer::Replay,
@@ -62,7 +62,7 @@ impl Mark {
             measured: self.found,
             verdict: Verdict::of(holds),
             note: format!(
-                "{unit}: at worst {:.4} of the claim, round {}; {index}",
+                "{unit}: at worst {:.4} of the claim, round {}; {found_at}",
                 self.ratio(),
                 self.round
             ),

@@ -41,12 +41,12 @@ impl Found {
         [&mut self.distance, &mut self.pure, &mut self.zcdp, &mut self.radius, &mut self.power]
     }
 
-    fn include(&mut self, outcome: &Outcome, index: &str) {
+    fn include(&mut self, outcome: &Outcome, found_at: &str) {
         let Outcome { distance, pure, zcdp, radius, power, .. } = *outcome;
         for (slot, mark) in self.marks().into_iter().zip([distance, pure, zcdp, radius, power]) {
             slot.0.keep_worse(mark);
             if slot.1.is_empty() || slot.0.ratio().to_bits() == mark.ratio().to_bits() {
-                *slot = (slot.0, index.to_string());
+                *slot = (slot.0, found_at.to_string());
             }
         }
         self.pairs += 1;

@@ -2,7 +2,7 @@
 
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{Experiment, LoadedExperiment, RawExperiment};
-use crate::planner::{Request, make};
+use crate::planner::{Request, plan};
 use crate::run_store::config_digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -156,7 +156,7 @@ pub fn settings(
     }
     let start = checked(start.raw, base, method)?;
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
-    let mut raw = make(&start, &request).map_err(|error| of_method(method, error))?.raw;
+    let mut raw = plan(&start, &request).map_err(|error| of_method(method, error))?.raw;
     if epsilon.is_none() {
         raw.agreement.privacy.epsilon = None;
         raw.agreement.noise.scale = Some(OneOrEach::One(NO_NOISE));

@@ -173,7 +173,7 @@ fn images_of_another_shape_than_the_networks_input_are_refused() {
         softmax(raw);
         raw.agreement.model.classes = Some(3);
     });
-    assert!(text.contains("needs 3 classes, and the data have 2"), "{text}");
+    assert!(text.contains("needs 3 classes, but the data have 2"), "{text}");
 }
 
 #[test]
