@@ -1,7 +1,7 @@
-//! Taking members out of packages: gzipped tar, zip, and Debian's.
+//! Extracting members from packages: gzipped tar, zip and Debian packages.
 //!
-//! Members are asked for by their exact names and written under numbers, so that no name inside a
-//! package ever becomes a path on this machine. What is not asked for is skipped.
+//! Members are requested by their exact names and written under numbers, so that no name inside a
+//! package ever becomes a path on this machine. Other members are skipped.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,19 +12,19 @@ use lzma_rust2::XzReader;
 
 use super::CatalogueError;
 
-/// The most that is unpacked of one member; the largest known one has a hundred million bytes.
+/// The most bytes that are unpacked of one member; the largest known member has a hundred million.
 const MEMBER_BYTES_MAX: u64 = 1 << 28;
 
-/// The most that is unpacked of a whole package, so that a small file cannot fill the disk or
-/// keep the processor busy for ever.
+/// The most bytes that are unpacked of a package, so that a small file cannot fill the disk or keep the
+/// processor busy.
 const PACKAGE_BYTES_MAX: u64 = 1 << 31;
 
-/// How much memory the xz decoder may use, in units of 1024 bytes; the highest preset needs 64 MiB.
+/// The memory of the xz decoder, in units of 1024 bytes; the highest preset needs 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 17;
 
 const AR_MAGIC: &[u8] = b"!<arch>\n";
 
-/// Writes the members wanted into a folder, each under its position in the list.
+/// Writes the requested members into a folder, each named by its index in the list.
 ///
 /// # Errors
 /// When the package cannot be read, or a member is missing or too large.
@@ -122,7 +122,7 @@ impl Members<'_> {
                 "data.tar" => return self.take_from_tar(member),
                 _ => {}
             }
-            // Members begin at even places.
+            // Members begin at even offsets.
             at = at.saturating_add(60).saturating_add(size).saturating_add(size % 2);
         }
     }
@@ -157,7 +157,7 @@ fn ar_member(header: &[u8; 60]) -> Option<(&str, u64)> {
     (&header[58..] == b"`\n").then_some((name, size))
 }
 
-/// Which side of a copy failed: a damaged package and a full disk need different words.
+/// Which side of a copy failed: a damaged package and a full disk are different errors.
 enum CopyError {
     Read(io::Error),
     Write(io::Error),
