@@ -50,7 +50,7 @@ pub fn write(
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
     }
-    save("report.html", report::html(summary, &outcome.rows).as_bytes())?;
+    save("report.html", report::run_page(summary, &outcome.rows).as_bytes())?;
     let staged = folder.keep();
     fs::rename(&staged, path).map_err(|error| {
         let _ = fs::remove_dir_all(&staged);
