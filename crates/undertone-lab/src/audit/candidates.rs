@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::replay::Pair;
-use super::world::record;
+use super::scenario::record;
 use undertone_models::PublicRandom;
 
 /// Parts along the first axis, where a saturated loss has its largest gradient.

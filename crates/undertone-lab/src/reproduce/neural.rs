@@ -411,7 +411,7 @@ mod tests {
         let found = figure(Images::Mnist, TINY, &mut store, &watch).unwrap();
         let last = found.curves[0].points.last().unwrap();
         assert!((last.test_own.median - 0.375).abs() < 1e-12 && last.round == 29);
-        let page = crate::report::network_page(&found);
+        let page = crate::report::neural_page(&found);
         assert!(page.contains("no certificate") && !page.contains("NaN"));
         drop(store);
         assert!(matches!(open(folder.path(), "fig3"), Err(FileError::OtherRuns { .. })));

@@ -6,7 +6,7 @@ use undertone::privacy::Cap;
 use undertone_models::Setup;
 
 /// The groups, each by increasing id, in the order of their first learners.
-pub(super) fn kinds(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {
+pub(super) fn groups(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {
     let mut groups: Vec<Vec<LearnerId>> = Vec::new();
     let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     for id in setup.agreement.graph.ids().filter(|&id| only.is_none_or(|only| only == id)) {

@@ -81,20 +81,20 @@ impl Message {
 }
 
 /// A stream and what is heard, round by round.
-pub(super) struct World {
+pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) records: Vec<Record>,
     pub(super) extent: Extent,
     message: Message,
 }
 
-impl World {
+impl Scenario {
     pub(super) fn new(
         facts: &Facts,
         background: Background,
         message: Message,
         extent: Extent,
-    ) -> World {
+    ) -> Scenario {
         let count = (extent.first + extent.batch * extent.rounds.saturating_sub(1)) as usize;
         let norm = facts.model.bounds().feature_norm;
         let [low, high] = facts.labels();
@@ -110,7 +110,7 @@ impl World {
                 .collect(),
         };
         let name = format!("{}, {}", background.name(facts), message.name());
-        World { name, records, extent, message }
+        Scenario { name, records, extent, message }
     }
 
     /// Where the records of a round lie.
@@ -126,17 +126,17 @@ impl World {
         facts: &Facts,
         rounds: u64,
     ) -> Result<Vec<Vec<Release>>, ReleaseError> {
-        let mut speakers = self.speakers(facts);
-        (0..rounds).map(|_| speakers.say()).collect()
+        let mut neighbours_heard = self.neighbours_heard(facts);
+        (0..rounds).map(|_| neighbours_heard.next_releases()).collect()
     }
 
-    pub(super) fn speakers(&self, facts: &Facts) -> Speakers {
-        Speakers::new(facts, self.message)
+    pub(super) fn neighbours_heard(&self, facts: &Facts) -> ScriptedNeighbours {
+        ScriptedNeighbours::new(facts, self.message)
     }
 
     /// What the weights of those who are heard add up to.
     pub(super) fn weight_heard(&self, facts: &Facts) -> f64 {
-        let heard = facts.neighbours.iter().take(limits::speakers(facts));
+        let heard = facts.neighbours.iter().take(limits::neighbours_heard(facts));
         if self.message == Message::Silent { 0.0 } else { heard.map(|&(_, weight)| weight).sum() }
     }
 
@@ -174,7 +174,7 @@ pub(super) fn record(facts: &Facts, entries: &[(usize, f64)], norm: f64, label: 
 ///
 /// Each follows a script: its step is 1 and its gradient is the way to the next message, so θ_{t+1}
 /// is that message. Their noise is a billionth of the message; both twins hear the same anyway.
-pub(super) struct Speakers {
+pub(super) struct ScriptedNeighbours {
     learners: Vec<Learner<Script>>,
     entropy: SeededEntropy,
 }
@@ -238,9 +238,9 @@ impl Memory for Script {
     }
 }
 
-impl Speakers {
-    fn new(facts: &Facts, message: Message) -> Speakers {
-        let heard = if message == Message::Silent { 0 } else { limits::speakers(facts) };
+impl ScriptedNeighbours {
+    fn new(facts: &Facts, message: Message) -> ScriptedNeighbours {
+        let heard = if message == Message::Silent { 0 } else { limits::neighbours_heard(facts) };
         let radius = facts.mechanism.radius;
         let scale = PowerLaw { initial: radius * (-30f64).exp2(), exponent: 0.0 };
         let mechanism = Mechanism {
@@ -283,11 +283,11 @@ impl Speakers {
             Learner::new(setup, script).starting_at(&start)
         };
         let learners = facts.neighbours.iter().take(heard).map(|&(id, _)| learner(id)).collect();
-        Speakers { learners, entropy: SeededEntropy::new(0) }
+        ScriptedNeighbours { learners, entropy: SeededEntropy::new(0) }
     }
 
     /// What all of them send in the next round.
-    pub(super) fn say(&mut self) -> Result<Vec<Release>, ReleaseError> {
+    pub(super) fn next_releases(&mut self) -> Result<Vec<Release>, ReleaseError> {
         let entropy = &mut self.entropy;
         self.learners
             .iter_mut()
