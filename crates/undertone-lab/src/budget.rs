@@ -1,4 +1,4 @@
-//! The budget of a config, learner by learner, computed without data.
+//! The budget of each learner, computed without data.
 
 use serde::Serialize;
 use undertone::Round;
@@ -11,26 +11,26 @@ use undertone_models::Setup;
 /// The version of the JSON that `budget` and `simulate` print.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What a config costs.
+/// The budgets of all learners.
 #[derive(Clone, Debug, Serialize)]
 pub struct BudgetReport {
     /// The version of this format.
     pub schema_version: u32,
-    /// The config's name.
+    /// The agreement's name.
     pub name: String,
-    /// Releases of rounds 1 to this one are counted; round 0 is free.
+    /// The releases of rounds 1 to this one are counted; round 0 is free.
     pub rounds: u64,
-    /// What one unit of privacy is.
+    /// The unit of privacy.
     pub unit: &'static str,
-    /// Whether the config is outside the convergence theorems.
+    /// Whether the agreement is outside the convergence theorems.
     pub unproven: bool,
-    /// What of it rests on the word of the user whose loss it is; null for losses that we know.
+    /// What the user declares about a loss of their own; null for built-in losses.
     pub declared_by_user: Option<String>,
     /// One entry for each learner.
     pub learners: Vec<LearnerBudget>,
 }
 
-/// What one learner spends.
+/// The budget of one learner.
 #[derive(Clone, Debug, Serialize)]
 pub struct LearnerBudget {
     /// The learner.
@@ -43,24 +43,24 @@ pub struct LearnerBudget {
     pub epsilon: f64,
     /// The δ of both ε.
     pub delta: f64,
-    /// ε at `delta` over the rounds for all records of the learner together (user level), null where it
-    /// is beyond all bounds. There is no finite one for ever.
+    /// ε at `delta` over the rounds for all records of the learner together (user level); null where it is
+    /// infinite. Over a lifetime it always is.
     pub user_epsilon: Option<f64>,
-    /// Bounds for ever, null where there is no certificate.
+    /// Lifetime bounds, null where there is no certificate.
     pub lifetime: LifetimeBudget,
-    /// The recursion used.
+    /// The method's name.
     pub method: &'static str,
     /// How its sensitivity is bounded, where there is a choice.
     pub bound: Option<Bound>,
     /// The noise scale of round 0.
     pub noise_scale: f64,
-    /// The round in which the record arrives that pays most zCDP; 0 stands for the warm-up too.
+    /// The arrival round of the record that pays the most zCDP; 0 includes the warm-up.
     pub worst_arrival_round: u64,
-    /// What records pay by the round they arrive in.
+    /// What records pay, by arrival round.
     pub records: Vec<RecordBudget>,
 }
 
-/// Bounds for ever, null where there is no certificate.
+/// Lifetime bounds, null where there is no certificate.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LifetimeBudget {
     /// Pure ε.
@@ -76,7 +76,7 @@ pub struct LifetimeBudget {
 /// What one record pays.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecordBudget {
-    /// The round in which it arrives; 0 stands for the warm-up too.
+    /// The round in which the record arrives; 0 includes the warm-up.
     pub arrival_round: u64,
     /// Pure ε; null where the noise has none.
     pub pure_epsilon: Option<f64>,
@@ -86,7 +86,7 @@ pub struct RecordBudget {
     pub epsilon: f64,
 }
 
-/// A number for JSON: null where it is infinite.
+/// A number for JSON: null where it is not finite.
 #[must_use]
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
@@ -110,15 +110,15 @@ impl LifetimeBudget {
     }
 }
 
-/// Works out the budget of every learner over the given number of rounds.
+/// Computes the budget of every learner over the given number of rounds.
 ///
 /// T rounds count the releases of rounds 1 to T, as Theorem 5 of the paper does.
 #[must_use]
 pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     let mut known: Vec<(Mechanism, LearnerBudget)> = Vec::new();
     let mut learners = Vec::with_capacity(setup.mechanisms.len());
-    for (place, mechanism) in setup.mechanisms.iter().enumerate() {
-        let id = u32::try_from(place).unwrap_or(u32::MAX);
+    for (index, mechanism) in setup.mechanisms.iter().enumerate() {
+        let id = u32::try_from(index).unwrap_or(u32::MAX);
         if let Some((_, same)) = known.iter().find(|(other, _)| other == mechanism) {
             learners.push(LearnerBudget { learner: id, ..same.clone() });
             continue;
@@ -132,7 +132,7 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             epsilon: epsilon_from_zcdp(total.zcdp, delta),
             delta,
             user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
-            lifetime: LifetimeBudget::of(setup, place, delta),
+            lifetime: LifetimeBudget::of(setup, index, delta),
             method: mechanism.method.name(),
             bound: mechanism.method.bound(),
             noise_scale: mechanism.noise.scale.initial,
@@ -153,7 +153,7 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     }
 }
 
-/// What records pay that arrive in rounds 0, 1, 10, 100, … and in the worst one.
+/// What records pay that arrive in rounds 0, 1, 10, 100, … and in the worst round.
 fn record_view(mechanism: &Mechanism, worst: Round, rounds: u64, delta: f64) -> Vec<RecordBudget> {
     let mut arrivals = vec![0];
     let mut next = 1;

@@ -232,8 +232,8 @@ mod tests {
         let cells = all(&|column| column.cells(&row));
         assert_eq!(headings.len(), cells.len());
         let cell = |name: &str| {
-            let place = headings.iter().position(|heading| heading == name).unwrap();
-            cells[place].as_str()
+            let index = headings.iter().position(|heading| heading == name).unwrap();
+            cells[index].as_str()
         };
         assert_eq!((cell("round"), cell("records")), ("7", "20"));
         assert_eq!((cell("prequential_loss"), cell("prequential_accuracy")), ("", "0.5"));

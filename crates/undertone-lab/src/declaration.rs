@@ -1,34 +1,34 @@
-//! Checks what a user declares of a loss, by sampling: it can find a falsehood, and proves nothing.
+//! Checks by sampling what a user declares about a loss. It can refute a declaration; it cannot prove one.
 
 use thiserror::Error;
 use undertone::{Loss, ModelSpec};
 use undertone_models::PublicRandom;
 use undertone_models::{DeclaredLoss, Setup};
 
-/// How far computed numbers may be off before a declaration counts as false.
+/// The relative error that is tolerated before a declaration counts as false.
 const SLACK: f64 = 1e-6;
-/// The step of the differences that gradients are compared with, relative to the radius.
+/// The step of the finite differences that gradients are compared with, relative to the radius.
 const STEP: f64 = 1e-5;
-/// How far a gradient may be from the differences, relative to its bound: they are rough themselves.
+/// How far a gradient may be from the finite differences, relative to its bound: differences are inexact.
 const DIFFERENCE_SLACK: f64 = 1e-3;
 
-/// What was found to be false. Points and records of the sample are random, so that numbers may be shown.
+/// Which declaration is false. The sampled points and records are random, so the numbers may be shown.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum DeclarationError {
     /// The function failed.
     #[error("the loss failed on a random record within the bounds")]
     Failed,
-    /// Its value or gradient is NaN or infinite.
+    /// The loss or its gradient is NaN or infinite.
     #[error("the loss or its gradient is not finite on a random record within the bounds")]
     NotFinite,
     /// The gradient is not that of the loss.
     #[error(
-        "the gradient is not that of the loss: {found:.6} along a random direction, and differences of the loss give {expected:.6}"
+        "the gradient is not that of the loss: {found:.6} along a random direction, where finite differences give {expected:.6}"
     )]
     Gradient {
-        /// What the gradient says.
+        /// The slope by the gradient.
         found: f64,
-        /// What differences of the loss say.
+        /// The slope by finite differences.
         expected: f64,
     },
     /// A gradient is longer than declared.
@@ -50,7 +50,7 @@ pub enum DeclarationError {
         found: f64,
     },
     /// Gradients at two points differ by more than declared.
-    #[error("smoothness = {declared}: gradients that change by {found:.6} a unit were found")]
+    #[error("smoothness = {declared}: gradients that change by {found:.6} per unit were found")]
     Smoothness {
         /// What was declared.
         declared: f64,
@@ -58,7 +58,7 @@ pub enum DeclarationError {
         found: f64,
     },
     /// The loss is less convex than declared.
-    #[error("strong_convexity = {declared}: two points with {found:.6} were found")]
+    #[error("strong_convexity = {declared}: two points with only {found:.6} were found")]
     Convexity {
         /// What was declared.
         declared: f64,
@@ -67,10 +67,10 @@ pub enum DeclarationError {
     },
 }
 
-/// Tries random points of Θ and random records within the bounds, and gives the first falsehood found.
+/// Tries random points of Θ and random records within the bounds.
 ///
 /// # Errors
-/// What is false.
+/// The first declaration that is found to be false.
 ///
 /// # Panics
 /// When the loss of the setup is not a declared one: a bug in the caller.
@@ -87,8 +87,8 @@ pub fn check_declaration(
         let records = [sampler.record(), sampler.record()];
         let mut points = [sampler.point(), sampler.point()];
         if sample % 2 == 1 {
-            // Curvature is found between near points, along the gradient above all: few random directions in
-            // many dimensions come near it.
+            // Curvature shows between close points, above all along the gradient: in many dimensions few random
+            // directions are near it.
             points[1] = beside(function, &points[0], &records[0], setup)?;
         }
         check_pair(&spec, function, &points, &records)?;
@@ -154,7 +154,7 @@ fn check_pair(
         }
     }
     let Some(curvature) = curvature else { return Ok(()) };
-    // Without L and μ a long gradient is cut, and need not be avoided.
+    // Without L and μ long gradients are clipped, so they are allowed.
     let found = norm(&here);
     if above(found, spec.clip) {
         return Err(DeclarationError::Norm { declared: spec.clip, found });
@@ -191,7 +191,7 @@ fn check_gradient(
     let (behind, _) = evaluate(function, &moved(-reach), record)?;
     let (value, gradient) = evaluate(function, theta, record)?;
     let (found, expected) = (dot(&gradient, direction), (ahead - behind) / (2.0 * reach));
-    // Rounding of the values, magnified by the division; and the bend of a loss that is not smooth.
+    // Rounding of the values, magnified by the division, and the curvature of a loss that is not smooth.
     let rounding = 1e-15 * value.abs().max(1.0) / reach;
     let scale = norm(&gradient).max(spec.clip.min(1.0));
     if (found - expected).abs() <= DIFFERENCE_SLACK * scale + rounding * 8.0 {
@@ -207,7 +207,7 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// A random unit vector, not quite evenly spread, which does no harm here.
+    /// A random unit vector. It is not exactly uniform, which is good enough here.
     fn direction(&mut self, dimension: usize) -> Vec<f64> {
         let mut drawn: Vec<f64> = (0..dimension).map(|_| self.order.unit() - 0.5).collect();
         let length = norm(&drawn).max(f64::MIN_POSITIVE);
@@ -215,12 +215,12 @@ impl Sampler<'_> {
         drawn
     }
 
-    /// How far from the middle: often at the border, where bounds are tight.
+    /// The distance from the centre as a share of the radius: often 1, where bounds are tight.
     fn share(&mut self) -> f64 {
         (2.0 * self.order.unit()).min(1.0)
     }
 
-    /// Near zero or far out, by powers of two: losses bend at different scales.
+    /// A point at a random scale by powers of two: losses curve at different scales.
     fn point(&mut self) -> Vec<f64> {
         let config = &self.setup.agreement;
         let (dimension, radius) = (config.model.parameters(), config.bounds.radius);

@@ -1,4 +1,4 @@
-//! Repeatable keys for experiments. NOT PRIVATE: whoever knows the seed can subtract the noise.
+//! Repeatable keys for experiments. NOT PRIVATE: anyone who knows the seed can subtract the noise.
 
 use sha2::{Digest, Sha256};
 use undertone::noise::{Cipher, Entropy, EntropyError, OsEntropy, StreamKey};
@@ -14,7 +14,7 @@ pub enum RunEntropy {
 }
 
 impl RunEntropy {
-    /// Seeded when a seed is given, the operating system's otherwise.
+    /// Seeded when a seed is given, otherwise from the operating system.
     #[must_use]
     pub fn new(seed: Option<u64>) -> RunEntropy {
         match seed {
@@ -33,16 +33,16 @@ impl Entropy for RunEntropy {
     }
 }
 
-/// Keys that follow from a seed, the learner and the round. NOT PRIVATE.
+/// Keys derived from a seed, the learner and the round. NOT PRIVATE.
 ///
-/// Always AES-256, so that a seed gives the same run on every machine's processor.
+/// The cipher is always AES-256, so that a seed gives the same run on every processor.
 #[derive(Clone, Copy, Debug)]
 pub struct SeededEntropy {
     seed: u64,
 }
 
 impl SeededEntropy {
-    /// The keys that belong to a seed. NOT PRIVATE.
+    /// The keys of a seed. NOT PRIVATE.
     #[must_use]
     pub fn new(seed: u64) -> SeededEntropy {
         SeededEntropy { seed }

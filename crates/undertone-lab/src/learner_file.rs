@@ -1,8 +1,8 @@
-//! A learner of one's own in a file: moved there and back, never copied.
+//! A learner saved to a file. It is moved there and back, never copied.
 //!
-//! Two learners that go on from one state release the same rounds twice, with different noise, and each pays
-//! once. So whoever takes a learner out of its file claims it first, by renaming it: of two that try, one
-//! finds nothing.
+//! Two learners that continue from one state release the same rounds twice, with different noise, and each
+//! pays once. A process that loads a learner therefore claims its file first, by renaming it: of two
+//! processes that try, one finds no file.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -11,10 +11,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The first bytes of such a file, its version in the last.
+/// The first bytes of the file; the last of them is the version.
 const MAGIC: &[u8; 8] = b"undtlrn\x02";
 
-/// Why a learner cannot be written to a file or taken from it.
+/// Why a learner cannot be saved to a file or loaded from it.
 #[derive(Debug, Error)]
 pub enum LearnerFileError {
     /// The file cannot be read, written or moved.
@@ -25,43 +25,43 @@ pub enum LearnerFileError {
         /// Why.
         error: io::Error,
     },
-    /// There is a file already, which may be another learner.
-    #[error("{}: is there already, and is not overwritten", path.display())]
+    /// The file exists already and may hold another learner.
+    #[error("{}: exists already and is not overwritten", path.display())]
     Exists {
         /// Which file.
         path: PathBuf,
     },
-    /// It was written in part or in whole, cannot be trusted to stay, and cannot be removed.
-    #[error("{}: could not be made safe ({error}) nor removed: the learner is in this file now, and no longer here", path.display())]
+    /// The file was written, but could neither be synced to disk nor removed.
+    #[error("{}: could neither be synced to disk ({error}) nor removed: the learner is in this file now and can no longer be used here", path.display())]
     Left {
         /// Which file.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
-    /// It is no such file, or damaged.
-    #[error("{}: is not a learner, or is damaged; an older copy must not take its place: it would release rounds twice", path.display())]
+    /// The file is not a saved learner, or is damaged.
+    #[error("{}: is not a saved learner, or is damaged; do not replace it with an older copy, which would release rounds twice", path.display())]
     Damaged {
         /// Which file.
         path: PathBuf,
     },
 }
 
-/// What is written in front of the state.
+/// What is stored before the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The config, as text.
+    /// The learner's settings, as text.
     pub settings: String,
-    /// Whether any of its noise came from a seed.
+    /// Whether any of the learner's noise came from a seed.
     pub seeded: bool,
-    /// What records have paid for the model that it started from, as ε at the config's δ.
+    /// What records have paid for the model that the learner started from, as ε at the agreement's δ.
     pub start_epsilon: f64,
 }
 
-/// A learner that was claimed: its file has another name, and nobody else finds it.
+/// A claimed learner: its file has been renamed, so no other process finds it.
 #[derive(Debug)]
 pub struct Claimed {
-    /// What `write` was given.
+    /// The header that was written.
     pub header: Header,
     /// The state. Private.
     pub state: State,
@@ -69,11 +69,11 @@ pub struct Claimed {
     claimed: PathBuf,
 }
 
-/// Bytes that show nothing of themselves.
+/// A learner's state. Its `Debug` output is redacted.
 pub struct State(Vec<u8>);
 
 impl State {
-    /// The bytes, for whoever restores the learner.
+    /// The bytes that the learner is restored from.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.0
@@ -86,10 +86,10 @@ impl std::fmt::Debug for State {
     }
 }
 
-/// Writes a learner to a new file that its owner alone may read, and waits until it is on disk.
+/// Writes a learner to a new file that only its owner may read, and waits until it is on disk.
 ///
 /// # Errors
-/// When there is a file already, or it cannot be written. There is no file then, but for
+/// When the file exists already or cannot be written. No file is left behind, except with
 /// [`LearnerFileError::Left`].
 pub fn write(path: &Path, header: &Header, state: &[u8]) -> Result<(), LearnerFileError> {
     let io = |error| LearnerFileError::Io { path: path.into(), error };
@@ -109,26 +109,27 @@ pub fn write(path: &Path, header: &Header, state: &[u8]) -> Result<(), LearnerFi
     };
     let written = file.write_all(&bytes).and_then(|()| file.sync_all());
     written.and_then(|()| sync_folder(path)).map_err(|error| match fs::remove_file(path) {
-        // The learner is still in memory, so that nothing of it may stay on disk.
+        // The learner is still in memory, so no copy may stay on disk.
         Ok(()) => io(error),
         Err(_) => LearnerFileError::Left { path: path.into(), error },
     })
 }
 
-/// Takes the learner of a file, so that nobody else can. The file stays, under another name, until
+/// Claims the learner of a file, so that no other process can. The file is kept under another name until
 /// [`Claimed::remove`] or [`Claimed::give_back`].
 ///
 /// # Errors
-/// When there is no such file, or it is damaged, or an earlier claim was never ended.
+/// When there is no such file, it is damaged, or an earlier claim was never ended.
 pub fn claim(path: &Path) -> Result<Claimed, LearnerFileError> {
     let io = |error| LearnerFileError::Io { path: path.into(), error };
-    // A link's own name could be claimed while the file keeps its own.
+    // Renaming a symbolic link would leave the file under its own name.
     let path = &fs::canonicalize(path).map_err(io)?;
     let io = |error| LearnerFileError::Io { path: path.clone(), error };
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".claimed");
     let claimed = path.with_file_name(name);
-    // Of two that claim at once one finds the name taken: a link is made of nothing twice, unlike a rename.
+    // When two processes claim at once, one finds the name taken: unlike a rename, a hard link never
+    // replaces a file.
     match fs::hard_link(path, &claimed) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -137,7 +138,7 @@ pub fn claim(path: &Path) -> Result<Claimed, LearnerFileError> {
         Err(error) => return Err(io(error)),
     }
     fs::remove_file(path).and_then(|()| sync_folder(path)).map_err(io)?;
-    // Only now is it this caller's alone to read.
+    // From here on the file belongs to this caller alone.
     let bytes = fs::read(&claimed).map_err(io)?;
     let Some((header, state)) = split(&bytes) else {
         let _ = fs::rename(&claimed, path);
@@ -159,7 +160,7 @@ fn split(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
 }
 
 impl Claimed {
-    /// Removes the file, once the learner goes on elsewhere.
+    /// Removes the file, after the learner has been restored.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -168,9 +169,9 @@ impl Claimed {
         removed.map_err(|error| LearnerFileError::Io { path: self.claimed, error })
     }
 
-    /// Gives the file its name back: the learner did not go on.
+    /// Restores the file's name: the learner was not restored.
     pub fn give_back(self) {
-        // What cannot be renamed stays where it is, and is found there.
+        // If the rename fails, the file stays under the claimed name, where its owner finds it.
         let _ = fs::rename(&self.claimed, &self.path);
     }
 }
@@ -183,7 +184,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A new name of a file is on disk when its folder is.
+/// A file's new name is on disk once its folder is synced.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
@@ -209,7 +210,7 @@ mod tests {
         assert!(matches!(again, Err(LearnerFileError::Exists { .. })));
         let claimed = claim(&path).unwrap();
         assert_eq!((&claimed.header, claimed.state.as_slice()), (&header(), &b"state"[..]));
-        assert!(claim(&path).is_err(), "a second one finds nothing");
+        assert!(claim(&path).is_err(), "a second claim finds no file");
         write(&path, &header(), b"another").unwrap();
         assert!(claim(&path).is_err(), "the first claim is not ended, and not overwritten");
         fs::remove_file(&path).unwrap();
@@ -236,16 +237,16 @@ mod tests {
         let path = folder.path().join("learner");
         write(&path, &header(), b"the state of a learner").unwrap();
         let whole = fs::read(&path).unwrap();
-        for place in 0..whole.len() {
+        for index in 0..whole.len() {
             let mut bytes = whole.clone();
-            bytes[place] ^= 1;
-            assert!(split(&bytes).is_none(), "a changed byte {place}");
-            assert!(split(&whole[..place]).is_none(), "cut at {place}");
+            bytes[index] ^= 1;
+            assert!(split(&bytes).is_none(), "a changed byte {index}");
+            assert!(split(&whole[..index]).is_none(), "cut at {index}");
         }
         assert!(split(&whole).is_some(), "the control");
         fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(matches!(claim(&path), Err(LearnerFileError::Damaged { .. })));
-        assert!(path.exists(), "it is left where it was");
+        assert!(path.exists(), "the file is left where it was");
     }
 
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! `ledger.ndjson`: a header line, then one receipt a line, and its verification.
+//! `ledger.ndjson`: a header line, then one receipt per line; and its verification.
 
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, Overrides, load_file};
@@ -22,38 +22,38 @@ struct Header {
     format: String,
     schema_version: u32,
     learners: u32,
-    /// Whether the run ended because somebody could not pay for the next round.
+    /// Whether the run ended because a learner could not pay for the next round.
     #[serde(default)]
     exhausted: bool,
     warning: Option<String>,
 }
 
-/// What checking a ledger found.
+/// The result of verifying a ledger.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verification {
-    /// Whether everything agrees.
+    /// Whether every learner's receipts agree with its account.
     pub agrees: bool,
     /// One entry for each learner.
     pub learners: Vec<LearnerVerification>,
 }
 
-/// What checking one learner's receipts found.
+/// The result of verifying one learner's receipts.
 #[derive(Clone, Debug, Serialize)]
 pub struct LearnerVerification {
     /// The learner.
     pub learner: u32,
-    /// How many receipts it has.
+    /// The number of receipts.
     pub receipts: usize,
-    /// ε at the config's δ, by the account computed again; absent when it disagrees.
+    /// ε at the agreement's δ by the recomputed account; absent when the receipts disagree with it.
     pub epsilon: Option<f64>,
-    /// Where it first disagrees.
+    /// The first disagreement.
     pub disagreement: Option<String>,
 }
 
-/// The file of a run's receipts.
+/// Encodes the receipts of a run.
 ///
 /// # Errors
-/// Only when JSON cannot be written, which does not happen with finite numbers.
+/// When a value has no form in JSON, which does not happen with finite numbers.
 pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_json::Error> {
     let header = Header {
         format: FORMAT.into(),
@@ -71,23 +71,23 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
     Ok(bytes)
 }
 
-/// Computes every account of a run folder again from its config, and compares.
+/// Recomputes every account of a run folder from its config, and compares.
 ///
 /// # Errors
-/// When config or ledger cannot be read. A ledger that disagrees is not an error but a finding.
+/// When config or ledger cannot be read. A disagreement is a result, not an error.
 pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
     let loaded: LoadedExperiment = load_file(&folder.join("config.toml"), &Overrides::default())?;
     let setup = loaded.checked.setup()?;
     let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
-    // Learners work in lock-step: one that has fewer receipts than the others lost some.
+    // All learners run the same rounds: one with fewer receipts than the others has lost some.
     let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
     let learners: Vec<LearnerVerification> = receipts
         .iter()
         .enumerate()
-        .map(|(place, receipts)| {
-            let id = LearnerId(u32::try_from(place).unwrap_or(u32::MAX));
+        .map(|(index, receipts)| {
+            let id = LearnerId(u32::try_from(index).unwrap_or(u32::MAX));
             let result =
-                verify(id, &setup.mechanisms[place], setup.agreement.caps[place], receipts);
+                verify(id, &setup.mechanisms[index], setup.agreement.caps[index], receipts);
             let result = result.map_err(|disagreement| disagreement.to_string());
             let result = result.and_then(|account| match longest - receipts.len() {
                 0 => Ok(account),
@@ -105,23 +105,23 @@ pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
     Ok(Verification { agrees, learners })
 }
 
-/// Computes one learner's account again, whose rounds need not be those of the others.
+/// Recomputes the account of one learner, which need not have run the same rounds as the others.
 #[must_use]
 pub fn verify_one(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
-    let place = id.0 as usize;
-    let result = verify(id, &setup.mechanisms[place], setup.agreement.caps[place], receipts);
+    let index = id.0 as usize;
+    let result = verify(id, &setup.mechanisms[index], setup.agreement.caps[index], receipts);
     let result = result.map_err(|disagreement| disagreement.to_string());
     learner_verification(id, receipts.len(), result, setup.agreement.delta)
 }
 
 /// Whether a learner may have been refused the round after its last receipt.
 ///
-/// How many records arrived in between is not on record. The fewer the dearer for those that were there
-/// before; for a new one, which alone counts where older ones are forgotten, one is the dearest.
+/// The ledger does not say how many records arrived in between. With fewer arrivals earlier records pay
+/// more; where earlier records are forgotten and only new ones count, a single new record pays most.
 fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
     let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
-    // The first receipt is from before any record; the warm-up and a first one are always there.
+    // The first receipt precedes all records; the warm-up and one more record have always arrived.
     let least = last.records.max(warmup + 1);
     [least, least.max(last.records + 1)].into_iter().any(|records| {
         let mut account = account.clone();
@@ -143,7 +143,7 @@ fn learner_verification(
     LearnerVerification { learner: id.0, receipts, epsilon, disagreement }
 }
 
-/// Reads whether a budget ended the run, and the receipts of each learner, in the order of the file.
+/// Reads whether a budget ended the run, and each learner's receipts in file order.
 fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), FileError> {
     let bad = |line: usize, reason: String| FileError::Line { path: path.into(), line, reason };
     let mut lines = BufReader::new(File::open(path).map_err(FileError::read(path))?).lines();
@@ -153,17 +153,17 @@ fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), FileE
         return Err(bad(1, "not a ledger of version 1".into()));
     }
     if header.learners as usize != learners {
-        let reason = format!("{} learners, the config has {learners}", header.learners);
+        let reason = format!("{} learners, but the config has {learners}", header.learners);
         return Err(bad(1, reason));
     }
     let mut receipts = vec![Vec::new(); learners];
-    for (place, line) in lines.enumerate() {
+    for (index, line) in lines.enumerate() {
         let line = line.map_err(FileError::read(path))?;
         let receipt: Receipt =
-            serde_json::from_str(&line).map_err(|error| bad(place + 2, error.to_string()))?;
+            serde_json::from_str(&line).map_err(|error| bad(index + 2, error.to_string()))?;
         match receipts.get_mut(receipt.learner.0 as usize) {
             Some(list) => list.push(receipt),
-            None => return Err(bad(place + 2, format!("there is no learner {}", receipt.learner))),
+            None => return Err(bad(index + 2, format!("there is no learner {}", receipt.learner))),
         }
     }
     Ok((header.exhausted, receipts))

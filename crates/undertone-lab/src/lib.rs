@@ -1,8 +1,8 @@
-//! Datasets, in-process runs, metrics and reports for Undertone.
+//! Experiments with Undertone: data sets, in-process runs, metrics, audits, attacks and reports.
 //!
-//! Read [`simulate`](simulate()) first: it is the plain loop over a round. [`Setup`] is what follows
-//! from a config before any record is seen, [`stream`] is where records come from, [`catalogue`] gets
-//! data sets by name. [`audit`] tries to break what the accountant claims.
+//! Read [`simulate`](simulate()) first: it is the plain loop over a round. An [`Experiment`] is an agreement
+//! with its data and rounds, [`stream`] loads the records, [`catalogue`] installs data sets by name.
+//! [`audit`] tries to break what the accountant claims.
 
 pub mod attack;
 pub mod audit;

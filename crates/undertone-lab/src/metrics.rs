@@ -1,4 +1,4 @@
-//! What is measured in every round of a simulation.
+//! What is measured in a round of a simulation.
 
 use crate::neural_metrics::NeuralEvaluator;
 use crate::optimum::Optimum;
@@ -9,9 +9,9 @@ use undertone::{Domain, Memory, RecordError};
 use undertone_models::memory::Exact;
 use undertone_models::{Model, Record};
 
-/// The measurements of one round, averaged over learners unless said otherwise.
+/// The measurements of one round.
 ///
-/// Errors and regrets are not numbers for a network or a user's function: there is no telling its optimum.
+/// Errors and regrets are NaN for neural networks and for a user's function, whose optimum is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Mean over learners of ‖θ_i − θ*‖².
@@ -30,21 +30,21 @@ pub struct Metrics {
     pub test_accuracy_private: Option<f64>,
     /// Test accuracy of the public model.
     pub test_accuracy_public: Option<f64>,
-    /// Test accuracy of θ*, which no one could have privately.
+    /// Test accuracy of θ*, which no private method reaches.
     pub test_accuracy_optimum: Option<f64>,
-    /// Mean accuracy of the learners' own θ_i on records seen so far, for networks: on a sample of them.
+    /// Mean accuracy of the learners' own θ_i on a sample of the records seen so far, for neural networks.
     pub training_accuracy: Option<f64>,
-    /// Mean squared error (or loss) on the test data of the public model, for regression.
+    /// Mean loss of the public model on the test records, penalties included.
     pub test_loss_public: Option<f64>,
 }
 
-/// Measures a simulation, whatever the model.
+/// Measures a simulation of any model.
 pub(crate) enum Evaluator {
-    /// Against the optimum.
+    /// By comparison with the optimum.
     Linear(LinearEvaluator),
-    /// By accuracy alone.
+    /// By accuracy only.
     Neural(NeuralEvaluator),
-    /// By the loss of test records alone.
+    /// By the loss of the test records only.
     Declared(DeclaredEvaluator),
 }
 
@@ -52,7 +52,7 @@ impl Evaluator {
     /// Adds what a learner observed.
     ///
     /// # Errors
-    /// When a record is outside the model's bounds; the learner has refused it before.
+    /// When a record is outside the model's bounds, which the learner has checked before.
     pub(crate) fn remember(
         &mut self,
         learner: usize,
@@ -78,7 +78,7 @@ impl Evaluator {
     }
 }
 
-/// Measures linear models. Holds copies of all histories, which only a simulation can have.
+/// Measures linear models. It holds copies of all histories, which only a simulation can.
 pub(crate) struct LinearEvaluator {
     histories: Vec<Exact>,
     test: Option<Exact>,
@@ -88,8 +88,8 @@ pub(crate) struct LinearEvaluator {
 }
 
 impl LinearEvaluator {
-    /// An evaluator with empty histories: one for each learner, or one pool of all records, which is
-    /// the same while all learners hold equally many.
+    /// An evaluator with empty histories: one for each learner, or one for all records, which is equivalent
+    /// while all learners hold equally many.
     ///
     /// # Errors
     /// When a test record is outside the model's bounds.
@@ -109,10 +109,10 @@ impl LinearEvaluator {
     /// Adds what a learner observed.
     ///
     /// # Errors
-    /// When a record is outside the model's bounds; the learner has refused it before.
+    /// When a record is outside the model's bounds, which the learner has checked before.
     fn remember(&mut self, learner: usize, batch: &[Record]) -> Result<(), RecordError> {
-        let place = learner % self.histories.len();
-        self.histories[place].remember(batch)
+        let index = learner % self.histories.len();
+        self.histories[index].remember(batch)
     }
 
     /// Measures the learners' parameters and the public model.
@@ -157,7 +157,7 @@ impl LinearEvaluator {
     }
 }
 
-/// Measures a user's function, of which nothing is known but how to call it.
+/// Measures a user's function, whose optimum is unknown.
 pub(crate) struct DeclaredEvaluator {
     test: Option<Exact>,
 }

@@ -1,4 +1,4 @@
-//! What is measured of networks: accuracy, and how far learners are apart.
+//! Metrics of neural networks: accuracy, and the distance between learners.
 
 use crate::metrics::{Metrics, mean_vector, squared_distance};
 use rayon::prelude::*;
@@ -7,10 +7,10 @@ use undertone::{Memory, RecordError, Round, Score};
 use undertone_models::memory::NeuralHistory;
 use undertone_models::{NeuralModel, Record};
 
-/// Training accuracy is taken on about this many records.
+/// Training accuracy is measured on about this many records.
 const SAMPLE: u64 = 2000;
 
-/// Measures networks, for which no optimum is known.
+/// Measures neural networks, for which no optimum is known.
 pub(crate) struct NeuralEvaluator {
     /// Every `stride`-th record of each learner.
     seen: NeuralHistory,
@@ -86,7 +86,7 @@ fn filled(
     model: &NeuralModel,
     records: &[Record],
 ) -> Result<NeuralHistory, RecordError> {
-    // The score of parameters that are all zero is of no interest, but takes no time either.
+    // `observe` also scores the records, here at zero parameters; the score is not used.
     history.observe(&vec![0.0; model.neural().parameters()], records)?;
     history.end_round(Round::ZERO);
     Ok(history)

@@ -1,7 +1,7 @@
-//! θ*_t: the optimum of all learners' histories, which a private run is measured against.
+//! θ*_t: the optimum over all learners' histories, which private runs are compared with.
 //!
-//! Newton's method from the optimum of the round before. A new record changes the Hessian by 1/h, so
-//! its decomposition is kept until it no longer halves the gradient.
+//! Newton's method starts at the previous round's optimum. A new record changes the Hessian by 1/h, so its
+//! decomposition is kept until a step no longer halves the gradient.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rayon::prelude::*;
@@ -10,9 +10,9 @@ use undertone::{Domain, Memory, Round};
 use undertone_models::Model;
 use undertone_models::memory::Exact;
 
-/// Above this many parameters the Hessian is not formed and projected gradients are used.
+/// Above this many parameters projected gradients are used instead of the Hessian.
 const NEWTON_PARAMETERS_MAX: usize = 300;
-/// Both methods stop when a unit gradient step, projected, moves θ by no more than this.
+/// Both methods stop when a projected gradient step of unit length moves θ by at most this.
 const TOLERANCE: f64 = 1e-9;
 
 /// The optimum of F_t = (1/m) Σ_i f_i over Θ, where f_i averages learner i's history.
@@ -32,13 +32,13 @@ impl Optimum {
         Optimum { model, domain, theta, hessian: None }
     }
 
-    /// The optimum found last.
+    /// The most recent optimum.
     #[must_use]
     pub fn theta(&self) -> &[f64] {
         &self.theta
     }
 
-    /// Finds the optimum of the histories as they are now.
+    /// Finds the optimum of the current histories.
     pub fn update(&mut self, histories: &mut [Exact]) {
         let smooth = !(self.model.spec().lasso > 0.0);
         match self.domain {
@@ -137,7 +137,7 @@ impl Optimum {
 
 /// The minimum over the ball of g·(x − θ) + ½(x − θ)ᵀH(x − θ).
 ///
-/// It solves (H + νI)x = Hθ − g for the smallest ν ≥ 0 that keeps x in the ball; ‖x‖ falls with ν.
+/// It solves (H + νI)x = Hθ − g for the smallest ν ≥ 0 that keeps x in the ball; ‖x‖ decreases with ν.
 fn minimum_in_ball(
     hessian: &SymmetricEigen<f64, nalgebra::Dyn>,
     theta: &[f64],
@@ -145,7 +145,7 @@ fn minimum_in_ball(
     radius: f64,
 ) -> DVector<f64> {
     let basis = &hessian.eigenvectors;
-    // Directions without curvature are left where they are.
+    // Directions without curvature are left unchanged.
     let curvature = hessian.eigenvalues.map(|value| value.max(1e-12));
     let turned = curvature.component_mul(&basis.tr_mul(&DVector::from_column_slice(theta)))
         - basis.tr_mul(gradient);
@@ -194,7 +194,7 @@ fn average_gradient(histories: &mut [Exact], theta: &[f64]) -> DVector<f64> {
             one
         })
         .collect();
-    // Added in order, so that the result does not depend on the number of threads.
+    // Summed in order, so that the result does not depend on the number of threads.
     for one in gradients {
         for (slot, value) in sum.iter_mut().zip(one) {
             *slot += share * value;

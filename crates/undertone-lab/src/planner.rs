@@ -1,4 +1,4 @@
-//! From a target to a config: calibrated, tuned if asked, and checked once more as a reader would.
+//! `undertone plan`: noise and schedules for a target, as an experiment that can be run.
 
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
 use crate::error::{ExperimentError, FileError};
@@ -12,30 +12,30 @@ use undertone_models::AnyModel;
 use undertone_models::SetupError;
 use undertone_models::memory::error_bound;
 
-/// As in a config: no more records are collected first.
+/// The longest warm-up that an agreement allows.
 const WARMUP_MAX: u64 = 1_000_000_000;
 
-/// What a plan is made for.
+/// What to plan for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Over which rounds the targets must hold.
+    /// The rounds over which the targets must hold.
     pub horizon: Horizon,
-    /// Whether to look for a better schedule.
+    /// Whether to search for a better schedule.
     pub tune: bool,
-    /// Records of a learner; those the config uses when absent.
+    /// Records of each learner; when absent, those the experiment uses.
     pub records: Option<u64>,
 }
 
-/// A finished plan.
+/// A plan.
 #[derive(Clone, Debug)]
-pub struct Planned {
-    /// The config to run, noise scales and all.
+pub struct Plan {
+    /// The experiment to run, noise scales included.
     pub raw: RawExperiment,
-    /// What is said about it.
+    /// The report on it.
     pub report: PlanReport,
 }
 
-/// What is said about a plan.
+/// The report on a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanReport {
     /// The version of this format.
@@ -44,16 +44,16 @@ pub struct PlanReport {
     pub horizon: &'static str,
     /// The target of each learner: ε at the budget's δ, or pure ε.
     pub targets: Vec<Target>,
-    /// What the printed config costs, worked out from the printed config.
+    /// The budget of the printed experiment, computed from its text.
     pub budget: BudgetReport,
-    /// Whether a better schedule was looked for.
+    /// Whether a better schedule was searched for.
     pub tuned: bool,
     /// How many schedules were compared.
     pub schedules_compared: u64,
-    /// Predicted excess loss, averaged with weight (t+1)²: a model, not a promise. Not a number for a
-    /// neural network, whose learning is not predicted.
+    /// Predicted excess loss, averaged with weight (t+1)²: an estimate, not a guarantee. NaN for a neural
+    /// network, for which there is no prediction.
     pub predicted_error: f64,
-    /// The same for the config before tuning; null when its target cannot be met.
+    /// The same before tuning; null when the target could not be met.
     pub predicted_error_before: Option<f64>,
     /// The predicted curve.
     pub curve: Vec<CurvePoint>,
@@ -63,7 +63,7 @@ pub struct PlanReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// ε at the config's δ.
+    /// ε at the agreement's δ.
     Epsilon(f64),
     /// Pure ε.
     PureEpsilon(f64),
@@ -82,11 +82,11 @@ pub struct CurvePoint {
     pub consensus_error: f64,
 }
 
-/// Chooses the noise, and the schedule if asked, and works out what the result costs.
+/// Chooses the noise, and the schedule if asked, and computes the budget of the result.
 ///
 /// # Errors
-/// When no finite calibration exists, with the reason, or the config does not fit together.
-pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, ExperimentError> {
+/// When no finite calibration exists, or model, memory and noise do not fit together.
+pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, ExperimentError> {
     let experiment = &loaded.checked;
     let start = &experiment.agreement;
     let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)
@@ -101,8 +101,8 @@ pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, Exp
         horizon: request.horizon,
         memory_error: error_bound(start.memory, &model).map_err(SetupError::from)?,
         records: request.records.unwrap_or(taken),
-        // Records that the batches of a config ask for may never come: only those said to be there can
-        // be collected first.
+        // The records of future batches may never arrive: the warm-up may use only records that the
+        // caller says are there.
         warmup_max: if request.records.is_some() { WARMUP_MAX } else { start.records.warmup },
     };
     let Tuned { agreement, scales, forecast, before, compared } = if request.tune {
@@ -122,7 +122,7 @@ pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, Exp
             compared: 1,
         }
     };
-    // What is reported is what a reader of the printed config finds.
+    // The report is computed from what is printed.
     let printed = check_again(as_written(loaded, &agreement, &scales), &loaded.folder)?;
     let setup = printed.checked.setup()?;
     let budget = budget(&setup, printed.checked.rounds, setup.agreement.delta);
@@ -144,11 +144,11 @@ pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, Exp
         predicted_error_before: before.map(|forecast| forecast.objective),
         curve: curve(&forecast),
     };
-    Ok(Planned { raw: printed.raw, report })
+    Ok(Plan { raw: printed.raw, report })
 }
 
 impl PlanReport {
-    /// What the printed config costs a learner over the horizon, in the currency of its target.
+    /// The budget of a learner over the horizon, in the unit of its target.
     #[must_use]
     pub fn certified(&self, learner: &LearnerBudget) -> Option<f64> {
         let target = self.targets.get(learner.learner as usize)?;
@@ -161,15 +161,15 @@ impl PlanReport {
     }
 }
 
-impl Planned {
-    /// The config as TOML, what is said about it as comments on top.
+impl Plan {
+    /// The experiment as TOML, with the summary as comments on top.
     ///
     /// # Errors
     /// When a value has no form in TOML.
     pub fn text(&self, summary: &[String]) -> Result<String, ExperimentError> {
         let mut text =
             String::from("# Written by `undertone plan`. Run it with `undertone simulate`.\n#\n");
-        // A name may have line breaks of its own.
+        // A name may contain line breaks.
         for line in summary.iter().flat_map(|line| line.split('\n')) {
             text.push_str(format!("# {line}").trim_end());
             text.push('\n');
@@ -180,7 +180,7 @@ impl Planned {
     }
 }
 
-/// The file of the start with what was found written into it.
+/// The original file with the chosen values written into it.
 fn as_written(loaded: &LoadedExperiment, agreement: &Agreement, scales: &[f64]) -> RawExperiment {
     let mut found = loaded.clone();
     found.checked.agreement = agreement.clone();

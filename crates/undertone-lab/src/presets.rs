@@ -4,7 +4,7 @@ use crate::error::ExperimentError;
 use crate::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone::load::{Source, Strictness, load};
 
-/// A preset by name, with its starter file.
+/// Every preset: its name and its file.
 const PRESETS: [(&str, &str); 6] = [
     ("mushrooms", include_str!("../presets/mushrooms.toml")),
     ("shielded-mushrooms", include_str!("../presets/shielded-mushrooms.toml")),
@@ -14,7 +14,7 @@ const PRESETS: [(&str, &str); 6] = [
     ("paper-mushrooms", include_str!("../presets/paper-mushrooms.toml")),
 ];
 
-/// The preset that runs when nothing is asked for.
+/// The preset that is used when none is named.
 pub const DEFAULT_PRESET: &str = "mushrooms";
 
 /// The names of all presets.

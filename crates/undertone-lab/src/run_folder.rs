@@ -1,4 +1,4 @@
-//! The files a run leaves behind. They appear together or not at all.
+//! The folder that a run writes. All its files appear together, or none does.
 
 use crate::columns::{self, COLUMNS};
 use crate::error::FileError;
@@ -13,10 +13,10 @@ use std::path::Path;
 use undertone::PublicModel;
 use undertone::neural::NeuralSpec;
 
-/// Checks that a run folder can be made, before hours are spent on the run.
+/// Checks that a run folder can be created, before the run.
 ///
 /// # Errors
-/// When it exists already or its parent cannot be written.
+/// When it exists already, or its parent cannot be written.
 pub fn check(path: &Path) -> Result<(), FileError> {
     if path.exists() {
         return Err(FileError::Exists { path: path.into() });
@@ -27,13 +27,13 @@ pub fn check(path: &Path) -> Result<(), FileError> {
 /// Writes config, rounds, summary, public model and report into a new folder.
 ///
 /// # Errors
-/// When the folder exists or cannot be written; nothing is left behind then.
+/// When the folder exists already or cannot be written; then nothing is left behind.
 pub fn write(
     path: &Path,
-    config: &RawExperiment,
+    experiment: &RawExperiment,
     outcome: &Outcome,
     summary: &Summary,
-    network: Option<&NeuralSpec>,
+    neural: Option<&NeuralSpec>,
 ) -> Result<(), FileError> {
     if path.exists() {
         return Err(FileError::Exists { path: path.into() });
@@ -43,14 +43,14 @@ pub fn write(
         let file = folder.path().join(name);
         fs::write(&file, bytes).map_err(FileError::write(&file))
     };
-    save("config.toml", config_text(config, summary)?.as_bytes())?;
+    save("config.toml", config_text(experiment, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
     save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
-    save("model.safetensors", &model_bytes(&outcome.public, summary, network)?)?;
+    save("model.safetensors", &model_bytes(&outcome.public, summary, neural)?)?;
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
     }
-    save("report.html", report::html(summary, &outcome.rows).as_bytes())?;
+    save("report.html", report::run_page(summary, &outcome.rows).as_bytes())?;
     let staged = folder.keep();
     fs::rename(&staged, path).map_err(|error| {
         let _ = fs::remove_dir_all(&staged);
@@ -67,26 +67,27 @@ fn staging(path: &Path) -> Result<tempfile::TempDir, FileError> {
     fs::create_dir_all(parent).map_err(FileError::write(parent))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".undertone-");
-    // Losses and accuracies come from private records: the folder is its owner's alone.
+    // Losses and accuracies come from private records: only the owner may read the folder.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(parent).map_err(FileError::write(parent))
 }
 
-fn config_text(config: &RawExperiment, summary: &Summary) -> Result<String, FileError> {
-    let mut text =
-        String::from("# The config as it was run: defaults spelt out, noise calibrated.\n");
+fn config_text(experiment: &RawExperiment, summary: &Summary) -> Result<String, FileError> {
+    let mut text = String::from(
+        "# The experiment as it was run, with defaults filled in and noise calibrated.\n",
+    );
     if !summary.private {
         text.push_str(&format!("# {NOT_PRIVATE}\n"));
     }
     text.push('\n');
-    text.push_str(&toml::to_string(config)?);
+    text.push_str(&toml::to_string(experiment)?);
     Ok(text)
 }
 
 fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
-    // A column rather than a comment, which few readers of CSV expect.
+    // A column, because few CSV readers accept comments.
     let warning = if summary.private { "" } else { "NOT PRIVATE" };
     let learners = summary.learners.len();
     let mut writer = csv::Writer::from_writer(&mut bytes);
@@ -106,11 +107,12 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, FileError
 
 /// The public model only: an average of releases, which costs nothing more to publish.
 ///
-/// A network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
+/// Each layer of a neural network has its own tensors, named and shaped as in PyTorch; other models are one
+/// tensor.
 fn model_bytes(
     model: &PublicModel,
     summary: &Summary,
-    network: Option<&NeuralSpec>,
+    neural: Option<&NeuralSpec>,
 ) -> Result<Vec<u8>, FileError> {
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
@@ -124,5 +126,5 @@ fn model_bytes(
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }
-    Ok(undertone_models::model_file(model, network, metadata)?)
+    Ok(undertone_models::model_file(model, neural, metadata)?)
 }

@@ -1,7 +1,7 @@
-//! What was measured so far, in a file that grows by a line with every run.
+//! The finished runs of an experiment, one line each in an append-only file.
 //!
-//! A line is written whole and flushed, so an interrupted experiment loses at most the run it was in; a
-//! torn last line is dropped.
+//! A line is written in one piece and synced, so an interrupted experiment loses at most the current run; an
+//! incomplete last line is dropped.
 
 use crate::catalogue::hex;
 use crate::error::FileError;
@@ -24,14 +24,14 @@ struct Header {
     fingerprint: String,
 }
 
-/// What an experiment is: runs of another are not mixed with its own.
+/// What identifies an experiment. Runs of different experiments are never mixed.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// What kind of experiment.
+    /// The kind of experiment.
     pub format: &'static str,
-    /// The version of its lines.
+    /// The version of the line format.
     pub schema_version: u32,
-    /// A digest of what all its runs share.
+    /// A digest of what all runs share.
     pub fingerprint: String,
 }
 
@@ -40,15 +40,15 @@ pub struct Identity {
 pub struct RunStore<R> {
     path: PathBuf,
     file: File,
-    /// What was measured, in the order it was written.
+    /// The finished runs, in the order they were written.
     pub runs: Vec<R>,
 }
 
 impl<R: Serialize + DeserializeOwned> RunStore<R> {
-    /// Opens the folder of an experiment, or makes it.
+    /// Opens the folder of an experiment, and creates it if needed.
     ///
     /// # Errors
-    /// When it belongs to another, or cannot be read or written.
+    /// When the folder belongs to another experiment, or cannot be read or written.
     pub fn open_as(folder: &Path, identity: Identity) -> Result<RunStore<R>, FileError> {
         make_private_folder(folder).map_err(FileError::write(folder))?;
         let path = folder.join(NAME);
@@ -82,7 +82,7 @@ impl<R: Serialize + DeserializeOwned> RunStore<R> {
         Ok(RunStore { path, file, runs })
     }
 
-    /// Adds a run, and sees to it that it is on disk.
+    /// Adds a run and syncs it to disk.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -110,20 +110,20 @@ fn read<R: DeserializeOwned>(
     {
         return Err(other());
     }
-    let parse = |(place, line): (usize, &str)| {
+    let parse = |(index, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|_| FileError::Line {
             path: path.into(),
-            line: place + 2,
+            line: index + 2,
             reason: "not a measurement".into(),
         })
     };
     lines.enumerate().map(parse).collect()
 }
 
-/// A digest of a config and of the program's version: runs of another are not the same experiment.
+/// A digest of an experiment and of the program's version.
 ///
 /// # Errors
-/// When the config has no form in TOML.
+/// When the experiment has no form in TOML.
 pub fn config_digest(raw: &RawExperiment) -> Result<String, FileError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
@@ -131,10 +131,10 @@ pub fn config_digest(raw: &RawExperiment) -> Result<String, FileError> {
     Ok(hex(hash))
 }
 
-/// Makes a folder that is its owner's alone: accuracies and pictures come from private records.
+/// Creates a folder that only its owner may read: accuracies and pictures come from private records.
 ///
 /// # Errors
-/// When the system says no.
+/// When the operating system refuses.
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

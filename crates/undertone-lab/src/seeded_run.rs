@@ -1,4 +1,4 @@
-//! One run of a config with a seed, as comparisons and reproductions make many of.
+//! One seeded run of an experiment, for comparisons and reproductions.
 
 use crate::entropy::RunEntropy;
 use crate::error::ExperimentError;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use undertone_models::Setup;
 
-/// What a seeded run needs: the setup, and the records in the order of the seed.
+/// The setup, and the records in the order of the seed.
 pub(crate) fn prepare(
     experiment: &Experiment,
     folder: &Path,
@@ -20,7 +20,7 @@ pub(crate) fn prepare(
     Ok((setup, streams))
 }
 
-/// Runs it with the noise of the seed. NOT PRIVATE.
+/// Runs the rounds with the noise of the seed. NOT PRIVATE.
 pub(crate) fn seeded_run(
     setup: &Setup,
     rounds: u64,

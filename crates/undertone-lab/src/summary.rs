@@ -1,4 +1,4 @@
-//! What a run came to: `summary.json`, and the privacy statement in plain words.
+//! The summary of a run: `summary.json`, and the privacy statement in plain words.
 
 use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
 use crate::metrics::Metrics;
@@ -16,9 +16,9 @@ pub struct Summary {
     pub schema_version: u32,
     /// The version of Undertone that ran.
     pub undertone_version: &'static str,
-    /// The config's name.
+    /// The agreement's name.
     pub name: String,
-    /// False for a seeded run: whoever knows the seed can subtract the noise.
+    /// False for a seeded run: anyone who knows the seed can subtract the noise.
     pub private: bool,
     /// `NOT PRIVATE` for a seeded run.
     pub warning: Option<&'static str>,
@@ -28,25 +28,25 @@ pub struct Summary {
     pub ending: &'static str,
     /// Why the budget was exhausted.
     pub refusal: Option<String>,
-    /// Rounds asked for.
+    /// How many rounds the experiment has.
     pub rounds_planned: u64,
-    /// Rounds finished.
+    /// How many rounds were run.
     pub rounds_run: u64,
-    /// Conditions of the theorems that the config breaks.
+    /// Conditions of the theorems that the agreement breaks.
     pub unproven: Vec<String>,
-    /// What rests on the word of the user whose loss it is; null for losses that we know.
+    /// What the user declares about a loss of their own; null for built-in losses.
     pub declared_by_user: Option<String>,
-    /// Who talks to whom.
+    /// The learners and the graph between them.
     pub network: NetworkSummary,
-    /// What was learnt from.
+    /// The data.
     pub data: DataSummary,
-    /// The first and the last measurement.
+    /// The first measurement.
     pub first: Metrics,
     /// The last measurement.
     pub last: Metrics,
-    /// Share of records classified rightly before their labels were known.
+    /// Share of records classified correctly before their labels were known.
     pub prequential_accuracy: Option<f64>,
-    /// What privacy is counted in.
+    /// The unit of privacy.
     pub unit: &'static str,
     /// One entry for each learner.
     pub learners: Vec<LearnerSummary>,
@@ -72,7 +72,7 @@ pub struct NetworkSummary {
 /// The data in numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataSummary {
-    /// What they are called.
+    /// Their name.
     pub source: String,
     /// n, the number of parameters learnt.
     pub parameters: usize,
@@ -84,7 +84,7 @@ pub struct DataSummary {
     pub records_refused: u64,
     /// Records collected before round 0, for each learner.
     pub warmup: u64,
-    /// Records a round, for each learner.
+    /// Records per round, for each learner.
     pub batch: u64,
     /// Whether records were drawn again when they ran out.
     pub repeat: bool,
@@ -113,9 +113,9 @@ pub struct LearnerSummary {
     pub delta: f64,
     /// The cap, if there is one.
     pub cap_epsilon: Option<f64>,
-    /// Bounds for ever.
+    /// Lifetime bounds.
     pub lifetime: LifetimeBudget,
-    /// The method, as configs name it.
+    /// The method's name.
     pub method: &'static str,
     /// How its sensitivity is bounded, where there is a choice.
     pub bound: Option<Bound>,
@@ -126,14 +126,14 @@ pub struct LearnerSummary {
     pub noise: NoiseKind,
     /// ρ_0, the noise scale of round 0.
     pub noise_scale: f64,
-    /// ς, the growth of the noise.
+    /// ς, the exponent with which the noise grows.
     pub noise_exponent: f64,
 }
 
-/// What a summary needs to know beside the setup and the outcome.
+/// The facts of a run that are neither in its setup nor in its outcome.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
-    /// How many rounds were planned.
+    /// How many rounds the experiment has.
     pub rounds_planned: u64,
     /// Whether records are drawn again when they run out.
     pub records_repeat: bool,
@@ -151,12 +151,12 @@ pub struct RunFacts {
     pub seconds: f64,
 }
 
-/// The words that mark every output of a seeded run.
+/// The warning in every output of a seeded run.
 pub const NOT_PRIVATE: &str =
     "NOT PRIVATE: the noise of this run follows from its seed and can be subtracted";
 
 impl Summary {
-    /// Sums up a run.
+    /// Summarises a run.
     #[must_use]
     pub fn new(setup: &Setup, outcome: &Outcome, facts: &RunFacts) -> Summary {
         let agreement = &setup.agreement;
@@ -218,19 +218,19 @@ impl Summary {
         self.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max)
     }
 
-    /// The largest ε any record has paid, records drawn more than once included.
+    /// The largest ε that any record has paid, records drawn more than once included.
     #[must_use]
     pub fn epsilon_paid_max(&self) -> f64 {
         self.learners.iter().map(|learner| learner.epsilon_of_most_drawn).fold(0.0, f64::max)
     }
 
-    /// Whether some learner's records ran out, which voids its certificate.
+    /// Whether a learner's records ran out, which voids its certificate.
     #[must_use]
     pub fn ran_dry(&self) -> bool {
         self.learners.iter().any(|learner| learner.ran_dry)
     }
 
-    /// The largest planned lifetime ε, if every learner has a certificate.
+    /// The largest lifetime ε, if every learner has a certificate.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
         self.learners
@@ -246,10 +246,10 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
         .learners
         .iter()
         .enumerate()
-        .map(|(place, learner)| {
-            let mechanism = &setup.mechanisms[place];
+        .map(|(index, learner)| {
+            let mechanism = &setup.mechanisms[index];
             LearnerSummary {
-                learner: u32::try_from(place).unwrap_or(u32::MAX),
+                learner: u32::try_from(index).unwrap_or(u32::MAX),
                 records: learner.records,
                 ran_dry: learner.ran_dry,
                 draws_max: learner.draws_max,
@@ -258,10 +258,10 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
                 zcdp: learner.zcdp,
                 epsilon: learner.epsilon,
                 delta,
-                cap_epsilon: setup.agreement.caps[place].map(|cap| match cap {
+                cap_epsilon: setup.agreement.caps[index].map(|cap| match cap {
                     Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
                 }),
-                lifetime: LifetimeBudget::of(setup, place, delta),
+                lifetime: LifetimeBudget::of(setup, index, delta),
                 method: mechanism.method.name(),
                 bound: mechanism.method.bound(),
                 method_summary: mechanism.method.summary(),
@@ -273,7 +273,7 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
         .collect()
 }
 
-/// What a record drawn r times pays: its sensitivities add up, so its zCDP is r² times as large.
+/// The ε of a record drawn r times: its sensitivities add up, so its zCDP is r² times as large.
 fn epsilon_of_repeated(zcdp: f64, draws: u64, delta: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "draws stay far below 2^53")]
     let draws = draws.max(1) as f64;
@@ -282,40 +282,40 @@ fn epsilon_of_repeated(zcdp: f64, draws: u64, delta: f64) -> f64 {
 
 pub use undertone::privacy::rounded_up;
 
-/// What may be promised, to whom, and what may not, in plain words.
+/// What is guaranteed and what is not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
     let mut text = Vec::new();
     if summary.seed.is_some() {
         text.push(format!(
-            "{NOT_PRIVATE}. Everything below describes what the same run would promise without a seed."
+            "{NOT_PRIVATE}. Everything below describes what the same run would guarantee without a seed."
         ));
     }
     text.push(
         "Unit: one record of one learner. Two histories are neighbours when one record is replaced by \
-         another and all else is equal (event level). Whoever sees every message of the network, \
-         neighbours included, can hardly tell the two apart; nobody is trusted."
+         another and all else is equal (event level). Even an observer of every message of the network, \
+         such as a neighbour, can hardly tell the two apart; no party is trusted."
             .into(),
     );
     text.push(format!(
-        "Spent in {} rounds, as each learner's own account has it with the neighbours really heard: \
-         at most ε = {:.4} at δ = {delta:e}.",
+        "Spent in {} rounds, by each learner's own account of the neighbours it has heard: \
+        at most ε = {:.4} at δ = {delta:e}.",
         summary.rounds_run,
         rounded_up(summary.epsilon_max()),
     ));
     let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
     text.push(match summary.lifetime_epsilon_max() {
         Some(_) if dry > 0 => format!(
-            "For ever: no certificate any more. The records of {dry} learners ran out, so a record's \
-             share of the history stopped shrinking as planned. The running account above counts."
+            "For ever: the certificate is void. The records of {dry} learners ran out, so a record's \
+            share of the history stopped shrinking as planned. The running account above applies."
         ),
         Some(epsilon) => format!(
             "For ever: ε = {:.4} at δ = {delta:e}, however long the run goes on, as long as all \
-             neighbours are heard and records keep arriving as planned. With neighbours missing the \
-             running account above is the one that counts, and a cap is enforced on it.",
+             neighbours are heard and records keep arriving as planned. When neighbours are missing, the \
+             running account above applies, and a cap is enforced on it.",
             rounded_up(epsilon)
         ),
-        None => "For ever: no certificate. No finite bound over all rounds is proved for this config."
+        None => "For ever: no certificate. No finite bound over all rounds is proved for these settings."
             .into(),
     });
     let draws = summary.learners.iter().map(|learner| learner.draws_max).max().unwrap_or(0);
@@ -338,15 +338,15 @@ fn statement(summary: &Summary) -> Vec<String> {
         text.push(format!("A loss of the user's own: {declared}."));
     }
     text.push(
-        "Covered: every release, and all that is computed from releases, such as model.safetensors."
+        "Covered: every release, and everything computed from releases, such as model.safetensors."
             .into(),
     );
     text.push(
-        "Not covered: the learners' own parameters and predictions made with them; a person behind \
-         many records; how long a slow computation takes; a learner restored from an old backup. \
-         Losses, accuracies and regrets in this folder were computed from all private records, which \
-         only a simulation can do: keep rounds.csv, summary.json and report.html to yourself when the \
-         data are."
+        "Not covered: the learners' own parameters and predictions made with them; a person with \
+        many records; how long a slow computation takes; a learner restored from an old backup. \
+        Losses, accuracies and regrets in this folder were computed from all private records, which \
+        only a simulation can do: if the data are private, do not publish rounds.csv, summary.json or \
+        report.html."
             .into(),
     );
     text

@@ -232,7 +232,7 @@ impl Matching<'_> {
 
 fn largest(values: &[f64]) -> usize {
     let most = values.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
-    most.map_or(0, |(place, _)| place)
+    most.map_or(0, |(index, _)| index)
 }
 
 impl CostFunction for &Matching<'_> {

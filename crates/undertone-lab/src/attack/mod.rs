@@ -226,7 +226,7 @@ pub fn attack(
     for (victim, attempt) in attempts? {
         victims[victim].attempts.push(attempt);
     }
-    let lines = (0..settings.multiples.len()).map(|place| line(&victims, place)).collect();
+    let lines = (0..settings.multiples.len()).map(|index| line(&victims, index)).collect();
     let name = loaded.checked.agreement.name.clone();
     let shape = network.spec().input;
     let originals = || victims.iter().flat_map(|victim| &victim.originals);
@@ -406,8 +406,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-fn line(victims: &[Victim], place: usize) -> Line {
-    let attempts = || victims.iter().map(|victim| &victim.attempts[place]);
+fn line(victims: &[Victim], index: usize) -> Line {
+    let attempts = || victims.iter().map(|victim| &victim.attempts[index]);
     Line {
         multiple: attempts().next().map_or(f64::NAN, |attempt| attempt.multiple),
         error: mean(attempts().map(|attempt| attempt.error)),

@@ -73,20 +73,20 @@ pub(super) fn overhear(
     let after: Vec<Vec<f64>> = members.iter().map(parameters).collect();
     let second = released(&mut members, entropy)?;
     let mut found = Vec::with_capacity(members.len());
-    for (place, truth) in truths.into_iter().enumerate() {
-        let mechanism = &setup.mechanisms[place];
+    for (index, truth) in truths.into_iter().enumerate() {
+        let mechanism = &setup.mechanisms[index];
         let unprotected = view == View::Unprotected;
         let start_known = view == View::ReleasesAndStart && round == 0;
         // What a shielded learner sends is where it is.
         let public = mechanism.method.perturbs() == Perturbs::Gradient;
         let own = if (unprotected || start_known) && !public {
-            &before[place]
+            &before[index]
         } else {
-            first[place].values()
+            first[index].values()
         };
-        let next = if unprotected { &after[place] } else { second[place].values() };
-        let (theta, mut gradient) = estimate(setup, mechanism, place, (own, next), &first, round);
-        if let Some(private) = gradients[place].as_ref().filter(|_| unprotected) {
+        let next = if unprotected { &after[index] } else { second[index].values() };
+        let (theta, mut gradient) = estimate(setup, mechanism, index, (own, next), &first, round);
+        if let Some(private) = gradients[index].as_ref().filter(|_| unprotected) {
             gradient.clone_from(private);
         }
         found.push(Overheard { theta, gradient, truth });
@@ -98,17 +98,17 @@ pub(super) fn overhear(
 fn estimate(
     setup: &Setup,
     mechanism: &Mechanism,
-    place: usize,
+    index: usize,
     (own, next): (&[f64], &[f64]),
     releases: &[Release],
     round: u64,
 ) -> (Vec<f64>, Vec<f64>) {
-    let id = releases[place].learner();
+    let id = releases[index].learner();
     let round = Round(round);
     let coupling = mechanism.schedule.coupling.at(round);
     // The other methods go on from their own noisy copy.
     let gradients = mechanism.method.gradients();
-    let base = if gradients.are_of_newest_batch() { releases[place].values() } else { own };
+    let base = if gradients.are_of_newest_batch() { releases[index].values() } else { own };
     let mut mixed = base.to_vec();
     for &(neighbour, weight) in setup.agreement.graph.neighbours(id) {
         let said = releases[neighbour.0 as usize].values();

@@ -6,10 +6,10 @@
 use super::Effort;
 use super::facts::{Facts, account_rounds};
 use super::limits::{Extent, round_cost, rounds_in_all};
-use super::replay::{Make, Mark, ROUNDING};
+use super::replay::{Make, Measured, ROUNDING};
 use super::report::{Check, Layer, Verdict};
+use super::scenario::{Background, Message, Scenario};
 use super::subject::{Subject, Trial};
-use super::world::{Background, Message, World};
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Accountant, Cap, Cost, epsilon_from_zcdp};
 use undertone::{Forgetting, ReleaseError, Round};
@@ -65,7 +65,7 @@ fn promises(facts: &Facts, effort: &Effort) -> Vec<Check> {
     stops.sort_unstable();
     let spent = spent_by(facts, &stops);
     let at = |round: u64| {
-        stops.iter().position(|&stop| stop == round).map_or(Cost::default(), |place| spent[place])
+        stops.iter().position(|&stop| stop == round).map_or(Cost::default(), |index| spent[index])
     };
     let last = stops[2];
     let followed = at(last);
@@ -111,10 +111,10 @@ fn row(
     round: u64,
     note: String,
 ) -> Check {
-    let mut worst = Mark { claimed: claimed.zcdp, found: spent.zcdp, round };
+    let mut worst = Measured { claimed: claimed.zcdp, found: spent.zcdp, round };
     let mut currency = "zCDP";
     if facts.mechanism.noise.kind == NoiseKind::Laplace && claimed.pure.is_finite() {
-        let pure = Mark { claimed: claimed.pure, found: spent.pure, round };
+        let pure = Measured { claimed: claimed.pure, found: spent.pure, round };
         if !(pure.ratio() <= worst.ratio()) && !worst.ratio().is_nan() {
             (worst, currency) = (pure, "pure epsilon");
         }
@@ -163,10 +163,10 @@ fn drive_to<S: Subject>(
         Cap::Approximate { epsilon, delta } => (epsilon, epsilon_from_zcdp(spent.zcdp, delta)),
     };
     let extent = Extent { rounds: 1, first: records, batch: 0 };
-    let world = World::new(facts, Background::Empty, Message::Silent, extent);
+    let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);
     let mut subject = make(&Trial::capped(0));
     // Refused records only make it dearer.
-    let _ = subject.observe(&world.records);
+    let _ = subject.observe(&scenario.records);
     for round in 0..rounds {
         let refused = match subject.release() {
             Ok(_) => false,

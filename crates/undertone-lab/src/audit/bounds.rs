@@ -4,8 +4,8 @@ use super::facts::Facts;
 use super::limits::Extent;
 use super::replay::{Make, Pair, replay};
 use super::report::{Check, Layer, Verdict};
+use super::scenario::{Background, Message, Scenario, record};
 use super::subject::{Subject, Trial};
-use super::world::{Background, Message, World, record};
 use undertone::ReleaseError;
 use undertone_models::{Features, Record};
 
@@ -37,7 +37,7 @@ fn outside(facts: &Facts) -> [(&'static str, Record); 6] {
 pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Check, ReleaseError> {
     let rounds = ROUNDS.max(2 * facts.interval() + 1);
     let extent = Extent { rounds, first: 16, batch: 1 };
-    let world = World::new(facts, Background::Empty, Message::Still, extent);
+    let scenario = Scenario::new(facts, Background::Empty, Message::Still, extent);
     let inside = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, facts.labels()[1]);
     let offered = outside(facts);
     let (mut refused, mut accepted) = (0_u32, String::new());
@@ -48,8 +48,8 @@ pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Che
         }
         accepted.push_str(&format!("; accepted: {name}"));
         if bad.features.is_finite() && bad.label.is_finite() {
-            let pair = Pair { place: 0, records: [inside.clone(), bad.clone()] };
-            if let Some(outcome) = replay(facts, make, &world, &pair, rounds)? {
+            let pair = Pair { index: 0, records: [inside.clone(), bad.clone()] };
+            if let Some(outcome) = replay(facts, make, &scenario, &pair, rounds)? {
                 accepted.push_str(&format!(", up to {:.4} of the claims", outcome.score()));
             }
         }

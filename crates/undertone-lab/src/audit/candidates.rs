@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::replay::Pair;
-use super::world::record;
+use super::scenario::record;
 use undertone_models::PublicRandom;
 
 /// Parts along the first axis, where a saturated loss has its largest gradient.
@@ -16,14 +16,14 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn pair(&self, facts: &Facts, place: usize) -> Pair {
+    pub(super) fn pair(&self, facts: &Facts, index: usize) -> Pair {
         let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
         let one = |side: usize| {
             let entries: Vec<(usize, f64)> =
                 self.directions[side].iter().copied().enumerate().collect();
             record(facts, &entries, norm, self.labels[side])
         };
-        Pair { place, records: [one(0), one(1)] }
+        Pair { index, records: [one(0), one(1)] }
     }
 }
 
@@ -38,9 +38,9 @@ pub(super) fn candidate(facts: &Facts, number: usize) -> Point {
     let features = facts.model.spec().features;
     let [low, high] = facts.labels();
     let labels = [[low, low], [high, high], [low, high], [high, low]][number % 4];
-    let axis = |place: usize, value: f64| {
+    let axis = |index: usize, value: f64| {
         let mut direction = vec![0.0; features];
-        direction[place] = value;
+        direction[index] = value;
         direction
     };
     if number < 4 {
@@ -88,8 +88,8 @@ pub(super) fn moved(
             }
         }
         1 => {
-            let place = (random.next_u64() % features as u64) as usize;
-            way[place] = 2.0 * random.unit() - 1.0;
+            let index = (random.next_u64() % features as u64) as usize;
+            way[index] = 2.0 * random.unit() - 1.0;
         }
         2 => {
             let labels = facts.labels();

@@ -3,10 +3,10 @@
 use super::Effort;
 use super::facts::Facts;
 use super::limits::{self, Extent, round_cost, rounds_in_all};
-use super::public::Follower;
+use super::public::PublicPoint;
 use super::replay::Make;
+use super::scenario::{Background, Message, Scenario};
 use super::subject::{Subject, Trial};
-use super::world::{Background, Message, World};
 use undertone::noise::Grid;
 use undertone::{Release, ReleaseError};
 
@@ -74,12 +74,12 @@ pub(super) fn collect<S: Subject>(
     let plan = Schedule::new(facts, effort);
     let planned = facts.mechanism.warmup + facts.mechanism.batch;
     let extent = Extent { rounds: plan.rounds, first: planned.min(RECORDS), batch: 0 };
-    let world = World::new(facts, Background::Alternating, Message::Push, extent);
+    let scenario = Scenario::new(facts, Background::Alternating, Message::Push, extent);
     let mut found = Collection { tiny: vec![0; facts.dimension()], ..Collection::default() };
     for number in 0..plan.runs {
         let trial = Trial::new(FIRST_TRIAL + number);
         let before = found.values.len();
-        one_run(facts, &mut make(&trial), &world, &mut found)?;
+        one_run(facts, &mut make(&trial), &scenario, &mut found)?;
         found.runs.push((found.values.len() - before) / facts.dimension());
         let has_neighbour = facts.mechanism.weight > 0.0;
         if has_neighbour && number < plan.runs.div_ceil(NEIGHBOUR_SHARE) {
@@ -93,14 +93,14 @@ pub(super) fn collect<S: Subject>(
 fn one_run<S: Subject>(
     facts: &Facts,
     subject: &mut S,
-    world: &World,
+    scenario: &Scenario,
     found: &mut Collection,
 ) -> Result<(), ReleaseError> {
-    let mut speakers = world.speakers(facts);
-    let mut follower = Follower::new(facts);
-    for round in 0..world.extent.rounds {
+    let mut neighbours_heard = scenario.neighbours_heard(facts);
+    let mut follower = PublicPoint::new(facts);
+    for round in 0..scenario.extent.rounds {
         // A refused background is no fault here: the noise is the same without records.
-        let _ = subject.observe(&world.records[world.range(round)]);
+        let _ = subject.observe(&scenario.records[scenario.range(round)]);
         let secret = subject.secret().map(|secret| secret.for_owner().to_vec());
         let perturbed = subject.release()?;
         let claims = subject.claims();
@@ -110,7 +110,7 @@ fn one_run<S: Subject>(
         let again = subject.release()?;
         let same = perturbed.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
         found.answered_twice += u64::from(!(same && perturbed.len() == again.len()));
-        let heard = speakers.say()?;
+        let heard = neighbours_heard.next_releases()?;
         if facts.is_shielded() {
             follower.follow(claims.round, &perturbed, subject.sent());
             follower.mix(claims.round, &heard);

@@ -55,8 +55,8 @@ impl Facts {
         own: Vec<(LearnerId, Vec<Record>)>,
         seed: u64,
     ) -> Facts {
-        let (agreement, place) = (&setup.agreement, id.0 as usize);
-        let mechanism = setup.mechanisms[place];
+        let (agreement, index) = (&setup.agreement, id.0 as usize);
+        let mechanism = setup.mechanisms[index];
         let planned_rounds = rounds.min(account_rounds(&mechanism, PLANNED_MAX));
         Facts {
             model: Arc::clone(setup.model.linear().expect("an audited model is linear")),
@@ -65,10 +65,10 @@ impl Facts {
             domain: agreement.domain,
             neighbours: agreement.graph.neighbours(id).to_vec(),
             rounds,
-            cap: agreement.caps[place],
+            cap: agreement.caps[index],
             planned_rounds,
             planned: planned_cost(&mechanism, planned_rounds),
-            lifetime: setup.lifetimes[place],
+            lifetime: setup.lifetimes[index],
             own,
             seed,
         }

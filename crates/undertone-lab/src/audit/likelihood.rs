@@ -17,8 +17,8 @@ use super::intervals::{ALPHA, lower, separation, upper};
 use super::limits::{self, Extent, in_parallel, rounds_in_all};
 use super::replay::{Make, Outcome, Pair, replay};
 use super::report::{Check, Layer, Verdict};
+use super::scenario::{Background, Message, Scenario, record};
 use super::subject::{Subject, Trial};
-use super::world::{Background, Message, World, record};
 use rayon::prelude::*;
 use undertone::noise::NoiseKind;
 use undertone::{Release, ReleaseError};
@@ -54,17 +54,17 @@ pub(super) fn audit<S: Subject>(
     effort: &Effort,
 ) -> Result<Vec<Check>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
-    let Some((world, pair, outcome)) = staged(facts, make)? else {
+    let Some((scenario, pair, outcome)) = staged(facts, make)? else {
         return Ok(vec![skipped("no pair of records was accepted")]);
     };
     let rounds = outcome.rounds;
-    let one = world.extent.cost(facts, 4.0, rounds);
+    let one = scenario.extent.cost(facts, 4.0, rounds);
     let runs = effort.runs.min(rounds_in_all(2.0 * one, effort));
     if runs < RUNS_MIN {
         return Ok(vec![skipped("the model is too large for enough runs")]);
     }
-    let heard = world.heard(facts, rounds)?;
-    let stage = Stage { make, world: &world, pair: &pair, heard: &heard };
+    let heard = scenario.heard(facts, rounds)?;
+    let stage = Stage { make, scenario: &scenario, pair: &pair, heard: &heard };
     let paths = stage.paths()?;
     let ratios = |side: usize| -> Result<Vec<f64>, ReleaseError> {
         let one = |run| stage.ratio(kind, side, FIRST_TRIAL + 2 * run + side as u64, &paths);
@@ -141,21 +141,21 @@ fn is_visible(outcome: &Outcome, runs: usize) -> bool {
     0.35 * apart * (runs as f64).sqrt() >= 8.5
 }
 
-/// A world with so many records in round 0 that the pair loses about what is best seen.
+/// A scenario with so many records in round 0 that the pair loses about what is best seen.
 fn staged<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
-) -> Result<Option<(World, Pair, Outcome)>, ReleaseError> {
+) -> Result<Option<(Scenario, Pair, Outcome)>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
     // Messages and secrets of all rounds are kept.
-    let fit = limits::vectors(facts, 8) / (limits::speakers(facts) + 2);
+    let fit = limits::vectors(facts, 8) / (limits::neighbours_heard(facts) + 2);
     let least = 2 * facts.interval() + 1;
     let rounds = facts.rounds.min(ROUNDS_MAX).min(fit as u64).max(least);
     let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
     let last = facts.model.spec().features - 1;
     let [low, high] = facts.labels();
     let pair = Pair {
-        place: 0,
+        index: 0,
         records: [
             record(facts, &[(last, 1.0)], norm, low),
             record(facts, &[(last, 1.0)], norm, high),
@@ -164,18 +164,18 @@ fn staged<S: Subject>(
     // Large models cost more a record.
     let first_max = (4e8 / facts.dimension() as f64).clamp(64.0, FIRST_MAX);
     let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
-    let mut staged: Option<(World, Pair, Outcome)> = None;
+    let mut staged: Option<(Scenario, Pair, Outcome)> = None;
     let mut nearest = f64::INFINITY;
     for _ in 0..STAGES {
         first = first.clamp(1.0, first_max).round();
         let batch = facts.mechanism.batch.min(BATCH_MAX);
         let extent = Extent { rounds, first: first as u64, batch };
-        let world = World::new(facts, Background::Empty, Message::Still, extent);
-        let Some(outcome) = replay(facts, make, &world, &pair, rounds)? else { return Ok(None) };
+        let scenario = Scenario::new(facts, Background::Empty, Message::Still, extent);
+        let Some(outcome) = replay(facts, make, &scenario, &pair, rounds)? else { return Ok(None) };
         let off = loss(kind, &outcome) / LOSS_WANTED;
         let distance = off.ln().abs();
         if staged.is_none() || distance < nearest {
-            (staged, nearest) = (Some((world, pair.clone(), outcome)), distance);
+            (staged, nearest) = (Some((scenario, pair.clone(), outcome)), distance);
         }
         if !(off > 0.0) || distance < 0.3 {
             break;
@@ -187,7 +187,7 @@ fn staged<S: Subject>(
 
 struct Stage<'a, S> {
     make: Make<'a, S>,
-    world: &'a World,
+    scenario: &'a Scenario,
     pair: &'a Pair,
     heard: &'a [Vec<Release>],
 }
@@ -201,13 +201,13 @@ impl<S: Subject> Stage<'_, S> {
         mut each: impl FnMut(&mut S) -> Result<(), ReleaseError>,
     ) -> Result<(), ReleaseError> {
         let mut subject = (self.make)(&Trial { still: true, ..Trial::new(number) });
-        let mut first = self.world.records[self.world.range(0)].to_vec();
-        first[self.pair.place] = self.pair.records[side].clone();
+        let mut first = self.scenario.records[self.scenario.range(0)].to_vec();
+        first[self.pair.index] = self.pair.records[side].clone();
         for (round, heard) in self.heard.iter().enumerate() {
             let batch = if round == 0 {
                 &first
             } else {
-                &self.world.records[self.world.range(round as u64)]
+                &self.scenario.records[self.scenario.range(round as u64)]
             };
             subject.observe(batch).expect("the replay has shown that these records are accepted");
             each(&mut subject)?;

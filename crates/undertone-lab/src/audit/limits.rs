@@ -1,7 +1,7 @@
 //! One limit on time and memory for all layers: what a round costs, and how much of a config is used.
 //!
 //! A config may have 10⁶ parameters, 10⁹ records a round and 4·10⁹ rounds. Claims follow the records
-//! actually held and the weights actually heard, so a smaller world tests the same claims.
+//! actually held and the weights actually heard, so a smaller scenario tests the same claims.
 
 use super::Effort;
 use super::facts::Facts;
@@ -11,7 +11,7 @@ use undertone::{Forgetting, MemoryKind};
 const WARMUP_MAX: f64 = 2000.0;
 const WARMUP_MIN: f64 = 16.0;
 /// With more neighbours than this the others count as missing.
-const SPEAKERS_MAX: usize = 32;
+const NEIGHBOURS_HEARD_MAX: usize = 32;
 /// Rounds in which candidates are compared, if they can be paid for.
 const SHORT: u64 = 24;
 /// The fewest rounds in which anything is paid for and adds up.
@@ -21,7 +21,7 @@ const MEMORY: f64 = 64e6;
 /// What it costs to check, score and remember one record.
 const OBSERVED: f64 = 100.0;
 
-/// How many records and rounds a world has.
+/// How many records and rounds a scenario has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) rounds: u64,
@@ -91,10 +91,10 @@ impl Extent {
             let planned = planned_interval(facts);
             text.push_str(&format!(", interval cut to {} of {planned}", facts.interval()));
         }
-        let speakers = speakers(facts);
-        if speakers < facts.neighbours.len() {
+        let neighbours_heard = neighbours_heard(facts);
+        if neighbours_heard < facts.neighbours.len() {
             let neighbours = facts.neighbours.len();
-            text.push_str(&format!(", {speakers} of {neighbours} neighbours heard"));
+            text.push_str(&format!(", {neighbours_heard} of {neighbours} neighbours heard"));
         }
         text
     }
@@ -150,19 +150,22 @@ pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
         | MemoryKind::Decaying { rounds: None, .. } => dimension * dimension,
         MemoryKind::Polynomial { degree } => dimension.powf(f64::from(degree.max(2))).min(1e9),
     };
-    let speakers = speakers(facts) as f64;
+    let neighbours_heard = neighbours_heard(facts) as f64;
     let neighbours = facts.neighbours.len() as f64;
     let history = history + records * record_cost(facts, width);
-    1000.0 + history + (40.0 + 15.0 * speakers) * dimension + 2.0 * neighbours * (speakers + 4.0)
+    1000.0
+        + history
+        + (40.0 + 15.0 * neighbours_heard) * dimension
+        + 2.0 * neighbours * (neighbours_heard + 4.0)
 }
 
 /// How many neighbours speak: their parameters and messages must fit into memory.
-pub(super) fn speakers(facts: &Facts) -> usize {
+pub(super) fn neighbours_heard(facts: &Facts) -> usize {
     let fit = MEMORY / (32.0 * facts.dimension() as f64);
-    facts.neighbours.len().min(SPEAKERS_MAX).min((fit as usize).max(1))
+    facts.neighbours.len().min(NEIGHBOURS_HEARD_MAX).min((fit as usize).max(1))
 }
 
-/// How many replays of `one` unit the search of a world may make at each of its stages.
+/// How many replays of `one` unit the search of a scenario may make at each of its stages.
 pub(super) fn tries(one: f64, work: f64) -> usize {
     (work / one).clamp(4.0, 200.0) as usize
 }
@@ -182,7 +185,7 @@ pub(super) fn own_records(width: f64) -> u64 {
     (0.25 * MEMORY / (128.0 + 16.0 * width)) as u64
 }
 
-/// Whether several worlds or runs fit into memory at once.
+/// Whether several scenarios or runs fit into memory at once.
 pub(super) fn in_parallel(facts: &Facts) -> bool {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
@@ -196,6 +199,6 @@ pub(super) fn in_parallel(facts: &Facts) -> bool {
         | MemoryKind::Decaying { rounds: None, .. } => 16.0 * dimension * dimension,
         MemoryKind::Polynomial { degree } => 8.0 * dimension.powf(f64::from(degree.max(2))),
     };
-    let world = 200.0 * dimension + history;
-    world * rayon::current_num_threads() as f64 <= 2.0 * MEMORY
+    let scenario = 200.0 * dimension + history;
+    scenario * rayon::current_num_threads() as f64 <= 2.0 * MEMORY
 }

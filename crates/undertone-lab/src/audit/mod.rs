@@ -23,8 +23,8 @@ mod candidates;
 mod collect;
 mod correlations;
 mod facts;
+mod groups;
 mod intervals;
-mod kinds;
 mod learner_subject;
 mod likelihood;
 mod limits;
@@ -32,9 +32,9 @@ mod public;
 mod replay;
 mod report;
 mod residuals;
+mod scenario;
 mod search;
 mod subject;
-mod world;
 
 pub use facts::Facts;
 pub use learner_subject::LearnerSubject;
@@ -62,7 +62,7 @@ pub struct Effort {
     pub canaries: u64,
     /// Runs of the distinguisher on each side, half of them held out.
     pub runs: u64,
-    /// Steps of hill climbing in each world.
+    /// Steps of hill climbing in each scenario.
     pub climb_steps: usize,
     /// Rounds over which a lifetime certificate is followed.
     pub account_rounds: u64,
@@ -128,9 +128,9 @@ pub fn audit(
     mut progress: impl FnMut(usize, usize),
 ) -> Result<AuditReport, ReleaseError> {
     let mut audits = Vec::new();
-    let kinds = kinds::kinds(setup, options.learner);
-    for (done, learners) in kinds.iter().enumerate() {
-        progress(done, kinds.len());
+    let groups = groups::groups(setup, options.learner);
+    for (done, learners) in groups.iter().enumerate() {
+        progress(done, groups.len());
         let id = learners[0];
         let own = data.map_or(Vec::new(), |streams| own_records(setup, rounds, streams, learners));
         let facts = Facts::new(setup, rounds, id, own, options.seed.unwrap_or(0));
@@ -181,7 +181,7 @@ fn own_records(
     let planned = setup.agreement.records.taken_after(rounds);
     let one = |&id: &LearnerId| {
         let stream = &streams.learners[id.0 as usize];
-        let width = world::average_entries(&stream.clone().next(64));
+        let width = scenario::average_entries(&stream.clone().next(64));
         (id, stream.clone().next(planned.min(limits::own_records(width))))
     };
     learners.iter().take(OWN_MAX).map(one).collect()

@@ -6,16 +6,16 @@ use super::facts::Facts;
 use undertone::{Release, Round};
 
 /// The point of a shielded learner, worked out from public values alone.
-pub(super) struct Follower<'a> {
+pub(super) struct PublicPoint<'a> {
     facts: &'a Facts,
     point: Vec<f64>,
     /// The largest distance of a sent value from the one that follows.
     pub(super) worst: f64,
 }
 
-impl<'a> Follower<'a> {
-    pub(super) fn new(facts: &'a Facts) -> Follower<'a> {
-        Follower { facts, point: Vec::new(), worst: 0.0 }
+impl<'a> PublicPoint<'a> {
+    pub(super) fn new(facts: &'a Facts) -> PublicPoint<'a> {
+        PublicPoint { facts, point: Vec::new(), worst: 0.0 }
     }
 
     /// How far a sent value may be off: it is sent on a grid of 2⁻³² of the radius.

@@ -7,9 +7,9 @@
 
 use super::facts::{Facts, driven};
 use super::report::{Check, Layer, Verdict};
+use super::scenario::Scenario;
 use super::search::Found;
 use super::subject::{Subject, Trial};
-use super::world::World;
 use std::fmt;
 use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::NoiseKind;
@@ -29,31 +29,31 @@ pub(super) type Make<'a, S> = &'a (dyn Fn(&Trial) -> S + Sync);
 /// Two neighbouring histories: the record at one place is the first or the second of two.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) records: [Record; 2],
 }
 
 /// A number found and the claim it is held against.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct Measured {
     pub(super) claimed: f64,
     pub(super) found: f64,
     pub(super) round: u64,
 }
 
-impl Mark {
+impl Measured {
     pub(super) fn ratio(&self) -> f64 {
         if self.found <= 0.0 { 0.0 } else { self.found / self.claimed }
     }
 
     /// Keeps the mark with the larger ratio; NaN, which must not pass, stays once it is there.
-    pub(super) fn keep_worse(&mut self, other: Mark) {
+    pub(super) fn keep_worse(&mut self, other: Measured) {
         if !self.ratio().is_nan() && !(other.ratio() <= self.ratio()) {
             *self = other;
         }
     }
 
-    fn check(&self, name: &'static str, unit: &str, place: &str) -> Check {
+    fn check(&self, name: &'static str, unit: &str, found_at: &str) -> Check {
         let holds = self.ratio() <= ROUNDING;
         Check {
             layer: Layer::Replay,
@@ -62,7 +62,7 @@ impl Mark {
             measured: self.found,
             verdict: Verdict::of(holds),
             note: format!(
-                "{unit}: at worst {:.4} of the claim, round {}; {place}",
+                "{unit}: at worst {:.4} of the claim, round {}; {found_at}",
                 self.ratio(),
                 self.round
             ),
@@ -74,15 +74,15 @@ impl Mark {
 #[derive(Clone, Default)]
 pub(super) struct Outcome {
     /// The round in which ‖secret − secret'‖₂ came closest to the claimed Φ.
-    pub(super) distance: Mark,
+    pub(super) distance: Measured,
     /// The round in which Σ‖·‖₁/ρ so far came closest to the account.
-    pub(super) pure: Mark,
+    pub(super) pure: Measured,
     /// The round in which Σ‖·‖₂²/(2ρ²) so far came closest to the account.
-    pub(super) zcdp: Mark,
+    pub(super) zcdp: Measured,
     /// The largest secret, against the bound it is clamped to.
-    pub(super) radius: Mark,
+    pub(super) radius: Measured,
     /// The round in which ‖secret − secret'‖₂ came closest to the best bound known.
-    pub(super) power: Mark,
+    pub(super) power: Measured,
     /// Both sums over all rounds.
     pub(super) lost: Cost,
     /// The account after all rounds.
@@ -104,22 +104,22 @@ impl fmt::Debug for Outcome {
 
 /// How far apart two secrets are, in both norms, and the larger of their lengths.
 #[derive(Clone, Copy, Default)]
-struct Apart {
+struct Distance {
     absolute: f64,
     square: f64,
     norm: f64,
 }
 
-impl Apart {
-    fn of<S: Subject>(twins: &[S; 2]) -> Apart {
+impl Distance {
+    fn of<S: Subject>(twins: &[S; 2]) -> Distance {
         let [left, right] = twins.each_ref().map(|twin| twin.secret());
         let (left, right) = match (left, right) {
             (Some(left), Some(right)) => (left.for_owner(), right.for_owner()),
-            (None, None) => return Apart::default(),
+            (None, None) => return Distance::default(),
             // One twin perturbs something and the other does not: there is no bound on that.
-            _ => return Apart { absolute: f64::NAN, square: f64::NAN, norm: f64::NAN },
+            _ => return Distance { absolute: f64::NAN, square: f64::NAN, norm: f64::NAN },
         };
-        let mut apart = Apart::default();
+        let mut apart = Distance::default();
         let mut norms = [0.0, 0.0];
         for (a, b) in left.iter().zip(right) {
             apart.absolute += (a - b).abs();
@@ -138,26 +138,26 @@ impl Outcome {
         self.distance.ratio().max(self.pure.ratio()).max(self.zcdp.ratio())
     }
 
-    fn measure<S: Subject>(&mut self, twins: &[S; 2], apart: Apart, bound: f64, best: f64) {
+    fn measure<S: Subject>(&mut self, twins: &[S; 2], apart: Distance, bound: f64, best: f64) {
         let claims = twins[0].claims();
         let round = claims.round.0;
         let found = apart.square.sqrt();
-        self.distance.keep_worse(Mark { claimed: claims.sensitivity, found, round });
-        self.power.keep_worse(Mark { claimed: best, found, round });
-        self.radius.keep_worse(Mark { claimed: bound, found: apart.norm, round });
+        self.distance.keep_worse(Measured { claimed: claims.sensitivity, found, round });
+        self.power.keep_worse(Measured { claimed: best, found, round });
+        self.radius.keep_worse(Measured { claimed: bound, found: apart.norm, round });
         self.lost.pure += apart.absolute / claims.scale;
         self.lost.zcdp += apart.square / (2.0 * claims.scale * claims.scale);
         let before = std::mem::replace(&mut self.spent, claims.spent);
         self.paid += u64::from(claims.spent.zcdp > before.zcdp);
         let Cost { pure, zcdp } = claims.spent;
-        self.pure.keep_worse(Mark { claimed: pure, found: self.lost.pure, round });
-        self.zcdp.keep_worse(Mark { claimed: zcdp, found: self.lost.zcdp, round });
+        self.pure.keep_worse(Measured { claimed: pure, found: self.lost.pure, round });
+        self.zcdp.keep_worse(Measured { claimed: zcdp, found: self.lost.zcdp, round });
         self.rounds = round + 1;
     }
 
     /// A point that depends on records though nothing perturbed led there.
     fn points_differ(&mut self, round: u64) {
-        self.distance = Mark { claimed: 0.0, found: f64::INFINITY, round };
+        self.distance = Measured { claimed: 0.0, found: f64::INFINITY, round };
     }
 }
 
@@ -179,20 +179,20 @@ fn best_account(facts: &Facts) -> Accountant {
 pub(super) fn replay<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
-    world: &World,
+    scenario: &Scenario,
     pair: &Pair,
     rounds: u64,
 ) -> Result<Option<Outcome>, ReleaseError> {
-    let trial = Trial { start: world.start(facts), still: true, ..Trial::default() };
+    let trial = Trial { start: scenario.start(facts), still: true, ..Trial::default() };
     let mut twins = [make(&trial), make(&Trial { number: 1, ..trial })];
-    let mut speakers = world.speakers(facts);
+    let mut neighbours_heard = scenario.neighbours_heard(facts);
     let mut outcome = Outcome::default();
     let mut best = best_account(facts);
     for round in 0..rounds {
-        if !observe(&mut twins, world, pair, round) {
+        if !observe(&mut twins, scenario, pair, round) {
             return Ok(None);
         }
-        let apart = Apart::of(&twins);
+        let apart = Distance::of(&twins);
         if let Some(theta) = twins[0].secret().filter(|_| !facts.is_shielded()) {
             outcome.point.clear();
             outcome.point.extend_from_slice(theta.for_owner());
@@ -209,13 +209,13 @@ pub(super) fn replay<S: Subject>(
             }
             outcome.point = left.to_vec();
         }
-        let heard = speakers.say()?;
+        let heard = neighbours_heard.next_releases()?;
         let heard: Vec<&Release> = heard.iter().collect();
         for twin in &mut twins {
             twin.absorb(&heard);
         }
-        let records = world.range(round).end as u64;
-        let weight_heard = world.weight_heard(facts);
+        let records = scenario.range(round).end as u64;
+        let weight_heard = scenario.weight_heard(facts);
         let terms = RoundTerms { round: Round(round), weight_heard, records };
         best.advance(&terms);
     }
@@ -223,15 +223,15 @@ pub(super) fn replay<S: Subject>(
 }
 
 /// Hands out the records of a round, each twin its own of the pair. `false` when one is refused.
-fn observe<S: Subject>(twins: &mut [S; 2], world: &World, pair: &Pair, round: u64) -> bool {
-    let range = world.range(round);
-    let batch = &world.records[range.clone()];
+fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, round: u64) -> bool {
+    let range = scenario.range(round);
+    let batch = &scenario.records[range.clone()];
     twins.iter_mut().zip(&pair.records).all(|(twin, own)| {
-        if !range.contains(&pair.place) {
+        if !range.contains(&pair.index) {
             return twin.observe(batch).is_ok();
         }
         let mut batch = batch.to_vec();
-        batch[pair.place - range.start] = own.clone();
+        batch[pair.index - range.start] = own.clone();
         twin.observe(&batch).is_ok()
     })
 }

@@ -147,18 +147,18 @@ impl Residuals {
             }
         }
         let limit = critical(ALPHA / self.dimension as f64);
-        let (mut worst, mut place) = (0.0_f64, 0);
+        let (mut worst, mut index) = (0.0_f64, 0);
         for (coordinate, &sum) in sums.iter().enumerate() {
             let score = self.score(sum, rounds).abs();
             if !(score <= worst) {
-                (worst, place) = (score, coordinate);
+                (worst, index) = (score, coordinate);
             }
         }
         let note = format!(
-            "scale of the worst coordinate ({place} of 0 to {}); |z| = {worst:.2}, limit {limit:.2}, {rounds} samples each",
+            "scale of the worst coordinate ({index} of 0 to {}); |z| = {worst:.2}, limit {limit:.2}, {rounds} samples each",
             self.dimension - 1
         );
-        let measured = self.scale_of(sums[place], rounds);
+        let measured = self.scale_of(sums[index], rounds);
         row("coordinates", 1.0, measured, Verdict::of(worst <= limit), note)
     }
 
@@ -176,9 +176,9 @@ impl Residuals {
         let level = ALPHA / self.dimension as f64;
         let limit = most(expected, level);
         let worst = self.found.tiny.iter().enumerate().max_by_key(|&(_, count)| *count);
-        let (place, &count) = worst.unwrap_or((0, &0));
+        let (index, &count) = worst.unwrap_or((0, &0));
         let note = format!(
-            "values sent without noise in one coordinate (worst: {place}), of {} rounds, largest allowed on the left",
+            "values sent without noise in one coordinate (worst: {index}), of {} rounds, largest allowed on the left",
             self.found.values.len() / self.dimension
         );
         row("bare", limit, count as f64, Verdict::of(count as f64 <= limit), note)

@@ -1,6 +1,6 @@
 //! The search for the worst pair of neighbouring histories.
 //!
-//! In every world (other records × messages) a list of pairs is tried over a few rounds: opposite
+//! In every scenario (other records × messages) a list of pairs is tried over a few rounds: opposite
 //! directions, flipped labels, coordinates, the diagonal, with parts along ±θ where a saturated loss
 //! has its largest gradient. The best is improved by hill climbing and then replayed over the
 //! whole run, at the first place and at later ones.
@@ -9,9 +9,9 @@ use super::Effort;
 use super::candidates::{Point, candidate, candidates, moved};
 use super::facts::Facts;
 use super::limits::{Extent, in_parallel, tries};
-use super::replay::{Make, Mark, Outcome, Pair, replay};
+use super::replay::{Make, Measured, Outcome, Pair, replay};
+use super::scenario::{Background, Message, Scenario};
 use super::subject::Subject;
-use super::world::{Background, Message, World};
 use rayon::prelude::*;
 use undertone::privacy::worst_record;
 use undertone::{Forgetting, ReleaseError};
@@ -20,33 +20,33 @@ use undertone_models::PublicRandom;
 /// Rounds after the arrival of a later record.
 const AFTER_ARRIVAL: u64 = 48;
 
-/// The worst found, each with the world it was found in.
+/// The worst found, each with the scenario it was found in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    pub(super) distance: (Mark, String),
-    pub(super) pure: (Mark, String),
-    pub(super) zcdp: (Mark, String),
-    pub(super) radius: (Mark, String),
-    pub(super) power: (Mark, String),
+    pub(super) distance: (Measured, String),
+    pub(super) pure: (Measured, String),
+    pub(super) zcdp: (Measured, String),
+    pub(super) radius: (Measured, String),
+    pub(super) power: (Measured, String),
     pub(super) pairs: u64,
     /// Rounds of the longest replay, and how many of them cost anything.
     pub(super) rounds: u64,
     pub(super) paid: u64,
-    /// How much of the config the longest world holds.
+    /// How much of the config the longest scenario holds.
     pub(super) cuts: String,
 }
 
 impl Found {
-    fn marks(&mut self) -> [&mut (Mark, String); 5] {
+    fn measured(&mut self) -> [&mut (Measured, String); 5] {
         [&mut self.distance, &mut self.pure, &mut self.zcdp, &mut self.radius, &mut self.power]
     }
 
-    fn include(&mut self, outcome: &Outcome, place: &str) {
+    fn include(&mut self, outcome: &Outcome, found_at: &str) {
         let Outcome { distance, pure, zcdp, radius, power, .. } = *outcome;
-        for (slot, mark) in self.marks().into_iter().zip([distance, pure, zcdp, radius, power]) {
+        for (slot, mark) in self.measured().into_iter().zip([distance, pure, zcdp, radius, power]) {
             slot.0.keep_worse(mark);
             if slot.1.is_empty() || slot.0.ratio().to_bits() == mark.ratio().to_bits() {
-                *slot = (slot.0, place.to_string());
+                *slot = (slot.0, found_at.to_string());
             }
         }
         self.pairs += 1;
@@ -55,7 +55,7 @@ impl Found {
     }
 
     fn merge(mut self, mut other: Found) -> Found {
-        for (slot, theirs) in self.marks().into_iter().zip(other.marks()) {
+        for (slot, theirs) in self.measured().into_iter().zip(other.measured()) {
             let before = slot.0.ratio().to_bits();
             slot.0.keep_worse(theirs.0);
             if slot.1.is_empty() || slot.0.ratio().to_bits() != before {
@@ -81,7 +81,7 @@ pub(super) fn search<S: Subject>(
     make: Make<'_, S>,
     effort: &Effort,
 ) -> Result<Found, ReleaseError> {
-    let mut worlds = vec![
+    let mut scenarios = vec![
         (Background::Empty, Message::Push),
         (Background::Empty, Message::PushEvenly),
         (Background::Empty, Message::Swing),
@@ -91,44 +91,44 @@ pub(super) fn search<S: Subject>(
         (Background::Alternating, Message::Swing),
         (Background::Alternating, Message::Silent),
     ];
-    for (place, (_, records)) in facts.own.iter().enumerate() {
+    for (index, (_, records)) in facts.own.iter().enumerate() {
         if !records.is_empty() {
-            worlds.push((Background::Own(place), Message::Push));
-            worlds.push((Background::Own(place), Message::Still));
+            scenarios.push((Background::Own(index), Message::Push));
+            scenarios.push((Background::Own(index), Message::Still));
         }
     }
     let hunt = |(number, &(background, message)): (usize, &(Background, Message))| {
         let width = background.width(facts);
         let extent = Extent::affordable(facts, width, effort.work);
-        let world = World::new(facts, background, message, extent);
+        let scenario = Scenario::new(facts, background, message, extent);
         let random = PublicRandom::new(facts.seed.wrapping_add(number as u64));
         let found = Found { cuts: extent.cuts(facts), ..Found::default() };
-        Hunt { facts, make, world, width, random, found }.run(effort)
+        PairSearch { facts, make, scenario, width, random, found }.run(effort)
     };
     let found: Result<Vec<Found>, ReleaseError> = if in_parallel(facts) {
-        worlds.par_iter().enumerate().map(hunt).collect()
+        scenarios.par_iter().enumerate().map(hunt).collect()
     } else {
-        worlds.iter().enumerate().map(hunt).collect()
+        scenarios.iter().enumerate().map(hunt).collect()
     };
     Ok(found?.into_iter().fold(Found::default(), Found::merge))
 }
 
-struct Hunt<'a, S> {
+struct PairSearch<'a, S> {
     facts: &'a Facts,
     make: Make<'a, S>,
-    world: World,
+    scenario: Scenario,
     width: f64,
     random: PublicRandom,
     found: Found,
 }
 
-impl<S: Subject> Hunt<'_, S> {
+impl<S: Subject> PairSearch<'_, S> {
     fn run(mut self, effort: &Effort) -> Result<Found, ReleaseError> {
         let facts = self.facts;
-        if self.world.records.is_empty() {
+        if self.scenario.records.is_empty() {
             return Ok(self.found);
         }
-        let extent = self.world.extent;
+        let extent = self.scenario.extent;
         let short = extent.short(facts, self.width, effort.work);
         let affordable = tries(extent.cost(facts, self.width, short), effort.work);
         let count = candidates(facts);
@@ -146,16 +146,16 @@ impl<S: Subject> Hunt<'_, S> {
         self.replay(&point.pair(facts, 0), extent.rounds)?;
         // A record that is forgotten is followed until it is, and on.
         let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
-        for (place, arrival) in self.later_places().into_iter().take(affordable) {
+        for (index, arrival) in self.later_arrivals().into_iter().take(affordable) {
             let rounds = extent.rounds.min(arrival.saturating_add(after));
-            self.replay(&point.pair(facts, place), rounds)?;
+            self.replay(&point.pair(facts, index), rounds)?;
         }
         Ok(self.found)
     }
 
     /// Other places for the record, with their rounds: in the warm-up, and in later rounds.
-    fn later_places(&self) -> Vec<(usize, u64)> {
-        let Extent { rounds, first, .. } = self.world.extent;
+    fn later_arrivals(&self) -> Vec<(usize, u64)> {
+        let Extent { rounds, first, .. } = self.scenario.extent;
         let first = first as usize;
         let mut places = vec![(first / 2, 0), (first.saturating_sub(1), 0)];
         // Where records are forgotten, the worst need not be the first.
@@ -166,9 +166,11 @@ impl<S: Subject> Hunt<'_, S> {
             }
         };
         for arrival in worst.into_iter().chain([1, 2, 7, rounds / 2]) {
-            places.push((self.world.range(arrival).start, arrival));
+            places.push((self.scenario.range(arrival).start, arrival));
         }
-        places.retain(|&(place, arrival)| place < self.world.records.len() && arrival + 1 < rounds);
+        places.retain(|&(index, arrival)| {
+            index < self.scenario.records.len() && arrival + 1 < rounds
+        });
         places.dedup();
         places
     }
@@ -190,9 +192,9 @@ impl<S: Subject> Hunt<'_, S> {
     }
 
     fn replay(&mut self, pair: &Pair, rounds: u64) -> Result<Option<Outcome>, ReleaseError> {
-        let outcome = replay(self.facts, self.make, &self.world, pair, rounds)?;
+        let outcome = replay(self.facts, self.make, &self.scenario, pair, rounds)?;
         if let Some(outcome) = &outcome {
-            self.found.include(outcome, &format!("{}, record {}", self.world.name, pair.place));
+            self.found.include(outcome, &format!("{}, record {}", self.scenario.name, pair.index));
         }
         Ok(outcome)
     }

@@ -1,7 +1,7 @@
-//! Taking members out of packages: gzipped tar, zip, and Debian's.
+//! Extracting members from packages: gzipped tar, zip and Debian packages.
 //!
-//! Members are asked for by their exact names and written under numbers, so that no name inside a
-//! package ever becomes a path on this machine. What is not asked for is skipped.
+//! Members are requested by their exact names and written under numbers, so that no name inside a
+//! package ever becomes a path on this machine. Other members are skipped.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,19 +12,19 @@ use lzma_rust2::XzReader;
 
 use super::CatalogueError;
 
-/// The most that is unpacked of one member; the largest known one has a hundred million bytes.
+/// The most bytes that are unpacked of one member; the largest known member has a hundred million.
 const MEMBER_BYTES_MAX: u64 = 1 << 28;
 
-/// The most that is unpacked of a whole package, so that a small file cannot fill the disk or
-/// keep the processor busy for ever.
+/// The most bytes that are unpacked of a package, so that a small file cannot fill the disk or keep the
+/// processor busy.
 const PACKAGE_BYTES_MAX: u64 = 1 << 31;
 
-/// How much memory the xz decoder may use, in units of 1024 bytes; the highest preset needs 64 MiB.
+/// The memory of the xz decoder, in units of 1024 bytes; the highest preset needs 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 17;
 
 const AR_MAGIC: &[u8] = b"!<arch>\n";
 
-/// Writes the members wanted into a folder, each under its position in the list.
+/// Writes the requested members into a folder, each named by its index in the list.
 ///
 /// # Errors
 /// When the package cannot be read, or a member is missing or too large.
@@ -49,10 +49,10 @@ pub(super) fn extract(
         return Err(CatalogueError::NotAPackage { path: package.to_path_buf() });
     }
     match members.found.iter().position(|found| !found) {
-        None => Ok((0..wanted.len()).map(|place| members.path(place)).collect()),
-        Some(place) => Err(CatalogueError::MissingMember {
+        None => Ok((0..wanted.len()).map(|index| members.path(index)).collect()),
+        Some(index) => Err(CatalogueError::MissingMember {
             path: package.to_path_buf(),
-            member: wanted[place].to_string(),
+            member: wanted[index].to_string(),
         }),
     }
 }
@@ -65,8 +65,8 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    fn path(&self, place: usize) -> PathBuf {
-        self.into.join(place.to_string())
+    fn path(&self, index: usize) -> PathBuf {
+        self.into.join(index.to_string())
     }
 
     fn damaged(&self, reason: &impl ToString) -> CatalogueError {
@@ -82,8 +82,8 @@ impl Members<'_> {
             }
             let name = entry.path_bytes().into_owned();
             let name = name.strip_prefix(b"./").unwrap_or(&name);
-            if let Some(place) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name) {
-                self.keep(place, entry)?;
+            if let Some(index) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+                self.keep(index, entry)?;
             }
         }
         Ok(())
@@ -91,9 +91,9 @@ impl Members<'_> {
 
     fn take_from_zip(&mut self, reader: impl Read + Seek) -> Result<(), CatalogueError> {
         let mut archive = zip::ZipArchive::new(reader).map_err(|error| self.damaged(&error))?;
-        for (place, name) in self.wanted.iter().enumerate() {
+        for (index, name) in self.wanted.iter().enumerate() {
             match archive.by_name(name) {
-                Ok(member) if member.is_file() => self.keep(place, member)?,
+                Ok(member) if member.is_file() => self.keep(index, member)?,
                 Ok(_) | Err(zip::result::ZipError::FileNotFound) => {}
                 Err(error) => return Err(self.damaged(&error)),
             }
@@ -122,13 +122,13 @@ impl Members<'_> {
                 "data.tar" => return self.take_from_tar(member),
                 _ => {}
             }
-            // Members begin at even places.
+            // Members begin at even offsets.
             at = at.saturating_add(60).saturating_add(size).saturating_add(size % 2);
         }
     }
 
-    fn keep(&mut self, place: usize, member: impl Read) -> Result<(), CatalogueError> {
-        let path = self.path(place);
+    fn keep(&mut self, index: usize, member: impl Read) -> Result<(), CatalogueError> {
+        let path = self.path(index);
         let mut file = File::create(&path).map_err(CatalogueError::io(&path))?;
         let copied = copy(member.take(MEMBER_BYTES_MAX + 1), &mut file);
         let bytes = match copied {
@@ -140,11 +140,11 @@ impl Members<'_> {
             let (path, limit) = (self.package.to_path_buf(), MEMBER_BYTES_MAX);
             return Err(CatalogueError::TooLarge {
                 path,
-                member: self.wanted[place].into(),
+                member: self.wanted[index].into(),
                 limit,
             });
         }
-        self.found[place] = true;
+        self.found[index] = true;
         Ok(())
     }
 }
@@ -157,7 +157,7 @@ fn ar_member(header: &[u8; 60]) -> Option<(&str, u64)> {
     (&header[58..] == b"`\n").then_some((name, size))
 }
 
-/// Which side of a copy failed: a damaged package and a full disk need different words.
+/// Which side of a copy failed: a damaged package and a full disk are different errors.
 enum CopyError {
     Read(io::Error),
     Write(io::Error),

@@ -1,4 +1,4 @@
-//! Where data sets are kept between runs.
+//! The folder in which data sets are kept.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::{CatalogueError, checksum};
 
-/// A folder with one subfolder for each data set that has been got.
+/// A folder with one subfolder for each installed data set.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
@@ -33,13 +33,13 @@ impl Cache {
         &self.folder
     }
 
-    /// The folder of a data set, whether it is there or not.
+    /// The folder of a data set, whether or not it exists.
     #[must_use]
     pub fn folder(&self, recipe: &Recipe) -> PathBuf {
         self.folder.join(recipe.name)
     }
 
-    /// Whether every file of a data set is there with the right size. Hashes are not computed:
+    /// Whether every file of a data set exists with the right size. Hashes are not computed;
     /// [`verify`](Cache::verify) does that.
     #[must_use]
     pub fn holds(&self, recipe: &Recipe) -> bool {
@@ -48,10 +48,10 @@ impl Cache {
         files.all(|file| checksum::has_size(&folder.join(file.name), file.checksum()))
     }
 
-    /// Computes the hash of every file of a data set.
+    /// Checks the hash of every file of a data set.
     ///
     /// # Errors
-    /// When a file is missing or is not the one known.
+    /// When a file is missing or has another hash.
     pub fn verify(&self, recipe: &Recipe) -> Result<(), CatalogueError> {
         let folder = self.folder(recipe);
         let mut files = recipe.files().iter();
@@ -64,7 +64,7 @@ impl Cache {
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder =
         |name: &str| variable(name).map(PathBuf::from).filter(|path| path != Path::new(""));
-    // The XDG specification says that a relative path is to be ignored.
+    // The XDG specification says that relative paths must be ignored.
     let xdg = || folder("XDG_CACHE_HOME").filter(|path| path.is_absolute());
     folder("UNDERTONE_CACHE")
         .or_else(|| xdg().map(|path| path.join("undertone")))

@@ -1,4 +1,4 @@
-//! Hashing files, and refusing those that are not the ones known.
+//! Hashing files, and refusing those with an unexpected hash.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,7 +27,7 @@ pub(crate) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Refuses a file of another hash than the one known.
+/// Refuses a file with an unexpected hash.
 pub(super) fn check(
     path: &Path,
     file: &'static str,
@@ -41,7 +41,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether a file is there with the size known, which says nothing about what is in it.
+/// Whether a file exists with the expected size. Its contents are not checked.
 pub(super) fn has_size(path: &Path, known: Checksum) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == known.bytes)
 }

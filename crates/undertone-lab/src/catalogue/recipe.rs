@@ -1,17 +1,17 @@
-//! What a data set consists of and how its files are made from a package.
+//! What a data set consists of, and how its files are made from a package.
 
-/// A data set that can be asked for by name.
+/// A known data set.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
-    /// What it is called, here and in a config.
+    /// Its name, here and in a config.
     pub name: &'static str,
-    /// Records to learn from.
+    /// Training records.
     pub train_rows: usize,
-    /// Records that the makers of the set have set apart for testing; they come last.
+    /// Test records, as chosen by the authors of the set; they come last.
     pub test_rows: usize,
-    /// Features of a record as loaded, one-hot ones included.
+    /// Features of a record as loaded, one-hot features included.
     pub features: usize,
-    /// How many classes there are.
+    /// The number of classes.
     pub classes: usize,
     /// What is known about its licence.
     pub licence: &'static str,
@@ -28,32 +28,32 @@ pub struct Recipe {
 pub enum Source {
     /// It is part of the program.
     BuiltIn,
-    /// It is inside a package that an ordinary client gets by name.
+    /// It is in a package that an ordinary client fetches by name.
     Package {
         /// The package.
         package: Package,
-        /// What is made of it.
+        /// The files made from it.
         files: &'static [FileRecipe],
     },
 }
 
-/// A package and the client that gets it.
+/// A package and the client that fetches it.
 #[derive(Clone, Copy, Debug)]
 pub struct Package {
     /// The client.
     pub client: Client,
-    /// What the client is asked, the package last.
+    /// The client's arguments, the package last.
     pub arguments: &'static [&'static str],
 }
 
-/// A package client found on ordinary machines.
+/// A package client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// Of Node.js.
+    /// npm, of Node.js.
     Npm,
-    /// Of Python.
+    /// pip, of Python.
     Pip,
-    /// Of Debian and its relatives.
+    /// apt, of Debian and its derivatives.
     AptGet,
 }
 
@@ -73,49 +73,49 @@ pub enum Layout {
 pub struct FileRecipe {
     /// Its name.
     pub name: &'static str,
-    /// The published files it is made of, one after the other.
+    /// The published files it is made of, in order.
     pub parts: &'static [Part],
-    /// What becomes of them.
+    /// How it is made.
     pub shape: Shape,
 }
 
-/// A file as its makers published it.
+/// A file as published.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// The name it was published under; `--from` accepts it.
     pub published_as: &'static str,
-    /// What it is in the package.
+    /// Its form in the package.
     pub origin: Origin,
     /// Its size and hash.
     pub checksum: Checksum,
-    /// Lines at its top that are no records, where a table is made of it.
+    /// Lines at the top that are not records, where a table is made of it.
     pub skipped_lines: usize,
 }
 
-/// What a published file is in the package.
+/// The form of a published file in the package.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
     /// The member itself.
     Plain(&'static str),
     /// The member, compressed with gzip.
     Gzip(&'static str),
-    /// The member, to which the packagers added a header line.
+    /// The member, with a header line that the packagers added.
     Headed(&'static str),
-    /// A batch of CIFAR images, one a row of a picture, with its labels in a list.
+    /// A batch of CIFAR images as the rows of a picture, with the labels in a list.
     CifarPicture {
         /// The picture.
         picture: &'static str,
         /// The list of all labels, in JSON.
         labels: &'static str,
-        /// Where the labels of this batch begin.
+        /// The index of this batch's first label.
         first_label: usize,
     },
 }
 
-/// What becomes of published files.
+/// How a file of the cache is made from published files.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// The one part, byte for byte.
+    /// A copy of the only part.
     AsPublished,
     /// A CSV file with the header of the [`Layout::Table`], of this size and hash.
     Table(Checksum),
@@ -132,19 +132,19 @@ pub struct Checksum {
 
 /// Columns of a table.
 ///
-/// Numbers are divided by constants taken from their meaning, never from the records, so that no
-/// column drowns the others when rows are scaled into the bounds.
+/// Numbers are divided by constants that follow from their meaning, never from the records, so that no
+/// column dominates the others when rows are scaled into the bounds.
 #[derive(Clone, Copy, Debug)]
 pub enum Column {
     /// Numbers, divided by a constant.
     Number(&'static str, f64),
-    /// Numbers used as they are.
+    /// Numbers, unchanged.
     Plain(&'static str),
     /// Categories, even where they look like numbers.
     Category(&'static str),
-    /// This many columns of zeros and ones, called by this name and a number from 1.
+    /// This many columns of zeros and ones, named by this name and a number from 1.
     Flags(&'static str, usize),
-    /// What is to be predicted; a full stop at its end is left out.
+    /// The label; a full stop at its end is removed.
     Label,
 }
 
@@ -160,13 +160,13 @@ impl Recipe {
 }
 
 impl Package {
-    /// The package by name, with its version if that is fixed.
+    /// The package's name, with its version if fixed.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.arguments.last().copied().unwrap_or_default()
     }
 
-    /// The whole command, to be read by people.
+    /// The whole command, for messages.
     #[must_use]
     pub fn command(&self) -> String {
         format!("{} {}", self.client.programs()[0], self.arguments.join(" "))
@@ -174,7 +174,7 @@ impl Package {
 }
 
 impl Client {
-    /// The names it may be installed under, the usual one first.
+    /// The names of its program, the usual one first.
     #[must_use]
     pub fn programs(self) -> &'static [&'static str] {
         match self {
@@ -186,7 +186,7 @@ impl Client {
 }
 
 impl FileRecipe {
-    /// The size and hash it must have in the cache.
+    /// The expected size and hash in the cache.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         match self.shape {
@@ -207,7 +207,7 @@ impl Origin {
     }
 }
 
-/// Each column's name and, where it is divided, by what.
+/// Each column's name, and its divisor if it has one.
 #[must_use]
 pub fn column_names(columns: &[Column]) -> Vec<(String, Option<f64>)> {
     let mut names = Vec::new();

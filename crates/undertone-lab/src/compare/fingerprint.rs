@@ -1,4 +1,4 @@
-//! What a comparison is of, as one digest.
+//! A digest that identifies a comparison.
 
 use crate::catalogue::{hex, sha256};
 use crate::data::image_folder;
@@ -9,12 +9,12 @@ use crate::stream::source::{DataSource, find_source, is_image_folder};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// A digest of the config, its data and the program's version: runs of others are not compared.
+/// A digest of the experiment, its data and the program's version.
 pub(super) fn fingerprint(base: &LoadedExperiment) -> Result<String, ExperimentError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
     hash.update(toml::to_string(&base.raw).map_err(FileError::from)?);
-    // A known data set has a digest of its own, which is checked whenever it is loaded.
+    // A known data set has its own hashes, which are checked whenever it is loaded.
     if let Ok(DataSource::File(path)) = find_source(&base.checked.data, &base.folder) {
         hash.update(if is_image_folder(&base.checked.data, &path) {
             folder_digest(&path)?
@@ -32,7 +32,7 @@ fn file_digest(path: &Path) -> Result<String, FileError> {
 /// A digest of the names and contents of all images, in the order in which they are loaded.
 fn folder_digest(folder: &Path) -> Result<String, ExperimentError> {
     let mut hash = Sha256::new();
-    // Lengths go before names, so that no two folders are spelt alike.
+    // Every text is preceded by its length, so that different folders never hash the same bytes.
     let mut add = |text: &[u8]| {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
@@ -64,9 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_another_digest_if_any_name_or_content_is_another() {
+    fn the_digest_of_a_folder_changes_with_any_name_or_content() {
         let own = digest(&[("a/1.png", "x"), ("a/2.png", "y"), ("b/3.png", "z")]);
-        // Neither the order of writing nor what is hidden counts.
+        // Neither the order of writing nor hidden files matter.
         let same =
             [("b/3.png", "z"), ("a/.notes", "?"), ("a/2.png", "y"), ("a/1.png", "x"), (".x", "")];
         assert_eq!(own, digest(&same));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_none_of_images_has_no_digest() {
+    fn a_folder_without_images_has_no_digest() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(
             folder_digest(folder.path()),

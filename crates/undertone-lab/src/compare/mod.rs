@@ -1,8 +1,8 @@
-//! Methods side by side: the same data, the same graph, the same certified budget.
+//! Comparing methods on the same data and graph, with the same certified budget.
 //!
-//! [`settings`] makes the config of one method at one budget, [`run`] measures it with one seed, [`store`]
-//! keeps what was measured so that an interrupted comparison goes on where it stopped, [`statistics`]
-//! condenses it and [`page`] draws it.
+//! [`settings`] makes the experiment of one method at one budget, [`run`] runs it with one seed, [`store`]
+//! keeps the measurements so that an interrupted comparison can be continued, [`statistics`] summarises
+//! them and [`page`] writes the report.
 
 mod fingerprint;
 pub mod page;
@@ -19,14 +19,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-/// What one run of one method at one budget measured.
+/// The measurements of one run of one method at one budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The settings' digest: other settings are not the same experiment.
+    /// The digest of the settings.
     pub digest: String,
     /// Which method.
     pub method: Method,
-    /// The ε that was asked for; `None` is a run without privacy.
+    /// The target ε; `None` is a run without privacy.
     pub epsilon: Option<f64>,
     /// The seed of data order, test split and noise.
     pub seed: u64,
@@ -34,28 +34,28 @@ pub struct Measurement {
     pub accuracy_public: Option<f64>,
     /// Mean test accuracy of the learners' own parameters.
     pub accuracy_own: Option<f64>,
-    /// Test accuracy of the optimum over all records: centralised, not private.
+    /// Test accuracy of the optimum over all records: centralised and not private.
     pub accuracy_central: Option<f64>,
     /// F(θ_i) − F(θ*) in the last round, mean over learners.
     pub regret: f64,
     /// The same, averaged over all rounds.
     pub regret_mean: f64,
-    /// ε certified for ever at the config's δ, the largest of all learners; `None` without privacy, or
-    /// where a stream ran dry.
+    /// The lifetime ε at the agreement's δ, the largest of all learners; `None` without privacy, or where a
+    /// learner's records ran out.
     pub certified_epsilon: Option<f64>,
-    /// Wall time of a round, measuring included, all learners together.
+    /// Wall time of a round of all learners, measurements included.
     pub seconds_per_round: f64,
-    /// Bytes a learner sends in a round, at eight a value and to each of its neighbours; the mean.
+    /// Bytes that a learner sends per round, eight per value to each of its neighbours; the mean.
     pub bytes_per_round: f64,
 }
 
-/// So many rounds of a run are measured.
+/// Which rounds of a run are measured.
 const ROWS: Measuring = Measuring::Evenly(40);
 
 /// Runs one method at one budget with one seed.
 ///
 /// # Errors
-/// When data or config cannot be used.
+/// When the experiment or its data cannot be used.
 pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, ExperimentError> {
     let (setup, streams) = prepare(&settings.experiment, folder, seed)?;
     let started = Instant::now();
@@ -72,7 +72,7 @@ pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement,
     let graph = &setup.agreement.graph;
     let messages = 2.0 * graph.edges() as f64 / graph.learners() as f64;
     let sends = settings.method.publishes();
-    // A certificate counts on the planned records: without them each of the others weighs more.
+    // A certificate assumes the planned records: with fewer records each weighs more.
     let certified = setup.lifetime_epsilon_max().filter(|_| !outcome.ran_dry());
     Ok(Measurement {
         digest: settings.digest()?,

@@ -6,10 +6,10 @@ use super::statistics::{Entry, Estimate, central, entries};
 use crate::report::{Comparison, comparison_page};
 use std::fmt::Write as _;
 
-/// What the page says besides the runs.
+/// What the page shows besides the runs.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The config's name.
+    /// The experiment's name.
     pub name: String,
     /// δ of every budget.
     pub delta: f64,
@@ -17,7 +17,7 @@ pub struct Facts {
     pub setting: String,
 }
 
-/// Draws a comparison as one HTML page that needs no network.
+/// Writes a comparison as one HTML page without external resources.
 #[must_use]
 pub fn html(facts: &Facts, runs: &[Measurement]) -> String {
     let entries = entries(runs);
@@ -33,7 +33,7 @@ pub fn html(facts: &Facts, runs: &[Measurement]) -> String {
         lead: format!(
             "{} Every method has the same data, the same graph and the same ε, certified for ever at \
              δ = {:e} (one record replaced), Gaussian noise, and was tuned by the same planner from public \
-             numbers alone; learners on their own step like shielded ones without noise. Bands: 95 % confidence over seeds.",
+             numbers alone; local learners use the steps of shielded ones without noise. Bands: 95 % confidence over seeds.",
             facts.setting, facts.delta
         ),
         accuracy: curve(|entry| entry.accuracy),
@@ -44,7 +44,7 @@ pub fn html(facts: &Facts, runs: &[Measurement]) -> String {
     })
 }
 
-/// What a learner reaches without the others.
+/// The accuracy of local learners.
 fn alone(entries: &[Entry]) -> Option<Estimate> {
     let own = entries.iter().find(|entry| entry.method == Method::Local);
     own.and_then(|entry| entry.accuracy)
@@ -75,8 +75,8 @@ fn table(entries: &[Entry]) -> String {
     }
     format!(
         "<div class=\"scroll\"><table><thead><tr><th>method</th><th>ε</th><th>ε certified</th>\
-         <th>test accuracy</th><th>learners’ own</th><th>regret</th><th>ms a round</th>\
-         <th>bytes a round</th><th>runs</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
+         <th>test accuracy</th><th>learners’ own</th><th>regret</th><th>ms per round</th>\
+         <th>bytes per round</th><th>runs</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
     )
 }
 

@@ -1,8 +1,8 @@
-//! The config of one method at one budget, from the config that all methods start from.
+//! The experiment of one method at one budget, derived from a common base.
 
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{Experiment, LoadedExperiment, RawExperiment};
-use crate::planner::{Request, make};
+use crate::planner::{Request, plan};
 use crate::run_store::config_digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,12 +24,12 @@ pub enum Method {
     Dola,
     /// Huang, Mitra & Vaidya 2015: the same with steps and noise that shrink geometrically.
     Pdop,
-    /// Every learner for itself: nothing is sent, nothing heard.
+    /// Every learner on its own: nothing is sent or received.
     Local,
 }
 
 impl Method {
-    /// All of them, in the order of tables and colours.
+    /// All methods, in the order of tables and colours.
     pub const ALL: [Method; 6] = [
         Method::Algorithm1,
         Method::Shielded,
@@ -58,11 +58,11 @@ impl Method {
         self != Method::Local
     }
 
-    /// The number of its line style: the same in every figure.
+    /// The number of its line style, the same in every figure.
     #[must_use]
     pub(crate) fn style(self) -> u8 {
-        let place = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
-        u8::try_from(place + 1).unwrap_or(1)
+        let index = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
+        u8::try_from(index + 1).unwrap_or(1)
     }
 }
 
@@ -79,32 +79,32 @@ pub struct Settings {
     pub method: Method,
     /// The target; `None` is a run without privacy.
     pub epsilon: Option<f64>,
-    /// What is run.
+    /// The experiment to run.
     pub experiment: Experiment,
-    /// The same as it would stand in a file.
+    /// The same as in a file.
     pub raw: RawExperiment,
 }
 
 impl Settings {
-    /// A digest of the config as it is run and of the program's version.
+    /// A digest of the experiment as it is run and of the program's version.
     ///
     /// # Errors
-    /// When the config has no form in TOML.
+    /// When the experiment has no form in TOML.
     pub fn digest(&self) -> Result<String, FileError> {
         config_digest(&self.raw)
     }
 }
 
-/// Without privacy there is still noise, as the sampler needs some: this small.
+/// The noise scale of a run without privacy, because the sampler needs some.
 const NO_NOISE: f64 = 1e-6;
-/// What a schedule without privacy is tuned for: a budget so large that noise hardly matters.
+/// The budget that a schedule without privacy is tuned for: so large that noise hardly matters.
 const EPSILON_MAX: f64 = 1e4;
 
-/// What is left of PDOP's steps and noise at the end of a run.
+/// PDOP's steps and noise in the last round, relative to the first.
 const PDOP_STEP_END: f64 = 0.02;
 const PDOP_NOISE_END: f64 = 0.1;
 
-/// What the theorems ask of Algorithm 1 is of no use to other methods.
+/// Removes the decay that the theorems require of Algorithm 1 only.
 fn without_decay(raw: &mut RawExperiment) {
     raw.agreement.privacy.bound = None;
     raw.agreement.schedule.coupling_exponent = Some(0.0);
@@ -117,10 +117,10 @@ fn newest_batch(raw: &mut RawExperiment) {
     raw.agreement.schedule.interval = None;
 }
 
-/// Makes the config of a method at a budget, tuned by the planner with the same effort as any other.
+/// Makes the experiment of a method at a budget. The planner tunes every method with the same effort.
 ///
 /// # Errors
-/// When the method does not fit the config, or no noise meets the budget.
+/// When the method does not fit the experiment, or no noise meets the budget.
 pub fn settings(
     base: &LoadedExperiment,
     method: Method,
@@ -136,7 +136,7 @@ pub fn settings(
     raw.agreement.noise.scale = None;
     raw.agreement.noise.calibrate = Some("lifetime".into());
     raw.agreement.method = Some(method.name().into());
-    // The same noise for all: at equal zCDP that of Laplace has twice the variance.
+    // The same kind of noise for all methods: at equal zCDP, Laplace noise has twice the variance.
     raw.agreement.noise.kind = Some("gaussian".into());
     match method {
         Method::Algorithm1 => raw.agreement.schedule.interval = None,
@@ -156,7 +156,7 @@ pub fn settings(
     }
     let start = checked(start.raw, base, method)?;
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
-    let mut raw = make(&start, &request).map_err(|error| of_method(method, error))?.raw;
+    let mut raw = plan(&start, &request).map_err(|error| of_method(method, error))?.raw;
     if epsilon.is_none() {
         raw.agreement.privacy.epsilon = None;
         raw.agreement.noise.scale = Some(OneOrEach::One(NO_NOISE));
@@ -165,7 +165,7 @@ pub fn settings(
     Ok(Settings { method, epsilon, experiment, raw })
 }
 
-/// Learners on their own step as shielded ones would without privacy: nothing else is left of those.
+/// Local learners take the steps of shielded ones without privacy.
 fn local(base: &LoadedExperiment) -> Result<Settings, ExperimentError> {
     let method = Method::Local;
     let mut raw = settings(base, Method::Shielded, None)?.raw;

@@ -1,4 +1,4 @@
-//! Many runs condensed: one entry for each method at each budget.
+//! Statistics over runs: one entry for each method at each budget.
 
 use super::Measurement;
 use super::settings::Method;
@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The lower end of the interval; the mean itself where there is one run only.
+    /// The lower end of the interval; the mean itself if there is only one run.
     pub low: f64,
     /// The upper end.
     pub high: f64,
@@ -35,11 +35,11 @@ impl Estimate {
         Some(Estimate { mean, low: mean - half, high: mean + half })
     }
 
-    /// In words, with half the width of the interval.
+    /// As text, with half the width of the interval.
     #[must_use]
     pub fn shown(self, digits: usize) -> String {
         let Estimate { mean, low, high } = self;
-        // One run says nothing about how far another may be from it.
+        // A single run has no interval.
         if high > low {
             format!("{mean:.digits$} ± {:.digits$}", 0.5 * (high - low))
         } else {
@@ -57,7 +57,7 @@ pub struct Entry {
     pub epsilon: Option<f64>,
     /// How many runs.
     pub runs: usize,
-    /// Test accuracy of what is published; of the learners' own parameters where nothing is.
+    /// Test accuracy of the public model, or of the learners' own parameters if nothing is published.
     pub accuracy: Option<Estimate>,
     /// Mean test accuracy of the learners' own parameters.
     pub accuracy_own: Option<Estimate>,
@@ -65,15 +65,15 @@ pub struct Entry {
     pub regret: Option<Estimate>,
     /// The same, averaged over rounds.
     pub regret_mean: Option<Estimate>,
-    /// The largest ε certified for ever in any run.
+    /// The largest lifetime ε of any run.
     pub certified_epsilon: Option<f64>,
-    /// Seconds of a round, all learners together.
+    /// Seconds per round of all learners.
     pub seconds_per_round: Option<Estimate>,
-    /// Bytes a learner sends in a round.
+    /// Bytes that a learner sends per round.
     pub bytes_per_round: f64,
 }
 
-/// One entry for each method and budget that has runs, by method and then by budget, none last.
+/// One entry for each method and budget with runs, sorted by method and then by budget, no privacy last.
 #[must_use]
 pub fn entries(runs: &[Measurement]) -> Vec<Entry> {
     let mut keys: Vec<(Method, Option<f64>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The runs of a comparison, kept so that it can be gone on with.
+//! The runs of a comparison, kept so that it can be continued.
 
 use super::Measurement;
 use super::fingerprint::fingerprint;
@@ -12,17 +12,17 @@ use std::path::Path;
 pub type Store = RunStore<Measurement>;
 
 impl Store {
-    /// Opens the folder of a comparison, or makes it.
+    /// Opens the folder of a comparison, and creates it if needed.
     ///
     /// # Errors
-    /// When it belongs to another config, or cannot be read or written.
+    /// When it belongs to another comparison, or cannot be read or written.
     pub fn open(folder: &Path, base: &LoadedExperiment) -> Result<Store, ExperimentError> {
         let fingerprint = fingerprint(base)?;
         let identity = Identity { format: "undertone comparison", schema_version: 2, fingerprint };
         Ok(RunStore::open_as(folder, identity)?)
     }
 
-    /// Whether a run is there already.
+    /// Whether a run has been made.
     ///
     /// # Errors
     /// When the settings have no digest.
@@ -31,7 +31,7 @@ impl Store {
         Ok(self.runs.iter().any(|run| run.seed == seed && run.digest == digest))
     }
 
-    /// Leaves out runs that belong to none of these settings, such as another version's.
+    /// Drops runs of other settings, such as those of another version.
     ///
     /// # Errors
     /// When the settings have no digest.

@@ -7,9 +7,9 @@ use undertone::neural::Shape;
 
 use super::{DataError, Dataset, FileFault, LoadOptions, images};
 
-/// Three colours of 32 rows and columns.
+/// Three colour channels of 32 × 32 pixels.
 const SHAPE: Shape = Shape { channels: 3, height: 32, width: 32 };
-/// Bytes of one colour of an image.
+/// Bytes of one channel of an image.
 const PLANE: usize = SHAPE.height * SHAPE.width;
 
 /// The classes in the order of their labels.
@@ -18,11 +18,11 @@ const CLASSES: [&str; 10] =
 
 /// Loads one batch; `source` is the name used in messages.
 ///
-/// Values are divided by 255 and make dense rows of 3072, red before green before blue. Of the
-/// options, the task and the intercept are used.
+/// Values are divided by 255 and form dense rows of 3072 features: red, then green, then blue. Of the
+/// options, only the task and the intercept are used.
 ///
 /// # Errors
-/// When the batch cannot be read or does not keep to the format.
+/// When the batch cannot be read or does not follow the format.
 pub fn load(
     mut reader: impl Read,
     source: &Path,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_batch_is_refused() {
+    fn bytes_that_are_no_batch_are_refused() {
         let whole = vec![1; 1 + 3 * PLANE];
         assert!(read(&whole).is_ok());
         assert!(read(&[]).is_err());

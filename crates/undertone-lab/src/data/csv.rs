@@ -13,9 +13,9 @@ use super::{DataError, Dataset, FileFault, LoadOptions, RecordFault};
 
 /// Loads CSV text; `source` is the name used in messages.
 ///
-/// Spaces around values are ignored; an empty value and `?` are missing. A numeric column makes
-/// one feature and a categorical one a feature for each category, in the order of the columns and,
-/// within a column, of the sorted categories, missing values being a category of their own.
+/// Spaces around values are ignored; an empty value and `?` are missing. A numeric column becomes
+/// one feature and a categorical column one feature for each category. Features follow the order of the
+/// columns and, within a column, the sorted categories; missing values are a category of their own.
 ///
 /// A column not listed by the options is numeric if all its values that are not missing are
 /// numbers; a missing value there is an error. So is a text column of more than a thousand
@@ -55,7 +55,7 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
     table.finish()
 }
 
-/// Keeps what may be told: kinds, positions and counts.
+/// Keeps only what may be shown: kinds, positions and counts.
 fn from_csv(source: &Path, line: usize, error: Error) -> DataError {
     match error.into_kind() {
         ErrorKind::Io(error) => DataError::io(source, error),
@@ -65,24 +65,24 @@ fn from_csv(source: &Path, line: usize, error: Error) -> DataError {
                 RecordFault::WrongFieldCount { found: count(len), expected: count(expected_len) };
             DataError::line(source, line, fault)
         }
-        // The rest is of text and typed records, which are not used here.
+        // The other kinds are about text and typed records, which are not used here.
         _ => DataError::line(source, line, RecordFault::NotUtf8),
     }
 }
 
 /// Remembers the bytes read from the start of the last record on.
 ///
-/// The crate's position of a record is where the one before ended; the line breaks between the two
-/// have to be counted to get the line.
+/// The crate reports as a record's position the end of the record before; the line breaks between the two
+/// must be counted to find the line.
 #[derive(Default)]
 struct Recent {
     bytes: Vec<u8>,
-    /// How many bytes of the text come before those kept.
+    /// How many bytes of the text precede those kept.
     before: u64,
 }
 
 impl Recent {
-    /// The line of the record that begins at or after a position; positions must not go back.
+    /// The line of the record that begins at or after a position; positions must not decrease.
     fn line(&mut self, position: &Position) -> usize {
         let skip = usize::try_from(position.byte().saturating_sub(self.before));
         let skip = skip.unwrap_or(usize::MAX).min(self.bytes.len());
@@ -96,7 +96,7 @@ impl Recent {
     }
 }
 
-/// A reader that hands on what it reads to [`Recent`].
+/// A reader that copies what it reads to [`Recent`].
 struct Keeping<R> {
     reader: R,
     recent: Rc<RefCell<Recent>>,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_an_error_with_its_place_and_without_its_values() {
+    fn malformed_text_is_an_error_with_its_location_and_without_its_values() {
         let cases: [(&[u8], &str); 20] = [
             (b"", "d: no records"),
             (b"a,label\n", "d: no records"),
@@ -271,8 +271,8 @@ mod tests {
                 let value = |row| if row == at { slip.to_string() } else { number(row) };
                 let text = column((0..count).map(value));
                 let message = read(&text, &options).unwrap_err().to_string();
-                let place = format!("d.csv:{}, column `a`: value is {reason}", at + 2);
-                assert!(message.contains(&place), "{message} instead of {place}");
+                let expected = format!("d.csv:{}, column `a`: value is {reason}", at + 2);
+                assert!(message.contains(&expected), "{message} instead of {expected}");
             }
         }
     }

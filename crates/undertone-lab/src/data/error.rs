@@ -1,4 +1,4 @@
-//! What can be wrong with a data file, where, and why.
+//! Errors in data files.
 //!
 //! Messages name the file, the line and the column, which are schema, and never a row's value,
 //! which is private.
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::image_folder::ImageFault;
 
-/// Why a dataset could not be loaded or a record could not be accepted.
+/// Why a data set cannot be loaded or a record cannot be accepted.
 #[derive(Debug, Error)]
 pub enum DataError {
     /// Nothing exists at the path.
@@ -30,7 +30,7 @@ pub enum DataError {
     Io {
         /// The file being read.
         path: PathBuf,
-        /// What the operating system or the decompressor said.
+        /// The error of the operating system or the decompressor.
         source: std::io::Error,
     },
     /// The file as a whole does not fit the options.
@@ -42,27 +42,27 @@ pub enum DataError {
         fault: FileFault,
     },
     /// One record cannot be accepted.
-    #[error("{place}: {fault}")]
+    #[error("{location}: {fault}")]
     Record {
         /// Where the record is.
-        place: Place,
+        location: Location,
         /// What is wrong with it.
         fault: RecordFault,
     },
 }
 
-/// Where a record, or one of its values, is.
+/// The location of a record or of one of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, if the record comes from one.
     pub path: Option<PathBuf>,
     /// The line of the file, from 1; in a Parquet file the row, from 1.
     pub line: usize,
-    /// The column, where one is to blame.
+    /// The column, if one is at fault.
     pub column: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
             Some(path) => write!(formatter, "{}:{}", path.display(), self.line)?,
@@ -78,16 +78,16 @@ impl fmt::Display for Place {
 /// What is wrong with a file as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FileFault {
-    /// The extension is not one of those known and no format was given.
+    /// The extension is unknown and no format was given.
     #[error(
-        "format unknown from the extension (.libsvm .svm .csv .ndjson .jsonl .parquet, all but \
-         the last also with .gz): name the format"
+        "unknown extension (known: .libsvm .svm .csv .ndjson .jsonl .parquet, all but \
+        the last also with .gz): name the format"
     )]
     UnknownFormat,
-    /// There is no record.
+    /// There are no records.
     #[error("no records")]
     Empty,
-    /// Two columns have one name.
+    /// Two columns have the same name.
     #[error("column `{column}` appears more than once")]
     DuplicateColumn {
         /// The name.
@@ -99,7 +99,7 @@ pub enum FileFault {
         /// Which column, from 1.
         position: usize,
     },
-    /// There is no column of the label's name.
+    /// There is no column with the label's name.
     #[error("no label column `{column}`")]
     MissingLabelColumn {
         /// The name looked for.
@@ -119,13 +119,13 @@ pub enum FileFault {
         /// The name looked for.
         column: String,
     },
-    /// No column is left to predict from.
+    /// There are no columns besides the label.
     #[error("no feature columns besides the label")]
     NoFeatures,
-    /// The features do not number what was asked for.
+    /// The number of features is not the one asked for.
     #[error("{found} features, but the dimension asked for is {expected}")]
     WrongDimension {
-        /// How many the file makes.
+        /// How many the file has.
         found: usize,
         /// How many were asked for.
         expected: usize,
@@ -133,7 +133,7 @@ pub enum FileFault {
     /// More features than this program handles.
     #[error("more than {limit} features")]
     TooManyFeatures {
-        /// How many it handles.
+        /// The limit.
         limit: usize,
     },
     /// The classes given by the caller are fewer than two or name one class twice.
@@ -154,10 +154,10 @@ pub enum FileFault {
         /// The column.
         column: String,
     },
-    /// The Parquet file does not keep to its format.
+    /// The Parquet file does not follow its format.
     #[error("not a Parquet file, or damaged")]
     DamagedParquet,
-    /// The IDX file does not keep to its format.
+    /// The IDX file does not follow its format.
     #[error("not an IDX file of images or labels, or damaged: {reason}")]
     DamagedIdx {
         /// What is wrong.
@@ -166,7 +166,7 @@ pub enum FileFault {
     /// A folder of images, or something in it, cannot be used.
     #[error(transparent)]
     Image(#[from] ImageFault),
-    /// The batch does not keep to the format of CIFAR-10.
+    /// The batch does not follow the format of CIFAR-10.
     #[error("not a CIFAR-10 batch, or damaged: {reason}")]
     DamagedCifar {
         /// What is wrong.
@@ -187,7 +187,7 @@ pub enum RecordFault {
     #[error("value is not finite")]
     NotFinite,
     /// A value is missing where one is needed.
-    #[error("value is missing (only a categorical column may miss values)")]
+    #[error("value is missing (only a categorical column may have missing values)")]
     Missing,
     /// A text column has too many different values to be detected as categorical.
     #[error(
@@ -250,17 +250,17 @@ pub enum RecordFault {
     /// The line is JSON, but not an object.
     #[error("not a JSON object")]
     NotAnObject,
-    /// `features` is neither an array nor an object, or not what it was on the first line.
-    #[error("`features` must be an array, or an object, on every line alike")]
+    /// `features` is neither an array nor an object, or differs in kind from the first line's.
+    #[error("`features` must be an array on every line, or an object on every line")]
     BadFeatures,
     /// A field holds an array or an object.
     #[error("value is an array or an object, not a number, boolean or text")]
     Nested,
-    /// An object has one field twice.
+    /// An object has a field twice.
     #[error("field appears more than once")]
     DuplicateField,
     /// A field is not in the first line's record.
-    #[error("field is not in the first record: drop it, or write it there as null")]
+    #[error("field is not in the first record: drop it, or add it there as null")]
     UnknownField,
 }
 
@@ -274,13 +274,13 @@ impl DataError {
     }
 
     pub(super) fn line(path: &Path, line: usize, fault: RecordFault) -> Self {
-        let place = Place { path: Some(path.to_path_buf()), line, column: None };
-        DataError::Record { place, fault }
+        let location = Location { path: Some(path.to_path_buf()), line, column: None };
+        DataError::Record { location, fault }
     }
 
     pub(super) fn cell(path: &Path, line: usize, column: &str, fault: RecordFault) -> Self {
-        let place =
-            Place { path: Some(path.to_path_buf()), line, column: Some(column.to_string()) };
-        DataError::Record { place, fault }
+        let location =
+            Location { path: Some(path.to_path_buf()), line, column: Some(column.to_string()) };
+        DataError::Record { location, fault }
     }
 }

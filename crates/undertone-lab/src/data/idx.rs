@@ -1,4 +1,4 @@
-//! IDX files of small grey images and their labels, the format of MNIST.
+//! IDX files of small greyscale images and their labels, the format of MNIST.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -14,11 +14,11 @@ const LABELS_MAGIC: u32 = 0x0801;
 
 /// Loads images and their labels; `source` is the name used in messages.
 ///
-/// Pixels are divided by 255 and make dense rows. Labels are classes 0 to 9, or to the largest
-/// label found where that is above 9. Of the options, the task and the intercept are used.
+/// Pixels are divided by 255 and form dense rows. Labels are classes 0 to 9, or up to the largest
+/// label if that is above 9. Of the options, only the task and the intercept are used.
 ///
 /// # Errors
-/// When a text cannot be read or does not keep to the format.
+/// When a file cannot be read or does not follow the format.
 pub fn load(
     mut image_file: impl Read,
     mut label_file: impl Read,
@@ -29,7 +29,7 @@ pub fn load(
     let [image_count, rows, columns] = header(&mut image_file, IMAGES_MAGIC, source)?;
     let [label_count] = header(&mut label_file, LABELS_MAGIC, source)?;
     if image_count != label_count {
-        return Err(damaged("there are not as many labels as images"));
+        return Err(damaged("the numbers of labels and images differ"));
     }
     let pixels = u64::from(rows) * u64::from(columns);
     let pixels = usize::try_from(pixels).ok().filter(|&pixels| pixels <= DIMENSION_MAX);
@@ -54,7 +54,7 @@ pub fn load(
     }
     for rest in [&mut image_file as &mut dyn Read, &mut label_file] {
         if rest.read(&mut [0]).map_err(|error| DataError::io(source, error))? > 0 {
-            return Err(damaged("it goes on after the last image or label"));
+            return Err(damaged("there are bytes after the last image or label"));
         }
     }
     let shape = Shape { channels: 1, height: rows as usize, width: columns as usize };
@@ -62,7 +62,7 @@ pub fn load(
     Ok(images::dataset(source, options, shape, records, classes))
 }
 
-/// Reads a header and gives the sizes in it.
+/// Reads a header and returns the sizes in it.
 fn header<const SIZES: usize>(
     reader: &mut impl Read,
     magic: u32,

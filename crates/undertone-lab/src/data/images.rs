@@ -1,4 +1,4 @@
-//! Images as records: a feature for each pixel of each channel.
+//! Images as records: one feature for each pixel of each channel.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use undertone_models::{Features, Record};
 
 use super::{Dataset, INTERCEPT, LoadOptions, Task};
 
-/// A record of byte-sized values, as numbers from 0 to 1.
+/// A record of byte values, scaled to numbers from 0 to 1.
 pub(super) fn record(bytes: &[u8], label: u32, intercept: bool) -> Record {
     let values = bytes.iter().map(|&byte| f64::from(byte) / 255.0);
     let values = values.chain(intercept.then_some(1.0));
     Record { features: Features::Dense(values.collect()), label: f64::from(label) }
 }
 
-/// Images as a data set; the constant feature, where asked for, is already in the records.
+/// Images as a data set; the records already include the constant feature, if asked for.
 pub(super) fn dataset(
     source: &Path,
     options: &LoadOptions,
@@ -37,9 +37,9 @@ pub(super) fn dataset(
     }
 }
 
-/// Pixels are counted from 1, row after row, anew in every colour.
+/// Pixels are numbered from 1, row by row, in each channel.
 fn feature_names(shape: Shape) -> Vec<String> {
-    // Loaders make images of one channel or of three.
+    // Loaders produce images of one or three channels.
     let channels: &[&str] =
         if shape.channels == 3 { &["red", "green", "blue"] } else { &["pixel"] };
     let pixels = shape.height * shape.width;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::{DataError, FileFault, LoadOptions, RecordFault, Task};
 
-/// How many classes there may be.
+/// The most classes there may be.
 pub(super) const CLASSES_MAX: usize = 10_000;
 
-/// One value as it stands in a file.
+/// One value of a file.
 #[derive(Clone, Copy)]
 pub(super) enum Cell<'a> {
     Missing,
@@ -19,7 +19,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A text, unless it stands for a missing value.
+    /// A text, unless it denotes a missing value.
     pub(super) fn text(text: &'a str) -> Self {
         match text.trim() {
             "" | "?" => Cell::Missing,
@@ -121,7 +121,7 @@ impl Labels {
         }
     }
 
-    /// Every record's label, and the classes if they are classes.
+    /// Every record's label, and the classes for classification.
     pub(super) fn finish(self) -> Result<(Vec<f64>, Option<Vec<String>>), DataError> {
         match self.kind {
             Kind::Numbers(numbers) => Ok((numbers, None)),
@@ -169,7 +169,7 @@ pub(super) fn check_given(classes: &[String]) -> Result<(), FileFault> {
     Ok(())
 }
 
-/// A label that is missing or NaN is a hole in the data, not a class.
+/// A missing label or NaN is not a class.
 fn refuse_non_labels(cell: Cell<'_>) -> Result<(), RecordFault> {
     match cell.number() {
         Err(fault @ (RecordFault::Missing | RecordFault::NotFinite)) => Err(fault),
@@ -177,14 +177,14 @@ fn refuse_non_labels(cell: Cell<'_>) -> Result<(), RecordFault> {
     }
 }
 
-/// The number a label stands for, if it can be told from every other number.
+/// The number a label denotes, if no other label rounds to the same number.
 fn label_number(text: &str) -> Option<f64> {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it neighbours fall together.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it integers are rounded.
     let number: f64 = text.parse().ok()?;
     (number.abs() < EXACT_MAX).then_some(number + 0.0) // -0 is 0.
 }
 
-/// The class a label names: the same text, or else the same number.
+/// The class of a label: the one with the same text, or else the same number.
 fn find(classes: &[String], text: &str) -> Option<u32> {
     let same_number = || {
         let number = label_number(text)?.to_bits();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn numeric_labels_are_sorted_as_numbers_and_spellings_fall_together() {
+    fn numeric_labels_are_sorted_as_numbers_and_spellings_are_merged() {
         let options = LoadOptions::new(Task::Classification);
         let (found, classes) = labels(&["10", "9", "+9.0", "-1", "10"], &options).unwrap();
         assert_eq!(found, [2.0, 1.0, 1.0, 0.0, 2.0]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn one_label_that_is_no_number_makes_all_sort_as_texts() {
+    fn one_label_that_is_not_a_number_makes_all_sort_as_texts() {
         let options = LoadOptions::new(Task::Classification);
         let (found, classes) = labels(&["10", "9", "x", "1"], &options).unwrap();
         assert_eq!(found, [1.0, 2.0, 3.0, 0.0]);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_in_the_labels_are_refused_for_both_tasks() {
+    fn missing_labels_are_refused_for_both_tasks() {
         for task in [Task::Classification, Task::Regression] {
             let options = LoadOptions::new(task);
             for (hole, reason) in [("?", "missing"), ("", "missing"), ("NaN", "not finite")] {

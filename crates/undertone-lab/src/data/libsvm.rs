@@ -1,4 +1,4 @@
-//! The LIBSVM text format: `label index:value index:value …`, one record a line.
+//! The LIBSVM text format: `label index:value index:value …`, one record per line.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -12,9 +12,9 @@ use super::{DIMENSION_MAX, DataError, Dataset, FileFault, INTERCEPT, LoadOptions
 
 /// Loads LIBSVM text; `source` is the name used in messages.
 ///
-/// Indices start at 1 and must increase. What follows a `#` is ignored, and so are empty lines.
-/// Without a dimension in the options it is the largest index. The options on columns are not
-/// used, as the columns have no names. Features are called `x1`, `x2` ….
+/// Indices start at 1 and must increase. Empty lines and everything after a `#` are ignored.
+/// Without a dimension in the options, it is the largest index. Options about columns are not
+/// used, because the columns have no names. Features are called `x1`, `x2` ….
 ///
 /// # Errors
 /// When the text cannot be read or does not fit the options.
@@ -72,7 +72,7 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
 /// Writes records as LIBSVM text that [`load`] reads back.
 ///
 /// The label is the class's name, or the number itself where there are no classes. Zeros are left
-/// out. A class whose name has a space, a `#` or a `:` in it cannot be read back.
+/// out. A class whose name contains a space, a `#` or a `:` cannot be read back.
 #[must_use]
 pub fn print(dataset: &Dataset) -> String {
     let mut text = String::new();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_an_error_with_its_place_and_without_its_values() {
+    fn malformed_text_is_an_error_with_its_location_and_without_its_values() {
         let cases: [(&[u8], &str); 19] = [
             (b"", "d.svm: no records"),
             (b"\n# only this\n", "d.svm: no records"),

@@ -1,11 +1,11 @@
-//! A few bytes of gzip can hide gigabytes without a line end; such a text is refused early.
+//! A limit on line length: a few bytes of gzip can expand to gigabytes without a line end.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
 /// The longest line that is read.
 const LINE_MAX: usize = 64 << 20;
 
-/// Passes a text through and fails when one of its lines is too long to be a record.
+/// Passes a text through, and fails when a line is too long to be a record.
 pub(super) struct LineGuard<R> {
     reader: R,
     since_line_end: usize,
@@ -22,7 +22,7 @@ impl<R: Read> Read for LineGuard<R> {
         let count = self.reader.read(buffer)?;
         let bytes = &buffer[..count];
         self.since_line_end = match bytes.iter().rposition(|&byte| byte == b'\n') {
-            Some(place) => count - place - 1,
+            Some(index) => count - index - 1,
             None => self.since_line_end + count,
         };
         if self.since_line_end > LINE_MAX {

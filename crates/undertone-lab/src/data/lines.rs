@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{DataError, RecordFault};
 
-/// The lines of a text, without their endings; a byte order mark before the first is skipped.
+/// The lines of a text, without their endings; a byte order mark at the start is skipped.
 pub(super) struct Lines<'a, R> {
     reader: BufReader<R>,
     source: &'a Path,

@@ -1,16 +1,16 @@
-//! Datasets: loading them, bounding them, and sharing them out among learners.
+//! Data sets: loading them and distributing them among learners.
 //!
 //! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. Then [`undertone_models::bounds`] makes every record keep
-//! to the norm the privacy accounting relies on, and
-//! [`partition`] says which learner holds which records.
+//! read files of many images, and [`mushrooms`] is built in. [`undertone_models::bounds`] then bounds every
+//! record by the norm that the account relies on, and [`partition`] decides which learner holds which
+//! records.
 //!
-//! Records are private: no error message, `Debug` output or panic shows a value of theirs. Names
-//! of columns, categories and classes are schema, and do appear.
+//! Records are private: no error message, `Debug` output or panic shows a record's value. Names of columns,
+//! categories and classes are schema and do appear.
 //!
-//! Note that one-hot categories and classes are taken from the file itself unless given. Learners
-//! reading different files must agree on them beforehand: give
-//! [`classes`](LoadOptions::classes) and check with [`dimension`](LoadOptions::dimension).
+//! One-hot categories and classes are taken from the file unless given. Learners that read different files
+//! must agree on them beforehand: give [`classes`](LoadOptions::classes) and check with
+//! [`dimension`](LoadOptions::dimension).
 //!
 //! ```
 //! let mushrooms = undertone_lab::data::mushrooms::dataset();
@@ -46,16 +46,16 @@ mod table;
 
 use line_guard::LineGuard;
 
-pub use error::{DataError, FileFault, Place, RecordFault};
+pub use error::{DataError, FileFault, Location, RecordFault};
 pub use image_folder::ImageFault;
 pub use options::{Format, LoadOptions, Task};
 
 /// The largest dimension that is loaded, the intercept not counted.
 ///
-/// A damaged index must not make the program ask for all memory.
+/// A damaged index must not make the program allocate all memory.
 pub const DIMENSION_MAX: usize = 1 << 22;
 
-/// What centring takes from pixels, which lie between 0 and 1.
+/// What centring subtracts from pixels, which lie between 0 and 1.
 pub const MIDDLE_GREY: f64 = 0.5;
 
 /// The name of the feature that is always 1.
@@ -64,13 +64,13 @@ pub const INTERCEPT: &str = "intercept";
 /// Records with their schema.
 #[derive(Clone, PartialEq)]
 pub struct Dataset {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// The dimension of every record.
     pub dimension: usize,
-    /// The shape that the features of every record have before the intercept, if they are images.
+    /// The shape of every record's features, intercept excluded, if they are images.
     pub image_shape: Option<Shape>,
-    /// The labels of class 0, 1, 2 … in words, for classification.
+    /// The names of classes 0, 1, 2 …, for classification.
     pub classes: Option<Vec<String>>,
     /// The records, in the file's order.
     pub records: Vec<Record>,
@@ -89,8 +89,8 @@ impl Dataset {
 
     /// Subtracts ½ from the pixels of images and 1/k from the k features of every categorical column.
     ///
-    /// A common offset of all records slows gradient methods down and carries nothing. Only the schema is
-    /// used, never a record's value, so this costs no privacy.
+    /// An offset that all records share slows gradient methods down and carries no information. Only the schema
+    /// is used, never a record's value, so this costs no privacy.
     pub fn centre(&mut self) {
         let mut offset = vec![0.0; self.dimension];
         if let Some(shape) = self.image_shape {
@@ -125,14 +125,14 @@ impl fmt::Debug for Dataset {
 
 /// Loads a file, or a folder of images.
 ///
-/// The format is the one in the options, or what [`Format::detect`] says. Text formats may be
+/// The format is the one in the options, or else found by [`Format::detect`]. Text formats may be
 /// compressed with gzip if the name ends in `.gz`.
 ///
 /// # Errors
-/// When the file or folder cannot be read, does not keep to its format, or does not fit the options.
+/// When the file or folder cannot be read, does not follow its format, or does not fit the options.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
     let Some(format) = options.format.or_else(|| Format::detect(path)) else {
-        open(path)?; // A missing file is the more helpful thing to report.
+        open(path)?; // Report a missing file rather than an unknown format.
         return Err(DataError::file(path, FileFault::UnknownFormat));
     };
     match format {
@@ -168,7 +168,7 @@ fn not_opened(path: &Path, source: std::io::Error) -> DataError {
     }
 }
 
-/// What to call the dataset in a file: the file's name up to its first dot.
+/// The name of the data set in a file: the file's name up to its first dot.
 fn name_of(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match name.split_once('.') {
@@ -177,7 +177,7 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// A feature vector from its entries by increasing index, the zeros left out if it is sparse.
+/// A feature vector from its entries by increasing index; a sparse one leaves zeros out.
 fn features(dimension: usize, sparse: bool, entries: impl Iterator<Item = (u32, f64)>) -> Features {
     if sparse {
         let (indices, values): (Vec<u32>, Vec<f64>) =
@@ -199,7 +199,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn each_way_of_not_being_a_file_has_its_error() {
+    fn every_path_that_is_not_a_file_has_its_own_error() {
         let directory = tempfile::tempdir().unwrap();
         let options = LoadOptions::new(Task::Classification);
         let missing = directory.path().join("missing.csv");
@@ -209,7 +209,7 @@ mod tests {
         let inner = directory.path().join("inner.csv");
         std::fs::create_dir(&inner).unwrap();
         assert!(matches!(load(&inner, &options), Err(DataError::Directory { .. })));
-        // A folder is one of images if neither its name nor the options say otherwise.
+        // A folder holds images unless its name or the options say otherwise.
         let images = directory.path().join("images");
         std::fs::create_dir(&images).unwrap();
         let no_classes = |path: &Path, options: &LoadOptions| match load(path, options) {

@@ -1,4 +1,4 @@
-//! The mushrooms of the UCI repository, built in: is this mushroom poisonous?
+//! The built-in data set: mushrooms of the UCI repository, edible or poisonous.
 //!
 //! 8124 records of 22 categorical attributes, as the 112 binary features of the LIBSVM version.
 //! UCI Machine Learning Repository, doi 10.24432/C5959T, CC BY 4.0; see `data/README.md`.
@@ -17,7 +17,7 @@ static COMPRESSED: &[u8] = include_bytes!("../../data/agaricus-lepiota.data.gz")
 pub const DIMENSION: usize = 112;
 
 /// The attributes in column order, each with its categories in the order of the LIBSVM version,
-/// which leaves stalk-root out and every category that never occurs.
+/// which leaves out stalk-root and every category that never occurs.
 const ATTRIBUTES: [(&str, &str); 22] = [
     ("cap-shape", "cbfksx"),
     ("cap-surface", "ysgf"),
@@ -43,7 +43,7 @@ const ATTRIBUTES: [(&str, &str); 22] = [
     ("habitat", "dgmlpuw"),
 ];
 
-/// The mushrooms with classes 0, edible, and 1, poisonous, in the order of the file.
+/// The mushrooms in file order, with classes 0 (edible) and 1 (poisonous).
 #[must_use]
 pub fn dataset() -> Dataset {
     let record = |(poisonous, indices): (bool, Vec<u32>)| Record {
@@ -74,7 +74,7 @@ pub fn dataset() -> Dataset {
     }
 }
 
-/// The mushrooms as the LIBSVM page offers them, byte for byte: label 1 is poisonous, 2 edible.
+/// The text of the LIBSVM version, byte for byte: label 1 is poisonous, 2 edible.
 #[must_use]
 pub fn libsvm_text() -> String {
     let mut text = String::new();
@@ -92,11 +92,11 @@ fn original_text() -> String {
     let mut text = String::new();
     GzDecoder::new(COMPRESSED)
         .read_to_string(&mut text)
-        .expect("the file built in is whole: a test checks its hash");
+        .expect("a test checks the hash of the built-in file");
     text
 }
 
-/// Whether each mushroom is poisonous, and the features it has, from 0.
+/// Whether each mushroom is poisonous, and the indices of its features, from 0.
 fn rows(text: &str) -> impl Iterator<Item = (bool, Vec<u32>)> + '_ {
     text.lines().map(|line| {
         let mut values = line.split(',');

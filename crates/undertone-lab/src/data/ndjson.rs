@@ -1,4 +1,4 @@
-//! One JSON object a line.
+//! One JSON object per line.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,10 +17,10 @@ const FEATURES: &str = "features";
 
 /// Loads NDJSON text; `source` is the name used in messages.
 ///
-/// A line is a flat object, `{"age": 41, "job": "nurse", "label": 0}`, or has its features apart,
+/// A line is a flat object, `{"age": 41, "job": "nurse", "label": 0}`, or has its features in a field,
 /// `{"features": {"age": 41, "job": "nurse"}, "label": 0}` or `{"features": [41, 2.5], "label": 0}`;
-/// array elements are called `x1`, `x2` …. The fields of the first line are the columns, in its
-/// order. Later lines may order them otherwise; a field they lack or that is `null` is missing.
+/// array elements are called `x1`, `x2` …. The fields of the first line are the columns, in that
+/// order. Later lines may order them differently; an absent field or `null` is a missing value.
 /// Columns are treated as in [`csv`](super::csv::load), with booleans as the numbers 0 and 1.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
     }
 }
 
-/// A table with where each field goes.
+/// A table, and the column of each field.
 struct Filling {
     table: Table,
     shape: Shape,
@@ -87,14 +87,14 @@ impl Filling {
             if shape == Shape::Flat {
                 names.push(name.clone());
             } else if name == options.label_column() || options.drop.contains(name) {
-                names.push(name.clone()); // A name in both parts is found by the table's check.
+                names.push(name.clone()); // The table refuses a name that is in both parts.
             } else if name != FEATURES {
                 return Err(DataError::cell(source, line, name, RecordFault::UnknownField));
             }
         }
         for name in &options.drop {
             if !names.contains(name) {
-                names.push(name.clone()); // To be dropped from any later line that has it.
+                names.push(name.clone()); // Dropped from every later line that has it.
             }
         }
         let table = Table::new(source, &names, options)?;
@@ -189,7 +189,7 @@ fn parse(text: &str) -> Result<Fields, RecordFault> {
     match serde_json::from_str(text) {
         Ok(Json::Object(fields)) => Ok(fields),
         Ok(_) => Err(RecordFault::NotAnObject),
-        // The parser has no name for this error, and its position is all else that may be told.
+        // The parser has no kind for this error, and only its position may be shown.
         Err(error) if error.to_string().starts_with("number out of range") => {
             Err(RecordFault::NotFinite)
         }
@@ -197,7 +197,7 @@ fn parse(text: &str) -> Result<Fields, RecordFault> {
     }
 }
 
-/// A JSON value whose objects keep the order of their fields, and fields given twice.
+/// A JSON value whose objects keep the order of their fields, and repeated fields.
 enum Json {
     Null,
     Boolean(bool),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_an_error_with_its_place_and_without_its_values() {
+    fn malformed_text_is_an_error_with_its_location_and_without_its_values() {
         let good = r#"{"a": 1, "label": "x"}"#;
         let cases = [
             (String::new(), "d.ndjson: no records"),

@@ -1,4 +1,4 @@
-//! How a file is to be read.
+//! How to read a file.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ pub enum Format {
     Libsvm,
     /// Comma-separated values with a header row.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
     /// Apache Parquet, flat columns.
     Parquet,
@@ -18,7 +18,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format with a name, as it stands in a config.
+    /// The format with a name, as used in a config.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -31,7 +31,7 @@ impl Format {
         }
     }
 
-    /// The format that a file's extension names, `.gz` after a text format's being allowed.
+    /// The format of a file's extension; text formats may have `.gz` appended.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -48,10 +48,10 @@ impl Format {
         }
     }
 
-    /// The format that the extension names, or else that of a folder.
+    /// The format of the extension, or else that of a folder.
     ///
-    /// The extension comes first: other programs write tables as folders called `table.parquet`,
-    /// and to read such a folder as one of images would end in a misleading error.
+    /// The extension takes precedence: other programs write tables as folders called `table.parquet`, and
+    /// reading such a folder as images would give a misleading error.
     #[must_use]
     pub fn detect(path: &Path) -> Option<Self> {
         Self::from_path(path).or_else(|| path.is_dir().then_some(Format::ImageFolder))
@@ -67,33 +67,33 @@ pub enum Task {
     Regression,
 }
 
-/// How a file is to be read. Start from [`LoadOptions::new`].
+/// How to read a file. Start from [`LoadOptions::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// The format; from the extension if not given.
+    /// The format; if absent, from the extension.
     pub format: Option<Format>,
-    /// The label's column; `label` if not given. LIBSVM files have no column names.
+    /// The label's column; if absent, `label`. LIBSVM files have no column names.
     pub label: Option<String>,
     /// What is to be predicted.
     pub task: Task,
-    /// The labels of class 0, 1, 2 …; from the file if not given.
+    /// The labels of classes 0, 1, 2 …; if absent, from the file.
     ///
-    /// Learners that read different files must all be given the same list: a file that happens to
-    /// lack a class would number the others differently.
+    /// Learners that read different files must all use the same list: a file that lacks a class would number the
+    /// others differently.
     pub classes: Option<Vec<String>>,
-    /// The columns to encode one-hot, all others being numeric; detected if not given.
+    /// The columns to encode one-hot, with all others numeric; if absent, detected.
     pub categorical: Option<Vec<String>>,
     /// Columns to leave out.
     pub drop: Vec<String>,
-    /// The number of features, not counting the intercept. In LIBSVM files, which leave zeros out,
-    /// it sets the dimension; elsewhere it is checked.
+    /// The number of features, intercept excluded. It sets the dimension of LIBSVM files, which leave zeros out;
+    /// for other formats it is checked.
     pub dimension: Option<usize>,
     /// Whether to append a feature that is always 1.
     pub intercept: bool,
 }
 
 impl LoadOptions {
-    /// Everything detected, nothing dropped, no intercept.
+    /// Options that detect everything, drop nothing and add no intercept.
     #[must_use]
     pub fn new(task: Task) -> Self {
         LoadOptions {

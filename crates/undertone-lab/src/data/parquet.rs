@@ -1,9 +1,9 @@
 //! Apache Parquet files of flat columns.
 //!
-//! Columns are read one at a time: the crate's reader of whole rows asserts on damaged files,
-//! while its column readers return errors. Those still panic on some damaged pages and footers; the
-//! panic is caught and the file called damaged. The crate's own message then appears on the
-//! standard error; those met so far are of lengths and states, not of values.
+//! Columns are read one at a time: the crate's row reader asserts on damaged files, while its column readers
+//! return errors. The column readers still panic on some damaged pages and footers; such a panic is caught
+//! and the file reported as damaged. The crate's panic message then appears on standard error; the messages
+//! seen so far show lengths and states, not values.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,19 +20,19 @@ use super::labels::Cell;
 use super::table::Table;
 use super::{DataError, Dataset, FileFault, LoadOptions, RecordFault};
 
-/// How many values are decoded at a time.
+/// Values per batch.
 const BATCH: usize = 1024;
 
 /// Loads a Parquet file; `source` is the name used in messages.
 ///
-/// Columns must be flat, of whole or floating-point numbers, booleans or text; others can be
+/// Columns must be flat, of integers, floating-point numbers, booleans or text; others can be
 /// dropped. They are treated as in [`csv`](super::csv::load), with booleans as the numbers 0 and 1
-/// and nulls as missing. Messages count rows from 1.
+/// and nulls as missing values. Messages count rows from 1.
 ///
 /// # Errors
 /// When the file cannot be read or does not fit the options.
 pub fn load(file: File, source: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
-    // Nothing outlives the closure but its result, so that no half-made state can be seen.
+    // Only the result leaves the closure, so no inconsistent state can be observed.
     catch_unwind(AssertUnwindSafe(|| read(file, source, options)))
         .unwrap_or_else(|_| Err(damaged(source)))
 }
@@ -71,16 +71,16 @@ fn read(file: File, source: &Path, options: &LoadOptions) -> Result<Dataset, Dat
 
 /// A column that is read.
 struct Leaf<'a> {
-    /// Its place among the file's leaf columns.
+    /// Its index among the file's leaf columns.
     column: usize,
-    /// Its place in the table.
+    /// Its index in the table.
     position: usize,
     name: &'a str,
     optional: bool,
     unsigned: bool,
 }
 
-/// The columns not dropped, all of which must be of a type that can be read.
+/// The columns that are not dropped; all must have a readable type.
 fn leaves<'a>(
     schema: &SchemaDescriptor,
     names: &'a [String],
@@ -113,7 +113,7 @@ fn leaves<'a>(
             ),
         });
     }
-    // A group without any column in it has no leaf.
+    // A group without columns has no leaf.
     match (0..names.len()).find(|&position| !seen[position] && !table.is_dropped(position)) {
         Some(position) => Err(FileFault::UnsupportedColumn { column: names[position].clone() }),
         None => Ok(leaves),
@@ -222,7 +222,7 @@ fn damaged(source: &Path) -> DataError {
     DataError::file(source, FileFault::DamagedParquet)
 }
 
-/// The crate's messages may quote values, so that only the kind is kept.
+/// Keeps only the kind of an error: the crate's messages may quote values.
 fn from_parquet(source: &Path, error: ParquetError) -> DataError {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
@@ -251,7 +251,7 @@ mod tests {
 
     type Group = Vec<Box<dyn Fn(&mut SerializedColumnWriter<'_>)>>;
 
-    /// Writes the columns of one row group after the other.
+    /// Writes row groups, column by column.
     fn write(path: &Path, schema: &str, codec: Compression, groups: &[Group]) {
         let schema = Arc::new(parse_message_type(schema).unwrap());
         let properties = Arc::new(WriterProperties::builder().set_compression(codec).build());

@@ -1,10 +1,9 @@
 //! Tables of named columns, shared by the CSV, NDJSON and Parquet loaders.
 //!
-//! A column is numeric or categorical. When the options do not say, a column is numeric if every
-//! value in it that is not missing reads as a number; then a missing value, a NaN or an infinity
-//! is an error rather than a reason to call the column categorical. Values of a column that may
-//! still turn out categorical are kept as numbered texts; more than [`CATEGORIES_DETECTED_MAX`]
-//! distinct ones settle that it is numeric.
+//! A column is numeric or categorical. When the options do not say, a column is numeric if every value that
+//! is not missing parses as a number; then a missing value, a NaN or an infinity is an error rather than a
+//! reason to treat the column as categorical. Values of a column that may still be categorical are kept as
+//! numbered texts; with more than [`CATEGORIES_DETECTED_MAX`] distinct values it is numeric.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use undertone_models::Record;
 use super::labels::{Cell, Interner, Labels};
 use super::{DIMENSION_MAX, DataError, Dataset, FileFault, INTERCEPT, LoadOptions, RecordFault};
 
-/// How many categories a column may have without being listed as categorical.
+/// The most categories of a column that is not listed as categorical.
 pub(super) const CATEGORIES_DETECTED_MAX: usize = 1000;
 
 /// A table being filled, column by column or row by row.
@@ -46,7 +45,7 @@ enum Cells {
     Undecided { interner: Interner, ids: Vec<u32>, seen: Seen },
 }
 
-/// The first line of an undecided column with …
+/// The first line of an undecided column that has …
 #[derive(Default)]
 struct Seen {
     number: Option<usize>,
@@ -120,16 +119,16 @@ impl Table {
         }
     }
 
-    /// The number of records, if every column has as many.
+    /// The number of records, if all columns agree on it.
     pub(super) fn rows(&self) -> Option<usize> {
         let rows = self.labels.len();
         self.columns.iter().all(|column| column.cells.len() == rows).then_some(rows)
     }
 
-    /// Settles what is undecided and turns the rows into records.
+    /// Decides the undecided columns and converts rows to records.
     ///
     /// # Panics
-    /// When the columns are not equally long, which is for the loader to see to.
+    /// When the columns differ in length: a bug in the loader.
     pub(super) fn finish(self) -> Result<Dataset, DataError> {
         let rows = self.rows().expect("the loader pushes one value to each column per record");
         if rows == 0 {
@@ -165,7 +164,7 @@ impl Table {
         let dimension = feature_names.len();
         let (labels, classes) = self.labels.finish()?;
         let intercept = self.intercept.then_some((found as u32, 1.0));
-        // A sparse entry takes one and a half times the room of a dense one.
+        // A sparse entry takes one and a half times the memory of a dense one.
         let sparse = 3 * (encoded.len() + usize::from(self.intercept)) < 2 * dimension;
         let record = |(row, label)| {
             let entries = encoded.iter().map(|column| column.entry(row)).chain(intercept);
@@ -239,7 +238,7 @@ impl Cells {
                     Err(_) => &mut seen.not_a_number,
                 };
                 slot.get_or_insert(line);
-                // A boolean kept as text would read as a category.
+                // A boolean kept as text would become a category.
                 let cell = match cell {
                     Cell::Boolean(boolean) => Cell::Integer(i128::from(boolean)),
                     other => other,
@@ -257,7 +256,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Settles whether an undecided column is numeric.
+    /// Decides whether an undecided column is numeric.
     fn decide(self) -> Result<Self, (usize, RecordFault)> {
         match self {
             Cells::Undecided { interner, ids, seen } => {
@@ -275,7 +274,7 @@ impl Cells {
 }
 
 impl Seen {
-    /// The numbers of a column without a text that is no number.
+    /// The values of a column as numbers.
     fn numbers(&self, interner: &Interner, ids: &[u32]) -> Result<Vec<f64>, (usize, RecordFault)> {
         let missing = self.missing.map(|line| (line, RecordFault::Missing));
         let not_finite = self.not_finite.map(|line| (line, RecordFault::NotFinite));
@@ -290,14 +289,14 @@ impl Seen {
     }
 }
 
-/// A column with its place in the feature vector.
+/// A column and its first index in the feature vector.
 enum Encoded {
     Numeric { index: u32, numbers: Vec<f64> },
     Categorical { index_of: Vec<u32>, ids: Vec<u32> },
 }
 
 impl Encoded {
-    /// Places a column after the features named so far, and names its own.
+    /// Appends a column to the features, and names its features.
     fn new(name: &str, cells: Cells, feature_names: &mut Vec<String>) -> Self {
         let first = u32::try_from(feature_names.len()).expect("at most DIMENSION_MAX names");
         match cells {

@@ -1,7 +1,7 @@
 //! An experiment: data, partition and rounds of a simulation around an agreement.
 //!
-//! In a file the keys of both stand side by side: `rounds` and `[data]` are the experiment's own, all others
-//! are the agreement's.
+//! One file holds the keys of both: `rounds` and `[data]` belong to the experiment, all others to the
+//! agreement.
 
 mod resolved;
 #[cfg(test)]
@@ -27,11 +27,11 @@ pub struct RawExperiment {
     /// What all learners share.
     #[serde(flatten)]
     pub agreement: RawAgreement,
-    /// Where records come from and how they are dealt out.
+    /// Where records come from and how they are distributed.
     pub data: RawData,
 }
 
-/// What an experiment has beside its agreement.
+/// The keys of an experiment that are not the agreement's.
 #[derive(Deserialize)]
 struct OwnKeys {
     rounds: Option<u64>,
@@ -39,7 +39,7 @@ struct OwnKeys {
     data: RawData,
 }
 
-/// `[data]`: where records come from and how they are dealt out.
+/// `[data]`: where records come from and how they are distributed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "keys are explained in the starter config and in docs/config.md")]
 #[serde(default)]
@@ -54,40 +54,40 @@ pub struct RawData {
     pub repeat: Option<bool>,
 }
 
-/// Everything a simulation needs to know, checked.
+/// An experiment, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// What all learners share.
     pub agreement: Agreement,
     /// How many rounds to run.
     pub rounds: u64,
-    /// Where records come from and how they are dealt out.
+    /// Where records come from and how they are distributed.
     pub data: Data,
 }
 
-/// Where records come from and how they are dealt out.
+/// Where records come from and how they are distributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     /// The name of a known data set, or the path of a file or of a folder of images.
     pub source: String,
-    /// The file's format, or its extension decides.
+    /// The file's format; `None` takes it from the extension.
     pub format: Option<String>,
-    /// How records are dealt out among the learners.
+    /// How records are distributed among the learners.
     pub partition: Partition,
-    /// The order in which records arrive; `None` leaves it to the data set.
+    /// The order in which records arrive; `None` uses the data set's own.
     pub order: Option<RecordOrder>,
-    /// The share of records kept for testing; `None` keeps those the data set has set apart.
+    /// The share of records kept for testing; `None` uses the data set's own test records.
     pub test_fraction: Option<f64>,
     /// Whether records are drawn again when they run out.
     pub repeat: bool,
 }
 
-/// How records are dealt out among the learners.
+/// How records are distributed among the learners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Partition {
-    /// At random.
+    /// Evenly and at random.
     Iid,
-    /// In turn, in the order of the data, which every learner keeps: for streams whose time matters.
+    /// In turn and in the order of the data, which every learner keeps: for data in order of time.
     InOrder,
     /// Every learner holds one class, as in the paper.
     ByClass,
@@ -106,9 +106,9 @@ pub enum Partition {
 /// The order in which a learner's records arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordOrder {
-    /// At random; test records are drawn at random too.
+    /// Random; test records are random too.
     Shuffled,
-    /// As in the file; test records are its last.
+    /// As in the file; the last records are for testing.
     File,
 }
 
@@ -118,7 +118,7 @@ pub type LoadedExperiment = Loaded<RawExperiment>;
 /// What the command line may change in an experiment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overrides {
-    /// How many learners, of a network that is described by its topology.
+    /// How many learners, in a network given by its topology.
     pub learners: Option<usize>,
     /// How many rounds to run.
     pub rounds: Option<u64>,
@@ -129,7 +129,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Writes them into an experiment.
+    /// Applies the changes to an experiment.
     pub fn apply(&self, raw: &mut RawExperiment) {
         if self.learners.is_some() {
             raw.agreement.network.learners = self.learners;
@@ -158,7 +158,7 @@ pub fn load_file(path: &Path, overrides: &Overrides) -> Result<LoadedExperiment,
 impl Document for RawExperiment {
     type Checked = Experiment;
 
-    /// The text is read twice, as what the two have: a key is unknown that neither knows.
+    /// Reads the text twice, once for each type. A key is unknown if neither type knows it.
     fn read<P: Parse>(parse: P) -> Result<(RawExperiment, Vec<String>), P::Error> {
         let (own, not_own) = parse.parse::<OwnKeys>()?;
         let (agreement, not_shared) = parse.parse::<RawAgreement>()?;
@@ -221,8 +221,8 @@ impl Document for RawExperiment {
 }
 
 impl RawExperiment {
-    /// The agreement on its own: noise that is calibrated for rounds, and does not say for how many, is
-    /// calibrated for those of the experiment.
+    /// The agreement. Noise that is calibrated for rounds without saying how many is calibrated for the
+    /// experiment's.
     #[must_use]
     pub fn shared(&self) -> RawAgreement {
         let mut agreement = self.agreement.clone();
@@ -300,7 +300,7 @@ fn check_partition(raw: &RawData, faults: &mut Faults) -> Partition {
                 ("iid", Partition::Iid),
                 ("in-order", Partition::InOrder),
                 ("by-class", Partition::ByClass),
-                // The last two are taken above; they stand here for the list of choices.
+                // The last two are handled above; they complete the list of choices.
                 ("dirichlet", Partition::Iid),
                 ("own-class", Partition::Iid),
             ],

@@ -1,4 +1,4 @@
-//! An experiment as it was run, for the run folder and for plans.
+//! The experiment as it was run, for run folders and plans.
 
 use super::{LoadedExperiment, Partition, RawExperiment, RecordOrder};
 use crate::stream::source::{DataSource, find_source, record_order};
@@ -7,17 +7,17 @@ use undertone::MemoryKind;
 use undertone::agreement::{Agreement, MEMORY_CUTOFF, OneOrEach, RawAgreement};
 use undertone::method::Method;
 
-/// The experiment as it was run: overrides applied, defaults spelt out, noise scales as calibrated.
+/// The experiment as it was run: overrides applied, defaults filled in, noise scales as calibrated.
 #[must_use]
 pub fn resolved(loaded: &LoadedExperiment, scales: &[f64]) -> RawExperiment {
     let mut raw = loaded.raw.clone();
     raw.agreement = resolved_agreement(&raw.agreement, &loaded.checked.agreement, scales);
     raw.data.repeat = Some(loaded.checked.data.repeat);
-    spell_out_source(loaded, &mut raw);
+    fill_in_source(loaded, &mut raw);
     raw
 }
 
-/// An agreement with defaults spelt out and noise scales as calibrated.
+/// An agreement with defaults filled in and noise scales as calibrated.
 #[must_use]
 pub fn resolved_agreement(
     raw: &RawAgreement,
@@ -31,7 +31,7 @@ pub fn resolved_agreement(
     raw.records.batch = Some(agreement.records.batch);
     raw.records.centre = Some(agreement.records.centre);
     raw.records.normalise = Some(agreement.records.normalise);
-    // Neither has a meaning for a neural network.
+    // Neural networks have neither.
     if agreement.neural.is_none() {
         raw.model.ridge = Some(agreement.model.ridge);
         raw.model.lasso = Some(agreement.model.lasso);
@@ -83,17 +83,17 @@ fn resolve_method(method: &Method, raw: &mut RawAgreement) {
     }
 }
 
-/// Makes the data the same wherever the file is read from: paths, order and test records.
-fn spell_out_source(loaded: &LoadedExperiment, raw: &mut RawExperiment) {
+/// Writes out path, order and test fraction, so that the file means the same from any folder.
+fn fill_in_source(loaded: &LoadedExperiment, raw: &mut RawExperiment) {
     let (in_time_order, own_test_rows) = match find_source(&loaded.checked.data, &loaded.folder) {
         Ok(DataSource::Known(recipe)) => (recipe.in_time_order, recipe.test_rows),
         Ok(DataSource::File(path)) => {
-            // The run folder is elsewhere, so a relative path would no longer lead to the data.
+            // A relative path would not work from the run folder.
             let path: PathBuf = std::path::absolute(&path).unwrap_or(path);
             raw.data.source = Some(path.display().to_string());
             (false, 0)
         }
-        // A run has found its data; without one there is nothing to spell out.
+        // Nothing is known about data that were not found.
         Err(_) => (false, 0),
     };
     let data = &loaded.checked.data;
@@ -101,7 +101,7 @@ fn spell_out_source(loaded: &LoadedExperiment, raw: &mut RawExperiment) {
         RecordOrder::Shuffled => "shuffled",
         RecordOrder::File => "file",
     };
-    // A deal in order keeps the order by itself: neither word would describe it.
+    // The partition `in-order` implies its own order.
     if data.partition != Partition::InOrder || data.order.is_some() {
         raw.data.order = Some(order.to_string());
     }

@@ -1,4 +1,4 @@
-//! The page of an attack: originals beside what was reconstructed of them.
+//! The page of an attack: originals next to their reconstructions.
 
 use super::number::{count, escape, number, percent};
 use super::picture::picture;
@@ -7,10 +7,10 @@ use crate::attack::invert::Labels;
 use crate::attack::{Attack, Victim, multiple_in_words};
 use std::fmt::Write as _;
 
-/// Pictures of more victims would make the page long and say no more.
+/// The most victims whose pictures are shown.
 const VICTIMS_SHOWN: usize = 10;
 
-/// Draws an attack as one HTML page that needs no network.
+/// Writes an attack as one HTML page without external resources.
 #[must_use]
 pub fn attack_page(attack: &Attack) -> String {
     let name = escape(&attack.name);
@@ -19,9 +19,9 @@ pub fn attack_page(attack: &Attack) -> String {
         Labels::Idlg => "iDLG",
     };
     let lead = format!(
-        "The attacker hears every release{} and nothing else. From two releases of a learner in a row, and what its \
-         neighbours sent, follows its gradient of round {} but for the noise; {kind} then looks for the {} whose \
-         gradient it is, by L-BFGS with exact second derivatives ({} steps, {} starts at most).",
+        "The attacker sees every release{} and nothing else. Two consecutive releases of a learner and what its \
+        neighbours sent give its gradient of round {}, except for the noise; {kind} then searches for the {} with \
+        this gradient, by L-BFGS with exact second derivatives (at most {} steps from each of {} starts).",
         if attack.settings.knows_start { ", knows the public start" } else { "" },
         attack.settings.round,
         if attack.records == 1 { "record".into() } else { format!("{} records", attack.records) },
@@ -31,11 +31,11 @@ pub fn attack_page(attack: &Attack) -> String {
     let warning = banner(
         "stop",
         "NOT PRIVATE",
-        "<p>This page shows records of the learners. It is for whoever may see the data.</p>",
+        "<p>This page shows records of the learners. Show it only to people who may see the data.</p>",
     );
     format!(
         "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone attack</p>\n<h1>{name}: {kind}</h1>\n\
-         <p class=\"lead\">{lead}</p>\n{warning}</header>\n<section>\n<h2>What it finds</h2>\n{table}{note}</section>\n\
+         <p class=\"lead\">{lead}</p>\n{warning}</header>\n<section>\n<h2>Results</h2>\n{table}{note}</section>\n\
          <section>\n<h2>Pictures</h2>\n{pictures}</section>\n</main>\n</body>\n</html>\n",
         head = head(&format!("NOT PRIVATE – {name} – Undertone attack")),
         table = table(attack),
@@ -46,13 +46,13 @@ pub fn attack_page(attack: &Attack) -> String {
 
 fn note(attack: &Attack) -> String {
     let random = attack.error_of_random.map_or(String::new(), |error| {
-        format!(" A guess that is evenly random has error {}.", number(error))
+        format!(" A uniformly random guess has error {}.", number(error))
     });
     format!(
         "<p class=\"note\">Error: mean squared difference of a value, over all records of all {} victims. Without \
-         noise: the victim’s own numbers before it is added. The mismatch of the gradient, which is all the \
-         attacker can judge by, is in results.json.{random} An attack that fails proves nothing: \
-         a better one may come. What is proved is the certificate, where there is one.</p>\n",
+        noise: the attacker sees the victim’s values before noise is added. The mismatch of the gradient, the only \
+        thing by which an attacker can judge a result, is in results.json.{random} An attack that fails proves nothing: \
+        a better one may exist. Only a certificate is a proof.</p>\n",
         count(attack.victims.len() as u64)
     )
 }
@@ -85,7 +85,7 @@ fn pictures(attack: &Attack) -> String {
     let rows: String =
         attack.victims.iter().take(VICTIMS_SHOWN).map(|victim| rows(attack, victim)).collect();
     if rows.is_empty() {
-        return "<p class=\"nothing\">Records of this config are not images.</p>\n".into();
+        return "<p class=\"nothing\">The records of this experiment are not images.</p>\n".into();
     }
     format!(
         "<div class=\"scroll\"><table class=\"records\"><thead><tr>{header}</tr></thead><tbody>\n{rows}</tbody>\
@@ -96,7 +96,7 @@ fn pictures(attack: &Attack) -> String {
 /// One row for each record of a victim.
 fn rows(attack: &Attack, victim: &Victim) -> String {
     let mut rows = String::new();
-    for (place, original) in victim.originals.iter().enumerate() {
+    for (index, original) in victim.originals.iter().enumerate() {
         let Some(shown) = picture(attack.shape, original, attack.black, "original") else {
             return rows;
         };
@@ -107,7 +107,7 @@ fn rows(attack: &Attack, victim: &Victim) -> String {
             victim.learner + 1
         );
         for attempt in &victim.attempts {
-            let found = attempt.found.get(place);
+            let found = attempt.found.get(index);
             let shown = found
                 .and_then(|found| picture(attack.shape, found, attack.black, "reconstruction"));
             let _ = write!(rows, "<td>{}</td>", shown.unwrap_or_default());

@@ -1,27 +1,27 @@
-//! Axes: which values fit, where they lie between 0 and 1, and which of them are marked.
+//! Axes: which values can be drawn, their positions between 0 and 1, and the ticks.
 
 use super::number::{decimal, magnitude, scientific};
 
 /// Values beyond this cannot be drawn: their differences could overflow.
 const DRAWABLE_MAX: f64 = 1e300;
 
-/// How values are spread along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Evenly; rounds, accuracies, budgets.
+    /// Linear: rounds, accuracies, budgets.
     Linear,
-    /// By powers of ten; errors.
+    /// Logarithmic: errors.
     Log,
 }
 
-/// How values are written beside an axis.
+/// The format of tick labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// As numbers.
+    /// Numbers.
     Plain,
-    /// As percentages; the values are shares of one.
+    /// Percentages of values between 0 and 1.
     Percent,
-    /// As whole numbers.
+    /// Integers.
     Whole,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// Marked values: position between 0 and 1, and label.
+    /// Ticks: position between 0 and 1, and label.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
 impl Scale {
-    /// Whether a value has a place on such an axis.
+    /// Whether a value can be drawn on such an axis.
     pub(super) fn can_draw(self, value: f64) -> bool {
         match self {
             Scale::Linear => value.abs() <= DRAWABLE_MAX,
@@ -56,13 +56,13 @@ impl Axis {
     /// Fits a horizontal axis of rounds.
     pub(super) fn rounds(values: impl Iterator<Item = f64>, ticks_max: usize) -> Option<Axis> {
         let (low, high) = extent(Scale::Linear, values)?;
-        // Some measurements begin a round or two late: their charts still line up with the others.
+        // Some measurements begin a round or two late; their charts still align with the others.
         let low = if low > 0.0 && low < 0.05 * high { 0.0 } else { low };
         let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
         Some(Axis::marked(Scale::Linear, Unit::Whole, (low, high), ticks_max))
     }
 
-    /// Fits a vertical axis, with some room above and below. None without drawable values.
+    /// Fits a vertical axis, with a margin above and below. `None` without drawable values.
     pub(super) fn fit(
         scale: Scale,
         unit: Unit,
@@ -84,7 +84,7 @@ impl Axis {
             }
         };
         let (mut bottom, mut top) = (least - room, most + room);
-        // A linear axis starts at zero where that costs little room.
+        // A linear axis starts at zero where that wastes little space.
         let little = if unit == Unit::Percent { 0.2 } else { 0.5 };
         if scale == Scale::Linear && low >= 0.0 && low < little * high {
             bottom = 0.0;
@@ -95,7 +95,7 @@ impl Axis {
         Some(Axis::marked(scale, unit, (bottom, top), ticks_max))
     }
 
-    /// Where a drawable value lies, between 0 and 1.
+    /// The position of a drawable value, between 0 and 1.
     pub(super) fn position(&self, value: f64) -> f64 {
         let share = (self.scale.of(value) - self.low) / (self.high - self.low);
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 }
@@ -119,8 +119,8 @@ impl Axis {
         axis.ticks = marks
             .into_iter()
             .filter(|&(value, _)| {
-                let place = scale.of(value);
-                place >= low - (high - low) * 1e-9 && place <= high + (high - low) * 1e-9
+                let position = scale.of(value);
+                position >= low - (high - low) * 1e-9 && position <= high + (high - low) * 1e-9
             })
             .map(|(value, label)| (axis.position(value), label))
             .collect();
@@ -152,9 +152,9 @@ fn linear_marks(low: f64, high: f64, unit: Unit, ticks_max: usize) -> Vec<(f64, 
     }
     let first = (low / step - 1e-9).ceil();
     (0..=2 * ticks_max)
-        .map(|place| {
+        .map(|index| {
             #[expect(clippy::cast_precision_loss, reason = "a handful of ticks")]
-            let value = (first + place as f64) * step;
+            let value = (first + index as f64) * step;
             (value, linear_label(value, step, unit))
         })
         .take_while(|(value, _)| *value <= high + step * 1e-9)
@@ -175,7 +175,7 @@ fn linear_label(value: f64, step: f64, unit: Unit) -> String {
     decimal(value, decimals_of(step))
 }
 
-/// Decimals needed to tell multiples of a step apart.
+/// Decimals needed to distinguish multiples of a step.
 fn decimals_of(step: f64) -> i32 {
     let power = magnitude(step * (1.0 + 1e-9));
     let leading = step / 10_f64.powi(power);
@@ -183,7 +183,7 @@ fn decimals_of(step: f64) -> i32 {
     (-power + i32::from(half)).max(0)
 }
 
-/// Powers of ten, then 1-2-5, then plain steps: whatever gives at least three marks.
+/// Powers of ten, then 1-2-5, then linear steps: the first that gives at least three ticks.
 fn log_marks(low: f64, high: f64, ticks_max: usize) -> Vec<(f64, String)> {
     #[expect(clippy::cast_possible_truncation, reason = "exponents are within ±301")]
     let (first, last) = (low.floor() as i32, high.ceil() as i32);

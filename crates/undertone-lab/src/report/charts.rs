@@ -1,4 +1,4 @@
-//! What is drawn: one function for each chart of the report.
+//! The charts of the report, one function each.
 
 use super::axis::{Scale, Unit};
 use super::number::{epsilon, number, percent};
@@ -7,7 +7,7 @@ use crate::columns::{self, Column};
 use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
 use crate::summary::Summary;
 
-/// A level this many times above the highest value would flatten the curve: it is told, not drawn.
+/// A level this many times above the highest value would flatten the curve: the caption states it instead.
 const LEVEL_FACTOR_MAX: f64 = 5.0;
 
 /// All charts of a run, in the order of the page.
@@ -26,18 +26,18 @@ pub(super) fn charts(summary: &Summary, rows: &[RoundRow]) -> Vec<Chart> {
     charts.push(prequential_loss(rows));
     charts.push(budget(summary, rows));
     charts.push(noise(rows));
-    // A network has no optimum to be compared with.
+    // Neural networks have no known optimum, so their errors are NaN.
     charts.retain(|chart| {
         let mut points = chart.series.iter().flat_map(|line| &line.points).peekable();
-        points.peek().is_none() || !points.all(is_no_number)
+        points.peek().is_none() || !points.all(is_nan)
     });
     for chart in &mut charts {
-        tell_of_gaps(chart);
+        note_gaps(chart);
     }
     charts
 }
 
-fn is_no_number(point: &(f64, f64)) -> bool {
+fn is_nan(point: &(f64, f64)) -> bool {
     point.1.is_nan()
 }
 
@@ -71,8 +71,10 @@ fn test(rows: &[RoundRow]) -> Chart {
     Chart {
         id: "test-accuracy",
         title: "Test accuracy",
-        caption: format!("Share of unseen test records classified rightly; higher is better.{gap}"),
-        y_label: "test records right",
+        caption: format!(
+            "Share of unseen test records classified correctly; higher is better.{gap}"
+        ),
+        y_label: "correct test records",
         scale: Scale::Linear,
         unit: Unit::Percent,
         series: [
@@ -96,7 +98,7 @@ fn tracking(rows: &[RoundRow]) -> Chart {
         "tracking-error",
         "Tracking error",
         "Mean squared distance ‖θᵢ − θ*‖² between a learner’s parameters and the best parameters for \
-         the records so far; lower is better, and equal steps upwards multiply the value.",
+         the records so far; lower is better.",
         "squared distance (log scale)",
         points(rows, &columns::TRACKING_ERROR),
     )
@@ -106,8 +108,8 @@ fn instantaneous_regret(rows: &[RoundRow]) -> Chart {
     error_chart(
         "instantaneous-regret",
         "Instantaneous regret",
-        "How much larger the learners’ mean loss is in each round than the smallest possible one, on \
-         all records so far; a falling line means that learning catches up.",
+        "How much the learners’ mean loss exceeds the smallest possible loss in each round, on \
+        all records so far; a falling line means that the learners converge.",
         "excess loss per record (log scale)",
         points(rows, &columns::INSTANTANEOUS_REGRET),
     )
@@ -120,7 +122,7 @@ fn dynamic_regret(rows: &[RoundRow]) -> Chart {
         title: "Dynamic regret",
         caption:
             "The sum of the instantaneous regrets up to each round; the flatter the line, the \
-                  less each further round loses."
+            smaller the regret of each further round."
                 .into(),
         y_label: "summed excess loss",
         scale: Scale::Linear,
@@ -171,10 +173,10 @@ fn prequential_accuracy(rows: &[RoundRow]) -> Option<Chart> {
         id: "prequential-accuracy",
         title: "Prequential accuracy",
         caption:
-            "Share of all records so far that were classified rightly when they arrived, before \
-                  their labels were known; higher is better."
+            "Share of all records so far that were classified correctly when they arrived, before \
+            their labels were known; higher is better."
                 .into(),
-        y_label: "records right so far",
+        y_label: "correct records so far",
         scale: Scale::Linear,
         unit: Unit::Percent,
         series: vec![series("all learners together", Look::Line(1), &points, percent)],
@@ -216,8 +218,8 @@ fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
         id: "privacy-spent",
         title: "Privacy spent",
         caption:
-            "ε at the run’s δ that a record used once has cost so far, as each learner’s account \
-                  has it; lower is more private."
+            "ε at the run’s δ that a record used once has paid so far, by each learner’s account; \
+            lower is more private."
                 .into(),
         y_label: "ε spent, at the run’s δ",
         scale: Scale::Linear,
@@ -263,7 +265,7 @@ fn noise(rows: &[RoundRow]) -> Chart {
     chart
 }
 
-/// Adds one line for all learners, one for each, or their minimum, median and maximum.
+/// Adds one line for all learners, one line each, or their minimum, median and maximum.
 fn per_learner(chart: &mut Chart, rows: &[RoundRow], column: &Column, text: fn(f64) -> String) {
     let learners = rows.iter().map(|row| column.of_learners(row).len()).max().unwrap_or(0);
     let of_learner =
@@ -287,7 +289,7 @@ fn per_learner(chart: &mut Chart, rows: &[RoundRow], column: &Column, text: fn(f
         let every = rows.len().div_ceil(POINTS_MAX - 1).max(1);
         let last = rows.len() - 1;
         let kept =
-            rows.iter().enumerate().filter(|(place, _)| place % every == 0 || *place == last);
+            rows.iter().enumerate().filter(|(index, _)| index % every == 0 || *index == last);
         let spread: Vec<(f64, [f64; 3])> = kept
             .filter_map(|(_, row)| Some((round(row), spread(column.of_learners(row))?)))
             .collect();
@@ -302,14 +304,14 @@ fn per_learner(chart: &mut Chart, rows: &[RoundRow], column: &Column, text: fn(f
     }
 }
 
-/// Least, median and greatest of the finite values.
+/// The smallest, median and largest of the finite values.
 fn spread(values: &[f64]) -> Option<[f64; 3]> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     Some([*sorted.first()?, sorted[sorted.len() / 2], *sorted.last()?])
 }
 
-/// Adds horizontal lines at the least and the greatest of some levels, or says where they are.
+/// Adds horizontal lines at the smallest and the largest of some levels, or states them in the caption.
 fn level(
     chart: &mut Chart,
     rows: &[RoundRow],
@@ -327,7 +329,7 @@ fn level(
         format!("{} to {}", epsilon(low), epsilon(high))
     };
     if high > LEVEL_FACTOR_MAX * highest {
-        chart.caption += &format!(" Far above what is drawn: {label}, ε = {text}.");
+        chart.caption += &format!(" Not drawn, far above: {label}, ε = {text}.");
         return;
     }
     let mut points = vec![(round(first), high), (round(last), high)];
@@ -351,7 +353,7 @@ fn series(label: &str, look: Look, points: &[(f64, f64)], text: fn(f64) -> Strin
     Series { label: label.into(), value, look, points: thin(points) }
 }
 
-/// The curve of a column that has one number in a row.
+/// The points of a column with one number per row.
 fn points(rows: &[RoundRow], column: &Column) -> Vec<(f64, f64)> {
     curve(rows, |row| column.number(row))
 }
@@ -367,18 +369,18 @@ fn round(row: &RoundRow) -> f64 {
 
 /// The mean of the finite values among the last `window`.
 fn moving_mean(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
-    let mean = |place: usize| {
-        let from = (place + 1).saturating_sub(window);
-        let finite = points[from..=place].iter().map(|p| p.1).filter(|value| value.is_finite());
+    let mean = |index: usize| {
+        let from = (index + 1).saturating_sub(window);
+        let finite = points[from..=index].iter().map(|p| p.1).filter(|value| value.is_finite());
         let (sum, count) =
             finite.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
         sum / count
     };
-    (0..points.len()).map(|place| (points[place].0, mean(place))).collect()
+    (0..points.len()).map(|index| (points[index].0, mean(index))).collect()
 }
 
-/// A reader must know when values are missing from a picture.
-fn tell_of_gaps(chart: &mut Chart) {
+/// Notes in the caption when values are left out.
+fn note_gaps(chart: &mut Chart) {
     let lines = chart.series.iter().filter(|series| !matches!(series.look, Look::Level(_)));
     let mut gaps = lines
         .flat_map(|series| &series.points)
@@ -389,8 +391,8 @@ fn tell_of_gaps(chart: &mut Chart) {
         return;
     }
     chart.caption += if gaps.all(|value| value.is_finite() && value <= 0.0) {
-        " Values of zero or below have no place on a log scale and are left out."
+        " Values of zero or below cannot be drawn on a log scale and are left out."
     } else {
-        " Values that are infinite, not a number or off the scale are left out."
+        " Values that are infinite, NaN or off the scale are left out."
     };
 }

@@ -9,23 +9,23 @@ use crate::compare::statistics::Estimate;
 
 /// What a comparison shows.
 pub(crate) struct Comparison<'a> {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'a str,
     /// What was compared and how.
     pub(crate) lead: String,
-    /// For each method its test accuracy by ε.
+    /// The test accuracy of each method by ε.
     pub(crate) accuracy: Vec<(Method, Vec<(f64, Estimate)>)>,
-    /// For each method its excess loss by ε.
+    /// The excess loss of each method by ε.
     pub(crate) regret: Vec<(Method, Vec<(f64, Estimate)>)>,
     /// The accuracy of the centralised optimum.
     pub(crate) central: Option<Estimate>,
-    /// The accuracy of learners on their own.
+    /// The accuracy of local learners.
     pub(crate) alone: Option<Estimate>,
     /// All numbers, as HTML.
     pub(crate) table: String,
 }
 
-/// Draws a comparison.
+/// Writes a comparison as an HTML page.
 pub(crate) fn comparison_page(comparison: &Comparison<'_>) -> String {
     let name = escape(comparison.name);
     format!(
@@ -34,8 +34,8 @@ pub(crate) fn comparison_page(comparison: &Comparison<'_>) -> String {
          <section>\n<div class=\"charts\">\n{accuracy}{regret}</div>\n</section>\n\
          <section>\n<h2>All numbers</h2>\n{table}\
          <p class=\"note\">Runs with seeds: NOT PRIVATE, for research only. Test accuracy is that of the public \
-         model, made of releases only; of the learners’ own parameters where nothing is released. Bytes: \
-         eight a value, to each neighbour.</p>\n</section>\n</main>\n</body>\n</html>\n",
+         model, which is made of releases only, or of the learners’ own parameters if nothing is released. Bytes: \
+         eight per value, to each neighbour.</p>\n</section>\n</main>\n</body>\n</html>\n",
         head = head(&format!("{name} – Undertone comparison")),
         lead = escape(&comparison.lead),
         accuracy = figure(&accuracy(comparison), true),
@@ -64,10 +64,10 @@ fn accuracy(comparison: &Comparison<'_>) -> Chart {
         id: "accuracy",
         title: "Test accuracy",
         caption:
-            "Share of unseen records classified rightly after the last round, by the budget that \
-                  is certified for ever; higher and further left is better."
+            "Share of unseen records classified correctly after the last round, by the budget \
+            certified for ever; higher and further left is better."
                 .into(),
-        y_label: "test records right",
+        y_label: "correct test records",
         scale: Scale::Linear,
         unit: Unit::Percent,
         series,

@@ -1,7 +1,7 @@
-//! `report.html`: a run to look at, in one self-contained file.
+//! `report.html`: a run in one self-contained file.
 //!
-//! This file is the page; `charts` says what is drawn, `plot` and `axis` how, `tables` writes the
-//! learners and the facts, `number` writes numbers and escapes text.
+//! This file writes the page; `charts` defines the charts, `plot` and `axis` draw them, `tables` writes the
+//! learners and the facts, `number` formats numbers and escapes text.
 
 mod attack;
 mod axis;
@@ -18,7 +18,7 @@ mod tests;
 
 pub use attack::attack_page;
 pub(crate) use comparison::{Comparison, comparison_page};
-pub use neural_reproduction::{network_page, table2_page};
+pub use neural_reproduction::{neural_page, table2_page};
 pub use reproduction::{fig1_page, table1_page};
 
 use crate::simulate::RoundRow;
@@ -27,22 +27,22 @@ use number::{MISSING, count, epsilon, escape, number, percent};
 use plot::{Chart, Size};
 
 const STYLE: &str = include_str!("style.css");
-/// Nothing may be loaded, from anywhere; only the page's own style sheet counts.
+/// The page may load nothing; only its own style sheet is allowed.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
-/// Charts stand in two columns, or one below the other on a phone.
+/// The size of a chart in one of two columns; on a phone there is one column.
 const NARROW: Size = Size { width: 480, height: 290 };
-/// The first chart spans both columns.
+/// The size of the first chart, which spans both columns.
 const WIDE: Size = Size { width: 1000, height: 340 };
 
-/// Draws a run as one HTML page that needs no network.
+/// Writes a run as one HTML page without external resources.
 #[must_use]
-pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
+pub fn run_page(summary: &Summary, rows: &[RoundRow]) -> String {
     let name = escape(&summary.name);
     let charts: String = charts::charts(summary, rows)
         .iter()
         .enumerate()
-        .map(|(place, chart)| figure(chart, place == 0))
+        .map(|(index, chart)| figure(chart, index == 0))
         .collect();
     let mark = if summary.private { "" } else { "NOT PRIVATE – " };
     let head = head(&format!("{mark}{name} – Undertone run report"));
@@ -50,8 +50,8 @@ pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
         "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone run report</p>\n<h1>{name}</h1>\n\
          <p class=\"lead\">{lead}</p>\n{banners}</header>\n\
          <section class=\"cards\" aria-label=\"Results\">\n{cards}</section>\n\
-         <section>\n<h2>What this run promises</h2>\n{statement}</section>\n\
-         <section>\n<h2>How it went</h2>\n<div class=\"charts\">\n{charts}</div>\n</section>\n\
+         <section>\n<h2>Privacy</h2>\n{statement}</section>\n\
+         <section>\n<h2>Measurements</h2>\n<div class=\"charts\">\n{charts}</div>\n</section>\n\
          {tables}</main>\n</body>\n</html>\n",
         lead = lead(summary),
         banners = banners(summary),
@@ -61,7 +61,7 @@ pub fn html(summary: &Summary, rows: &[RoundRow]) -> String {
     )
 }
 
-/// The beginning of a page that loads nothing; the title is HTML already.
+/// The head of a page; the title is already HTML.
 fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -89,9 +89,9 @@ fn lead(summary: &Summary) -> String {
 fn banners(summary: &Summary) -> String {
     let mut text = String::new();
     if !summary.private {
-        let words = summary.warning.unwrap_or("the noise of this run can be subtracted");
-        let words = words.strip_prefix("NOT PRIVATE: ").unwrap_or(words);
-        text += &banner("stop", "NOT PRIVATE", &format!("<p>{}.</p>", escape(&capital(words))));
+        let warning = summary.warning.unwrap_or("the noise of this run can be subtracted");
+        let warning = warning.strip_prefix("NOT PRIVATE: ").unwrap_or(warning);
+        text += &banner("stop", "NOT PRIVATE", &format!("<p>{}.</p>", escape(&capital(warning))));
     }
     let run = count(summary.rounds_run);
     let planned = count(summary.rounds_planned);
@@ -107,8 +107,7 @@ fn banners(summary: &Summary) -> String {
             text += &banner("warn", "BUDGET EXHAUSTED", &body);
         }
         _ => {
-            let body =
-                format!("<p>The run was stopped by hand after {run} of {planned} rounds.</p>");
+            let body = format!("<p>The run was interrupted after {run} of {planned} rounds.</p>");
             text += &banner("warn", &summary.ending.to_uppercase(), &body);
         }
     }
@@ -167,14 +166,16 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
         summary.learners.len(),
     ) {
         (Some(cap), 0 | 1) => format!("at δ = {delta}; cap {}", number(cap)),
-        (Some(cap), _) => format!("at δ = {delta}, most of any learner; cap {}", number(cap)),
+        (Some(cap), _) => format!("at δ = {delta}, largest of all learners; cap {}", number(cap)),
         (None, 0 | 1) => format!("at δ = {delta}; no cap"),
-        (None, _) => format!("at δ = {delta}, most of any learner; no cap"),
+        (None, _) => format!("at δ = {delta}, largest of all learners; no cap"),
     };
     let known = !summary.learners.is_empty();
     let for_ever = match summary.lifetime_epsilon_max().filter(|_| known) {
-        Some(bound) => card("ε for ever", &epsilon(bound), "bound over all rounds to come"),
-        None => card("ε for ever", "no certificate", "no finite bound is proved for this config"),
+        Some(bound) => card("ε for ever", &epsilon(bound), "bound over all future rounds"),
+        None => {
+            card("ε for ever", "no certificate", "no finite bound is proved for these settings")
+        }
     };
     [
         test,
@@ -203,7 +204,7 @@ fn card(title: &str, figure: &str, note: &str) -> String {
     )
 }
 
-/// The statement, its short leading words set in bold.
+/// The statement, with the heading of each paragraph in bold.
 fn statement(summary: &Summary) -> String {
     let paragraph = |text: &String| match text.split_once(": ") {
         Some((head, rest)) if head.chars().count() <= 14 => {
@@ -212,7 +213,7 @@ fn statement(summary: &Summary) -> String {
         _ => format!("<p>{}</p>\n", escape(text)),
     };
     let body: String = summary.privacy_statement.iter().map(paragraph).collect();
-    let body = if body.is_empty() { "<p>Nothing is promised.</p>\n".into() } else { body };
+    let body = if body.is_empty() { "<p>Nothing is guaranteed.</p>\n".into() } else { body };
     format!("<div class=\"statement\">\n{body}</div>\n")
 }
 
@@ -226,10 +227,7 @@ fn figure(chart: &Chart, hero: bool) -> String {
     };
     let body = match drawing {
         Some(drawing) => format!("{}{drawing}", plot::legend(chart)),
-        None => {
-            "<p class=\"nothing\">Nothing to show: no value was measured that could be drawn.</p>"
-                .into()
-        }
+        None => "<p class=\"nothing\">Nothing to show: no measured value can be drawn.</p>".into(),
     };
     format!(
         "<figure id=\"{}\"{}>\n<h3>{}</h3>\n<figcaption>{}</figcaption>\n{body}</figure>\n",

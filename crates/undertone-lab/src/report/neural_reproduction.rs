@@ -1,4 +1,4 @@
-//! The pages of the paper's experiments on networks.
+//! The pages of the paper's experiments with neural networks.
 
 use super::axis::{Scale, Unit};
 use super::figure;
@@ -12,20 +12,20 @@ use crate::reproduce::quartiles::Quartiles;
 use crate::reproduce::table2::{Row, Table2};
 use std::fmt::Write as _;
 
-const NO_CERTIFICATE: &str = "Algorithm 1 and DSGD have no certificate on a network: their noise hides a state that \
-    a record has moved, how far depends on the network’s smoothness L, and no finite L is known for it. (Clipping alone would bound a \
-    number of rounds, by a budget that grows with every one.) The paper gives none either.";
+const NO_CERTIFICATE: &str = "Algorithm 1 and DSGD have no certificate for a neural network: they add noise to a state that \
+depends on each record by an amount that follows from the smoothness L of the loss, and no finite L is known. (Clipping alone \
+would bound the cost of finitely many rounds, by a budget that grows with every round.) The paper gives no certificate either.";
 
-/// Draws Figure 2 or 3.
+/// Writes the page of Figure 2 or 3.
 #[must_use]
-pub fn network_page(found: &NeuralFigure) -> String {
+pub fn neural_page(found: &NeuralFigure) -> String {
     let (title, data, own) = match found.images {
         Images::Mnist => ("Figure 2", "MNIST", "digits"),
         Images::Cifar10 => ("Figure 3", "CIFAR-10", "classes"),
     };
     let lead = format!(
         "A small CNN on {data}, ring of five, each learner with 40 % of two {own} and an even share of the rest; \
-         {} rounds of {} records a learner, {} seeds, the paper’s steps and noise. Lines are medians, bands the \
+         {} rounds of {} records per learner, {} seeds, the paper’s steps and noise. Lines are medians, bands \
          quartiles over seeds.",
         count(found.extent.rounds),
         count(found.extent.batch),
@@ -38,15 +38,15 @@ pub fn network_page(found: &NeuralFigure) -> String {
     ];
     let charts: String = charts.iter().map(|chart| figure(chart, true)).collect();
     let shielded = match found.extent.shielded_divisor {
-        1 => "it learns from the same data".into(),
-        divisor => format!("it learns from one record in {divisor} of those its preset takes"),
+        1 => "it uses the same data".into(),
+        divisor => format!("it uses one in {divisor} of the records of its preset"),
     };
     let body = format!(
         "<section>\n<div class=\"charts\">\n{charts}</div>\n</section>\n<section>\n<h2>Last round</h2>\n{}\
-         <p class=\"note\">{NO_CERTIFICATE} PDOP’s holds because gradients are clipped, here at a norm of 1000, which the paper does not do: hence \
-         its size. DOLA’s noise falls faster than its steps, so each record pays more than the one \
-         before. The public model is the average of all releases. <em>local</em> sends and hears nothing: where Algorithm 1 is no better, the \
-         learners have not learnt together. <em>shielded</em> has its own network, rounds, steps and noise, and is \
+         <p class=\"note\">{NO_CERTIFICATE} PDOP has a certificate because gradients are clipped, here at a norm of 1000, which the paper does \
+         not do: hence its size. DOLA’s noise falls faster than its steps, so each record pays more than the one \
+         before. The public model is the average of all releases. <em>local</em> sends and receives nothing: where Algorithm 1 is no better, \
+         the learners gained nothing from each other. <em>shielded</em> has its own neural network, rounds, steps and noise, and is \
          certified for ever; {shielded}.</p>\n</section>\n",
         rows(found),
     );
@@ -54,8 +54,8 @@ pub fn network_page(found: &NeuralFigure) -> String {
 }
 
 const TRAINING: &str =
-    "Of the learners’ own parameters on records seen so far, mean over learners.";
-const TEST: &str = "Of the learners’ own parameters on the test set, mean over learners.";
+    "Accuracy of the learners’ own parameters on records seen so far, mean over learners.";
+const TEST: &str = "Accuracy of the learners’ own parameters on the test set, mean over learners.";
 
 fn accuracy(
     found: &NeuralFigure,
@@ -100,10 +100,10 @@ fn budget(found: &NeuralFigure) -> Chart {
     });
     Chart {
         id: "budget",
-        title: "Budget, its shape",
-        caption: "What each round adds with every constant set to 1, as in the paper’s Table I: the rate of \
-                  Theorem 5 for Algorithm 1, step over noise for the others. This is the paper’s reading; \
-                  as DSGD, DOLA and PDOP use a record once, one record pays its own round’s part only. Not an ε."
+        title: "Shape of the budget",
+        caption: "The sum of all rounds’ costs with every constant set to 1, as in the paper’s Table I: the rate \
+        of Theorem 5 for Algorithm 1, step over noise for the others. This is how the paper counts; \
+        DSGD, DOLA and PDOP use a record once, so one record pays for its own round only. Not an ε."
             .into(),
         y_label: "sum over rounds (log scale)",
         scale: Scale::Log,
@@ -144,24 +144,24 @@ fn rows(found: &NeuralFigure) -> String {
     )
 }
 
-/// Draws Table II, theirs and ours.
+/// Writes the page of Table II.
 #[must_use]
 pub fn table2_page(table: &Table2) -> String {
     let lead = format!(
-        "A small CNN on MNIST with noise multiplied by 0.5 to 2: {} rounds of {} records a learner, {} seeds. The attack \
-         is on one record of round 0.",
+        "A small CNN on MNIST with noise multiplied by 0.5 to 2: {} rounds of {} records per learner, {} seeds. The attack \
+        is on one record of round 0.",
         count(table.extent.rounds),
         count(table.extent.batch),
         count(table.extent.seeds)
     );
     let random = table.error_of_random.map_or(String::new(), |error| {
-        format!("A guess that is evenly random has error {}.", number(error))
+        format!("A uniformly random guess has error {}.", number(error))
     });
     let body = format!(
-        "<section>\n<h2>Accuracy</h2>\n{}</section>\n<section>\n<h2>The DLG attack</h2>\n{}<p class=\"note\">{random} Error: mean squared difference of a pixel; the paper does not say what its own is. All learners \
-         start at one public point; who uses it has one noise fewer in the way. \
-         Learners for themselves, with nothing sent, reach {} in training and {} in the test: learners hear \
-         their neighbours with a weight of 0.6 γ_t, which adds up to little, and so does the noise.</p><p class=\"note\">{NO_CERTIFICATE}</p>\n</section>\n",
+        "<section>\n<h2>Accuracy</h2>\n{}</section>\n<section>\n<h2>The DLG attack</h2>\n{}<p class=\"note\">{random} Error: mean squared difference of a pixel; the paper does not define its error. All learners \
+        start at one public point; an attacker who uses it has to deal with one noise fewer. \
+        Local learners, which send nothing, reach {} in training and {} in the test: learners weigh \
+        their neighbours by 0.6 γ_t, which adds up to little, and so does the noise.</p><p class=\"note\">{NO_CERTIFICATE}</p>\n</section>\n",
         accuracy_rows(&table.rows),
         attack_rows(table),
         percent(table.local.0.median),

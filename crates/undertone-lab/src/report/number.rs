@@ -1,9 +1,9 @@
-//! Numbers and text for readers: short, honest, and safe to put into HTML.
+//! Formatting numbers and escaping text for HTML.
 
-/// What stands where a value is missing.
+/// The placeholder for a missing value.
 pub(super) const MISSING: &str = "–";
 
-/// Makes text safe inside HTML elements and quoted attributes.
+/// Escapes text for HTML elements and quoted attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -19,12 +19,12 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
-/// A whole number with commas between thousands.
+/// An integer with commas between thousands.
 pub(super) fn count(value: u64) -> String {
     group(&value.to_string())
 }
 
-/// A value with three significant digits; powers of ten where it is very large or small.
+/// A value with three significant digits; as a power of ten if very large or small.
 pub(super) fn number(value: f64) -> String {
     if value.is_nan() {
         return MISSING.into();
@@ -42,12 +42,12 @@ pub(super) fn number(value: f64) -> String {
     decimal(value, if size >= 1000.0 { 0 } else { (2 - magnitude(size)).clamp(0, 5) })
 }
 
-/// ε as promised: two decimals, rounded up so that the page never states less than was spent.
+/// ε with two decimals, rounded up so that the page never states less than was spent.
 pub(super) fn epsilon(value: f64) -> String {
     if !value.is_finite() || !(0.01..1e6).contains(&value) {
         return number(value);
     }
-    // The allowance keeps 8 (stored as 7.999…) and 0.07 (times 100 is 7.000…1) as they are.
+    // The tolerance leaves 8 (stored as 7.999…) and 0.07 (times 100 is 7.000…1) unchanged.
     decimal((value * 100.0 - 1e-6).ceil() / 100.0, 2)
 }
 
@@ -109,8 +109,8 @@ fn superscript(exponent: &str) -> String {
 
 fn group(digits: &str) -> String {
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

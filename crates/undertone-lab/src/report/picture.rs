@@ -1,11 +1,11 @@
-//! Records that are images, as pictures within a page.
+//! Images of records inside a page.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use undertone::neural::Shape;
 
-/// An `<img>` of grey or colour values, channel after channel, from black to one above; nothing for
-/// other shapes.
+/// An `<img>` of greyscale or RGB values, channel by channel, from `black` to one above it; `None` for other
+/// shapes.
 pub(super) fn picture(shape: Shape, values: &[f64], black: f64, title: &str) -> Option<String> {
     let (color, channels) = match shape.channels {
         1 => (png::ColorType::Grayscale, 1),
@@ -13,7 +13,7 @@ pub(super) fn picture(shape: Shape, values: &[f64], black: f64, title: &str) -> 
         _ => return None,
     };
     let area = shape.height * shape.width;
-    // One pixel is no picture but a record of some numbers.
+    // A single pixel is not a picture but a record of some numbers.
     if area < 2 || values.len() != channels * area {
         return None;
     }

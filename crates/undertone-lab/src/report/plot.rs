@@ -1,8 +1,8 @@
-//! How a chart is drawn: plotters writes the geometry, the page's style sheet gives the looks.
+//! Drawing a chart: plotters writes the geometry, the page's style sheet sets the appearance.
 //!
-//! Plotters knows neither classes nor style sheets, so every part is drawn in a colour that only
-//! stands for a class, and the colours are replaced by classes afterwards. It also only sees values
-//! that [`Axis`] has mapped to 0..1, which keeps it away from NaN and overflows.
+//! Plotters does not support classes or style sheets, so every part is drawn in a placeholder colour, which is
+//! replaced by a class afterwards. Plotters only sees values that [`Axis`] has mapped to 0..1, so NaN and
+//! overflows never reach it.
 
 use super::axis::{Axis, Scale, Unit};
 use super::number::escape;
@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::Range;
 
-/// Plotters draws on whole pixels: drawing larger than shown keeps curves smooth.
+/// Plotters draws on whole pixels: drawing at a larger scale keeps curves smooth.
 const OVERSIZE: u32 = 4;
-/// No series is drawn with more points than this.
+/// The most points of a series.
 pub(super) const POINTS_MAX: usize = 400;
-/// As many line styles as the style sheet has.
+/// The number of line styles in the style sheet.
 pub(super) const STYLES: u8 = 8;
 
 const GRID: RGBColor = RGBColor(255, 0, 200);
@@ -26,32 +26,32 @@ const TEXT: RGBColor = RGBColor(255, 0, 201);
 
 /// One chart of the report.
 pub(super) struct Chart {
-    /// Its name in the page's addresses.
+    /// The id of its element.
     pub(super) id: &'static str,
-    /// What it is about.
+    /// The title.
     pub(super) title: &'static str,
-    /// What is shown and how to read it.
+    /// The caption: what is shown and how to read it.
     pub(super) caption: String,
-    /// What is measured upwards, with its unit.
+    /// The label of the vertical axis, with its unit.
     pub(super) y_label: &'static str,
-    /// How values are spread upwards.
+    /// The scale of the vertical axis.
     pub(super) scale: Scale,
-    /// How values are written.
+    /// The format of its tick labels.
     pub(super) unit: Unit,
-    /// The lines, the most important first: it is drawn above the others.
+    /// The lines; the first is the most important and drawn on top.
     pub(super) series: Vec<Series>,
-    /// What is measured across.
+    /// The horizontal axis.
     pub(super) across: Across,
-    /// Areas between two lines, behind everything.
+    /// Areas between two lines, drawn behind everything else.
     pub(super) bands: Vec<Band>,
 }
 
-/// What is measured across.
+/// The horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Across {
-    /// Rounds, evenly.
+    /// Rounds, on a linear scale.
     Rounds,
-    /// Something else, by powers of ten.
+    /// Something else, on a logarithmic scale.
     Log(&'static str),
 }
 
@@ -59,39 +59,39 @@ pub(super) enum Across {
 pub(super) struct Band {
     /// The style of the line it belongs to.
     pub(super) style: u8,
-    /// Place, lower and upper value.
+    /// Position, lower and upper value.
     pub(super) points: Vec<(f64, f64, f64)>,
 }
 
 /// One line.
 pub(super) struct Series {
-    /// What it is.
+    /// The label in the legend.
     pub(super) label: String,
-    /// Its last value in words; empty where that says nothing.
+    /// Its last value as text; may be empty.
     pub(super) value: String,
-    /// How it looks.
+    /// Its appearance.
     pub(super) look: Look,
-    /// Place (most often a round) and value.
+    /// Position (usually a round) and value.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// How a line looks.
+/// The appearance of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// One of the line styles, from 1.
     Line(u8),
     /// A thin, pale line behind another.
     Faint(u8),
-    /// A horizontal line to compare with; 1 or 2.
+    /// A horizontal reference line; 1 or 2.
     Level(u8),
 }
 
 /// The size of a drawing in CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
-    /// How wide.
+    /// Width.
     pub(super) width: u32,
-    /// How high.
+    /// Height.
     pub(super) height: u32,
 }
 
@@ -104,7 +104,7 @@ impl Across {
     }
 }
 
-fn band_stand_in(style: u8) -> RGBColor {
+fn band_placeholder(style: u8) -> RGBColor {
     RGBColor(255, 4, style)
 }
 
@@ -117,7 +117,7 @@ impl Look {
         }
     }
 
-    fn stand_in(self) -> RGBColor {
+    fn placeholder(self) -> RGBColor {
         match self {
             Look::Line(style) => RGBColor(255, 1, style),
             Look::Faint(style) => RGBColor(255, 2, style),
@@ -126,10 +126,10 @@ impl Look {
     }
 }
 
-/// Draws a chart as an inline SVG; None when there is nothing to show.
+/// Draws a chart as an inline SVG; `None` when there is nothing to show.
 pub(super) fn svg(chart: &Chart, size: Size) -> Option<String> {
     let lines: Vec<&Series> = chart.series.iter().collect();
-    // A level alone is not a measurement: without any line there is nothing to compare it with.
+    // A level is not a measurement: without a line there is nothing to compare it with.
     let drawable = |series: &&&Series| {
         !matches!(series.look, Look::Level(_)) && series.points.iter().any(|p| can_draw(chart, *p))
     };
@@ -149,10 +149,10 @@ pub(super) fn svg(chart: &Chart, size: Size) -> Option<String> {
     let y = Axis::fit(chart.scale, chart.unit, values, 6)?;
     let mut text = String::new();
     draw(&mut text, chart, size, &x, &y).ok()?;
-    Some(dress(&text, chart))
+    Some(inline(&text, chart))
 }
 
-/// The legend of a chart; empty where there is one line and the title says it all.
+/// The legend of a chart; empty if there is only one line, which the title explains.
 pub(super) fn legend(chart: &Chart) -> String {
     let mut items = String::new();
     for series in &chart.series {
@@ -171,7 +171,7 @@ pub(super) fn legend(chart: &Chart) -> String {
     format!("<ul class=\"legend\">{items}</ul>")
 }
 
-/// At most [`POINTS_MAX`] points: the first, the last, and the extremes of what lies between.
+/// At most [`POINTS_MAX`] points: the first, the last, and the extremes in between.
 pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= POINTS_MAX {
         return points.to_vec();
@@ -184,7 +184,7 @@ pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let values: Vec<(usize, f64)> = part
             .iter()
             .enumerate()
-            .map(|(place, point)| (place, point.1))
+            .map(|(position, point)| (position, point.1))
             .filter(|(_, value)| value.is_finite())
             .collect();
         let least = values.iter().min_by(by_value).map(|value| value.0);
@@ -202,12 +202,12 @@ pub(super) fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-fn can_draw(chart: &Chart, (place, value): (f64, f64)) -> bool {
+fn can_draw(chart: &Chart, (position, value): (f64, f64)) -> bool {
     let across = match chart.across {
         Across::Rounds => Scale::Linear,
         Across::Log(_) => Scale::Log,
     };
-    across.can_draw(place) && chart.scale.can_draw(value)
+    across.can_draw(position) && chart.scale.can_draw(value)
 }
 
 type Failure = DrawingAreaErrorKind<io::Error>;
@@ -237,19 +237,19 @@ fn draw(text: &mut String, chart: &Chart, size: Size, x: &Axis, y: &Axis) -> Res
         .set_all_tick_mark_size(px(4))
         .draw()?;
     for Band { style, points } in &chart.bands {
-        let inside = |&&(place, low, high): &&(f64, f64, f64)| {
-            can_draw(chart, (place, low)) && can_draw(chart, (place, high))
+        let inside = |&&(position, low, high): &&(f64, f64, f64)| {
+            can_draw(chart, (position, low)) && can_draw(chart, (position, high))
         };
         let upper =
             points.iter().filter(inside).map(|&(t, _, high)| (x.position(t), y.position(high)));
         let lower =
             points.iter().filter(inside).map(|&(t, low, _)| (x.position(t), y.position(low)));
         let outline: Vec<(f64, f64)> = upper.chain(lower.rev()).collect();
-        context.draw_series([Polygon::new(outline, band_stand_in(*style))])?;
+        context.draw_series([Polygon::new(outline, band_placeholder(*style))])?;
     }
     context.draw_series([PathElement::new([(0.0, 0.0), (1.0, 0.0)], BASE)])?;
     for series in chart.series.iter().rev() {
-        let colour = series.look.stand_in();
+        let colour = series.look.placeholder();
         for run in series.points.split(|point| !can_draw(chart, *point)) {
             let path: Vec<(f64, f64)> =
                 run.iter().map(|point| (x.position(point.0), y.position(point.1))).collect();
@@ -267,7 +267,7 @@ fn draw(text: &mut String, chart: &Chart, size: Size, x: &Axis, y: &Axis) -> Res
     root.present()
 }
 
-/// An axis as plotters wants it: positions from 0 to 1, marked where the axis says.
+/// An axis for plotters: positions from 0 to 1, with the axis's ticks.
 struct Marked<'a>(&'a Axis);
 
 impl Ranged for Marked<'_> {
@@ -298,8 +298,8 @@ impl ValueFormatter<f64> for Marked<'_> {
     }
 }
 
-/// Makes plotters' picture part of the page: scalable, styled by the page, nothing to load.
-fn dress(picture: &str, chart: &Chart) -> String {
+/// Converts plotters' SVG to an inline element that scales and uses the page's style sheet.
+fn inline(picture: &str, chart: &Chart) -> String {
     let label = format!("{}: {} by {}", chart.title, chart.y_label, chart.across.label());
     let body = picture.split_once('>').map_or("", |(_, body)| body);
     let head = picture.split_once('>').map_or("", |(head, _)| head);
@@ -313,10 +313,11 @@ fn dress(picture: &str, chart: &Chart) -> String {
         vec![(GRID, "grid".to_string()), (BASE, "base".into()), (TEXT, String::new())];
     let bands = chart.bands.iter().map(|band| {
         let class = format!("band b{}", 1 + (band.style - 1) % STYLES);
-        (band_stand_in(band.style), class)
+        (band_placeholder(band.style), class)
     });
     classes.extend(bands);
-    classes.extend(chart.series.iter().map(|series| (series.look.stand_in(), series.look.class())));
+    classes
+        .extend(chart.series.iter().map(|series| (series.look.placeholder(), series.look.class())));
     for (RGBColor(red, green, blue), class) in classes {
         let class = if class.is_empty() { class } else { format!("class=\"{class}\"") };
         let colour = format!("#{red:02X}{green:02X}{blue:02X}");

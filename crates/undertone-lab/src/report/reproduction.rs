@@ -1,4 +1,4 @@
-//! The pages of the paper's experiments, beside the paper's own numbers.
+//! The pages of the reproduced experiments, with the paper's numbers.
 
 use super::axis::{Scale, Unit};
 use super::number::{count, epsilon, number};
@@ -10,7 +10,7 @@ use crate::reproduce::table1::{CLOSEST, DELTA, ROUNDS_MAX, Row, Table};
 use crate::reproduce::tuning::{LEFT_MAX, Trial, WORST_MAX};
 use std::fmt::Write as _;
 
-/// A page around some figures and a table.
+/// A page with figures and a table.
 pub(super) fn page(title: &str, lead: &str, body: &str) -> String {
     format!(
         "{head}<body>\n<main>\n<header>\n<p class=\"kicker\">Undertone reproduces</p>\n<h1>{title}</h1>\n\
@@ -20,22 +20,22 @@ pub(super) fn page(title: &str, lead: &str, body: &str) -> String {
     )
 }
 
-/// Draws Table I, theirs and ours.
+/// Writes the page of Table I.
 #[must_use]
 pub fn table1_page(table: &Table) -> String {
     let unknowns = table.unknowns;
     let chosen = if unknowns == CLOSEST { "came closest and are used" } else { "are used" };
     let lead = format!(
-        "Mushrooms, ring of five, Laplace noise multiplied by 1 to 6: how many iterations until the \
-         learners’ mean is within 1 of the optimum. {} seeds. The paper does not give the batch, the \
-         ridge or the start: {} a round, {} and ±{} a coordinate {chosen} here.",
+        "Mushrooms, ring of five, Laplace noise multiplied by 1 to 6: iterations until the \
+        learners’ mean is within 1 of the optimum. {} seeds. The paper does not state the batch, the \
+        ridge or the start: {} per round, {} and ±{} per coordinate {chosen} here.",
         table.seeds, unknowns.batch, unknowns.ridge, unknowns.start_spread
     );
     let body = format!(
         "<section>\n<div class=\"charts\">\n{}{}</div>\n</section>\n<section>\n<h2>All numbers</h2>\n{}\
          <p class=\"note\">The paper’s budget is the sum of 10/(k(t+1)^1.24): the rate of its Theorem 5 \
-         with every constant set to 1. It is a shape, not an ε. Certified are pure ε and ε at δ = {:e} of \
-         one use of a record by the learner who pays most, up to the paper’s iterations and for ever; \
+         with every constant set to 1. It is a shape, not an ε. The certified pure ε and ε at δ = {:e} are for \
+         one use of a record by the learner that pays most, up to the paper’s iterations and for ever; \
          a record that is drawn again pays again.</p>\n</section>\n",
         figure(&iterations_chart(table), true),
         figure(&budget_chart(table), true),
@@ -79,9 +79,10 @@ fn budget_chart(table: &Table) -> Chart {
     Chart {
         id: "budget",
         title: "Budget",
-        caption: "What the paper prints, and what is certified for the same rounds; lower is more \
-                  private."
-            .into(),
+        caption:
+            "The paper’s numbers, and the certified budget over the same rounds; lower is more \
+        private."
+                .into(),
         y_label: "ε (log scale)",
         scale: Scale::Log,
         unit: Unit::Plain,
@@ -135,24 +136,24 @@ fn table1_rows(table: &Table) -> String {
     )
 }
 
-/// Draws Figure 1.
+/// Writes the page of Figure 1.
 #[must_use]
 pub fn fig1_page(found: &Figure) -> String {
     let lead = format!(
         "Mushrooms split by class, ring of five, {} rounds, {} seeds. Algorithm 1 with the paper’s noise \
-         and steps; the others with steps tuned as the paper says: twice the step no longer converges. \
-         Lines are medians, bands the quartiles over seeds.",
+         and steps; the others with steps tuned as in the paper: twice the step no longer converges. \
+         Lines are medians, bands quartiles over seeds.",
         found.rounds, found.seeds
     );
     let charts = [tracking(found), regret(found), summed(found), event(found)];
     let charts: String = charts.iter().map(|chart| figure(chart, true)).collect();
     let body = format!(
         "<section>\n<div class=\"charts\">\n{charts}</div>\n</section>\n<section>\n<h2>Last round</h2>\n{}\
-         <p class=\"note\">Convergence is judged without noise, as with a noise that grows and a coupling \
-         that does not fall no step makes DSGD converge: the excess loss of the last tenth of a run is less \
+         <p class=\"note\">Convergence is judged without noise, because with noise that grows and a coupling \
+         that does not fall, no step makes DSGD converge. The excess loss in the last tenth of a run must be less \
          than {LEFT_MAX} of the first, and never more than {WORST_MAX} times the first. The columns show \
-         both shares. The noise of DOLA and PDOP is that of the paper’s second experiment, as it gives none \
-         for this one; PDOP’s falls over {} rounds as far as there over 600.</p>\n</section>\n",
+         both shares. DOLA and PDOP have the noise of the paper’s second experiment, because it states none \
+         for this one; PDOP’s falls over {} rounds by as much as there over 600.</p>\n</section>\n",
         fig1_rows(found),
         found.rounds
     );
@@ -168,8 +169,8 @@ fn tracking(found: &Figure) -> Chart {
         id: "tracking-error",
         title: "Tracking error",
         caption:
-            "Mean squared distance ‖θᵢ − θ*‖² between a learner’s parameters and the best for the \
-                  records so far; on these axes a power of t is a straight line."
+            "Mean squared distance ‖θᵢ − θ*‖² between a learner’s parameters and the best parameters \
+            for the records so far; on these axes a power of t is a straight line."
                 .into(),
         y_label: "squared distance (log scale)",
         scale: Scale::Log,
@@ -214,8 +215,8 @@ fn summed(found: &Figure) -> Chart {
         found,
         "budget-summed",
         "Budget as the paper counts",
-        "Every round’s own pure ε added up, with true constants: √n λ C / (N ρ) for methods that step along \
-         the newest batch, whichever record causes it, and that of one record for Algorithm 1.",
+        "The sum of all rounds’ pure ε, with true constants: √n λ C / (N ρ) for methods that step along \
+        the newest batch, whichever record causes it, and the pure ε of one record for Algorithm 1.",
         |point| point.budget_summed,
     )
 }
@@ -225,9 +226,9 @@ fn event(found: &Figure) -> Chart {
         found,
         "budget-event",
         "Budget of one record",
-        "Pure ε for one use of one record, the one that pays most so far: what differential privacy of a \
-         record is about. DOLA and PDOP use a record once. DSGD’s steps are so long at first that the effect \
-         of a record grows before it fades.",
+        "Pure ε of one use of the record that pays most so far: the unit of differential privacy. DOLA and \
+        PDOP use a record once. DSGD’s first steps are so long that the effect of a record grows before it \
+        shrinks.",
         |point| point.budget_event,
     )
 }

@@ -1,10 +1,10 @@
-//! The lower half of the report: learners, facts, and what to do with the files.
+//! The lower half of the report: learners, facts and files.
 
 use super::number::{MISSING, count, decimal, epsilon, escape, number};
 use crate::summary::{LearnerSummary, Summary};
 use undertone::noise::NoiseKind;
 
-/// In larger networks the rest of the table stands in `summary.json`.
+/// The most learners in the table; `summary.json` has all.
 const LEARNERS_MAX: usize = 100;
 
 /// All sections below the charts.
@@ -35,10 +35,8 @@ fn learners(summary: &Summary) -> String {
     let shown = &summary.learners[..summary.learners.len().min(LEARNERS_MAX)];
     let body: String = shown.iter().map(|one| learner(one, redrawn)).collect();
     let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
-    let mut note = format!(
-        "ε spent and ε for ever hold at δ = {delta}; the cap is the one of the config. Unit: {}.",
-        escape(summary.unit)
-    );
+    let mut note =
+        format!("ε spent and ε for ever hold at δ = {delta}. Unit: {}.", escape(summary.unit));
     if summary.learners.iter().any(|one| one.noise_exponent.abs() > 0.0) {
         note += " The noise grows with the round t as ρ₀ (t + 1)<sup>ς</sup>.";
     }
@@ -51,7 +49,7 @@ fn learners(summary: &Summary) -> String {
     }
     if shown.len() < summary.learners.len() {
         note += &format!(
-            " The other {} learners stand in summary.json.",
+            " The other {} learners are in summary.json.",
             count((summary.learners.len() - shown.len()) as u64)
         );
     }
@@ -106,7 +104,7 @@ fn facts(summary: &Summary) -> String {
         ("Data", data.source.clone()),
         ("Parameters", count(data.parameters as u64)),
         ("Records before round 0, each learner", count(data.warmup)),
-        ("Records a round, each learner", count(data.batch)),
+        ("Records per round, each learner", count(data.batch)),
         ("Records drawn again when they ran out", if data.repeat { "yes" } else { "no" }.into()),
         ("Records scaled into the bounds", count(data.records_scaled)),
         ("Records left out, outside the bounds", count(data.records_refused)),
@@ -145,8 +143,8 @@ fn files(summary: &Summary) -> String {
     } else {
         (
             "<span class=\"no\">not from this run</span>",
-            "The public model. It may be published after a run without a seed; this run had one, so \
-             its noise can be subtracted.",
+            "The public model. It may be published after a run without a seed; the noise of this run \
+            follows from its seed and can be subtracted.",
         )
     };
     let keep = "<span class=\"no\">private</span>";
@@ -155,7 +153,7 @@ fn files(summary: &Summary) -> String {
         (
             "config.toml",
             keep,
-            "The settings as they were run. No records, but not made to be published.",
+            "The experiment as it was run. It has no records, but is not meant to be published.",
         ),
         (
             "rounds.csv",
@@ -172,8 +170,8 @@ fn files(summary: &Summary) -> String {
         })
         .collect();
     format!(
-        "<section>\n<h2>What may leave this folder</h2>\n<p>Only <code>model.safetensors</code> is made \
-         to be published. Keep the other files to yourself when the data are private.</p>\n\
+        "<section>\n<h2>Files</h2>\n<p>Only <code>model.safetensors</code> is meant to be \
+        published. If the data are private, do not publish the other files.</p>\n\
          <div class=\"scroll files\"><table><tbody>\n{body}</tbody></table></div>\n</section>\n"
     )
 }
@@ -182,17 +180,17 @@ fn reproduce(summary: &Summary) -> String {
     let (command, note) = match summary.seed {
         Some(seed) => (
             format!("undertone simulate config.toml --seed {seed}"),
-            "With the same version, config, data and seed the same numbers come out.",
+            "The same version, config, data and seed give the same numbers.",
         ),
         None => (
             "undertone simulate config.toml".into(),
-            "The same promise holds, but fresh noise is drawn: a private run cannot be repeated number \
-             by number.",
+            "The same guarantee holds, but with new noise: a private run cannot be repeated \
+            exactly.",
         ),
     };
     format!(
-        "<section>\n<h2>How to run it again</h2>\n<pre><code>{command}</code></pre>\n<p>{note}</p>\n\
-         </section>\n<footer>Made by Undertone {}. This page loads nothing from anywhere.</footer>\n",
+        "<section>\n<h2>Run it again</h2>\n<pre><code>{command}</code></pre>\n<p>{note}</p>\n\
+        </section>\n<footer>Made by Undertone {}. This page loads no external resources.</footer>\n",
         escape(summary.undertone_version)
     )
 }

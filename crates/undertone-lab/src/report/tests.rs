@@ -1,4 +1,4 @@
-use super::html;
+use super::run_page;
 use crate::budget::LifetimeBudget;
 use crate::metrics::Metrics;
 use crate::simulate::RoundRow;
@@ -119,11 +119,11 @@ fn figure<'a>(page: &'a str, id: &str) -> &'a str {
 #[test]
 fn every_chart_of_a_normal_run_is_drawn() {
     let rows = rows(50, 2);
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     for id in CHARTS {
         let figure = figure(&page, id);
         assert!(figure.contains("<polyline") && figure.contains("<figcaption>"), "{id}: {figure}");
-        assert!(!figure.contains("#FF0"), "{id} has a stand-in colour left: {figure}");
+        assert!(!figure.contains("#FF0"), "{id} has a placeholder colour left: {figure}");
     }
     assert!(figure(&page, "noise").contains("all learners"));
     assert!(figure(&page, "privacy-spent").contains("learner 1"));
@@ -133,7 +133,7 @@ fn every_chart_of_a_normal_run_is_drawn() {
 #[test]
 fn many_learners_are_drawn_as_minimum_median_and_maximum() {
     let rows = rows(1000, 9);
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     let figure = figure(&page, "privacy-spent");
     assert!(figure.contains("median learner") && figure.contains("class=\"band b1\""));
     for points in page.split("points=\"").skip(1) {
@@ -155,7 +155,7 @@ fn text_from_a_config_cannot_become_markup() {
     run.privacy_statement = vec![evil.into(), format!("{evil}: {evil}")];
     run.learners[0].lifetime =
         LifetimeBudget { no_certificate: Some(evil.into()), ..LifetimeBudget::default() };
-    let page = html(&run, &rows);
+    let page = run_page(&run, &rows);
     assert!(!page.to_lowercase().contains("<script"));
     assert!(!page.contains("onload=\"&"));
     assert!(page.contains(
@@ -166,7 +166,7 @@ fn text_from_a_config_cannot_become_markup() {
 #[test]
 fn the_page_loads_nothing() {
     let rows = rows(50, 2);
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     for load in
         ["http://", "https://", "<script", "<link", "<img", "url(", "@import", "src=", "href="]
     {
@@ -176,9 +176,9 @@ fn the_page_loads_nothing() {
 }
 
 #[test]
-fn banners_stand_where_they_are_due_and_nowhere_else() {
+fn banners_appear_where_they_apply_and_nowhere_else() {
     let rows = rows(5, 2);
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     for word in ["NOT PRIVATE", "UNPROVEN", "INTERRUPTED", "BUDGET EXHAUSTED", "class=\"banner"] {
         assert!(!page.contains(word), "{word}");
     }
@@ -188,7 +188,7 @@ fn banners_stand_where_they_are_due_and_nowhere_else() {
     run.warning = Some(NOT_PRIVATE);
     run.unproven = vec!["Assumption 4: too fast".into()];
     run.ending = "interrupted";
-    let page = html(&run, &rows);
+    let page = run_page(&run, &rows);
     for word in
         ["<strong>NOT PRIVATE", "<strong>UNPROVEN", "<strong>INTERRUPTED", "<li>Assumption 4"]
     {
@@ -197,7 +197,7 @@ fn banners_stand_where_they_are_due_and_nowhere_else() {
     assert!(page.contains("--seed 7") && page.contains("not from this run"));
     run.ending = "budget-exhausted";
     run.refusal = Some("learner 1: spent 7.9 of 8".into());
-    let page = html(&run, &rows);
+    let page = run_page(&run, &rows);
     assert!(page.contains("<strong>BUDGET EXHAUSTED") && page.contains("spent 7.9 of 8"));
 }
 
@@ -205,7 +205,7 @@ fn banners_stand_where_they_are_due_and_nowhere_else() {
 fn a_run_without_rows_says_that_there_is_nothing_to_show() {
     let mut run = summary(&[]);
     run.learners.clear();
-    let page = html(&run, &[]);
+    let page = run_page(&run, &[]);
     assert!(page.contains("Nothing to show") && !page.contains("class=\"chart\""));
 }
 
@@ -218,7 +218,7 @@ fn a_regression_shows_its_test_loss_and_no_accuracy() {
         row.metrics.test_accuracy_public = None;
         row.metrics.test_accuracy_optimum = None;
     }
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     assert!(figure(&page, "test-loss").contains("<polyline"));
     assert!(
         !page.contains("id=\"test-accuracy\"") && !page.contains("id=\"prequential-accuracy\"")
@@ -228,7 +228,7 @@ fn a_regression_shows_its_test_loss_and_no_accuracy() {
 #[test]
 fn one_row_is_drawn_as_points() {
     let rows = rows(1, 2);
-    let page = html(&summary(&rows), &rows);
+    let page = run_page(&summary(&rows), &rows);
     for id in CHARTS {
         assert!(figure(&page, id).contains("<circle"), "{id}");
     }
@@ -295,7 +295,7 @@ proptest! {
         run.learners[0].cap_epsilon = Some(extremes[1]);
         run.learners[1].lifetime.epsilon = Some(extremes[2]);
         run.seconds = extremes[3];
-        let page = html(&run, &rows);
+        let page = run_page(&run, &rows);
         prop_assert!(page.ends_with("</html>\n"));
         prop_assert!(!page.contains("NaN") && !page.contains("inf\""), "a raw number in the page");
         prop_assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());

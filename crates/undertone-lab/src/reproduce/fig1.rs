@@ -16,17 +16,17 @@ use undertone::privacy::Mechanism;
 
 /// The methods of the figure, ours first.
 pub const METHODS: [Method; 4] = [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop];
-/// As many rounds as the paper runs.
+/// The rounds of the paper.
 pub const ROUNDS: u64 = 2000;
-/// About this many rounds are measured for each doubling.
+/// Measured rounds per doubling, approximately.
 const RESOLUTION: u64 = 60;
-/// The measured slope is that of the rounds from here on, where the first records no longer matter.
+/// The slope is measured from this round on, where the first records no longer matter.
 const SLOPE_FROM: u64 = 100;
 
-/// The noise of DOLA and PDOP is that of the paper's second experiment. There PDOP's falls by 0.98 a round over
-/// this many rounds; here as far over all of them, below which no noise could be drawn exactly.
+/// DOLA and PDOP have the noise of the paper's second experiment, where PDOP's falls by 0.98 per round over
+/// this many rounds. Here it falls by as much over all rounds; less noise could not be drawn exactly.
 const PDOP_NOISE_END: f64 = 600.0;
-/// DOLA's steps fall as its authors suggest for losses that are strongly convex.
+/// The exponent that DOLA's authors suggest for strongly convex losses.
 const DOLA_STEP_EXPONENT: f64 = 1.0;
 
 /// One method in one round.
@@ -38,9 +38,9 @@ pub struct Point {
     pub tracking_error: Quartiles,
     /// Mean over learners of F_t(θ_i) − F_t(θ*_t), over seeds.
     pub instantaneous_regret: Quartiles,
-    /// Pure ε as the paper counts: every round's cost added up, whichever record causes it.
+    /// Pure ε as the paper counts it: the sum of every round's cost, whichever record causes it.
     pub budget_summed: f64,
-    /// Pure ε of one use of one record, the one that pays most.
+    /// Pure ε of one use of the record that pays most.
     pub budget_event: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct Curve {
 /// The whole figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What the paper does not say, as it was chosen.
+    /// Our choice of what the paper does not state.
     pub unknowns: Unknowns,
     /// How many runs for each method.
     pub seeds: u64,
@@ -72,8 +72,8 @@ pub struct Figure {
     pub curves: Vec<Curve>,
 }
 
-/// The config of a method with a given λ_0, changed further by `change`.
-pub(super) fn contender(
+/// The experiment of a method with a given λ_0, changed further by `change`.
+pub(super) fn experiment_of(
     method: Method,
     step: f64,
     unknowns: Unknowns,
@@ -101,30 +101,30 @@ pub(super) fn contender(
 /// When interrupted.
 pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, ExperimentError> {
     let unknowns = CLOSEST;
-    let (mut configs, mut tunings) = (Vec::new(), Vec::new());
+    let (mut experiments, mut tunings) = (Vec::new(), Vec::new());
     for method in METHODS {
         let tuned = match method {
             Method::Algorithm1 => None,
             other => Some(tune(other, unknowns, rounds, watch)?),
         };
         let step = tuned.map_or(1.0, |tuned| tuned.step);
-        configs.push(contender(method, step, unknowns, rounds, |_| ())?);
+        experiments.push(experiment_of(method, step, unknowns, rounds, |_| ())?);
         tunings.push(tuned);
     }
-    let outcomes = run_all(&configs, seeds, |loaded, seed| {
+    let outcomes = run_all(&experiments, seeds, |loaded, seed| {
         run(loaded, seed, Measuring::Geometrically(RESOLUTION), watch, |_| false)
     })?;
     let mut curves = Vec::new();
-    for (place, method) in METHODS.into_iter().enumerate() {
-        let points = points(&setup(&configs[place])?.mechanisms, method, &outcomes[place]);
-        curves.push(Curve { method, tuned: tunings[place], points });
+    for (index, method) in METHODS.into_iter().enumerate() {
+        let points = points(&setup(&experiments[index])?.mechanisms, method, &outcomes[index]);
+        curves.push(Curve { method, tuned: tunings[index], points });
     }
     let slope_measured = slope(&curves[0].points);
-    let slope_of_theorem = slope_of_theorem(&configs[0]);
+    let slope_of_theorem = slope_of_theorem(&experiments[0]);
     Ok(Figure { unknowns, seeds, rounds, slope_of_theorem, slope_measured, curves })
 }
 
-/// β = min{2(v−u), 2u − 2 max ς − v, 2(1−v)}: Theorem 1 with max for min, and for learners who differ.
+/// β = min{2(v−u), 2u − 2 max ς − v, 2(1−v)}: Theorem 1 with max instead of min, for heterogeneous learners.
 fn slope_of_theorem(loaded: &LoadedExperiment) -> f64 {
     let schedule = &loaded.checked.agreement.schedule;
     let (u, v) = (-schedule.coupling.exponent, -schedule.step.exponent);
@@ -155,7 +155,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
     let mut found = Vec::new();
     let mut summed = vec![0.0; mechanisms.len()];
     let mut counted = 0;
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         for t in counted..row.round {
             for (sum, mechanism) in summed.iter_mut().zip(mechanisms) {
                 *sum += round_cost(mechanism, Round(t));
@@ -164,7 +164,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
         counted = row.round;
         let over_seeds = |value: fn(&crate::Metrics) -> f64| {
             let values: Vec<f64> =
-                outcomes.iter().map(|outcome| value(&outcome.rows[place].metrics)).collect();
+                outcomes.iter().map(|outcome| value(&outcome.rows[index].metrics)).collect();
             Quartiles::of(&values)
         };
         let (Some(tracking_error), Some(instantaneous_regret)) = (
@@ -178,7 +178,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
             round: row.round,
             tracking_error,
             instantaneous_regret,
-            // Algorithm 1's sum over rounds is that of one record already.
+            // Algorithm 1's sum over rounds is already that of one record.
             budget_summed: match method {
                 Method::Algorithm1 => budget_event,
                 _ => summed.iter().copied().fold(0.0, f64::max),
@@ -189,7 +189,7 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
     found
 }
 
-/// What the step of round t costs when it is released: one record of its batch moves it by λ_t C / N.
+/// The cost of releasing the step of round t: one record of its batch moves it by λ_t C / N.
 fn round_cost(mechanism: &Mechanism, round: Round) -> f64 {
     let moved = mechanism.step(round) * mechanism.constants.gradient_spread;
     mechanism.cost(round.next(), moved / mechanism.batch as f64).pure
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_theorem_gives_the_slope_of_the_docs() {
-        let loaded = contender(Method::Algorithm1, 1.0, CLOSEST, 10, |_| ()).unwrap();
+        let loaded = experiment_of(Method::Algorithm1, 1.0, CLOSEST, 10, |_| ()).unwrap();
         assert!((slope_of_theorem(&loaded) - 0.23).abs() < 1e-9);
     }
 }

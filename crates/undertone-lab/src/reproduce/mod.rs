@@ -1,8 +1,8 @@
-//! The paper's experiments, run again beside its own numbers.
+//! The paper's experiments, reproduced and compared with its numbers.
 //!
-//! [`table1`] counts how long learning takes as noise grows, [`unknowns`] looks for what the paper does
-//! not say, [`fig1`] draws Algorithm 1 against three other methods, whose steps [`tuning`] chooses.
-//! [`neural`] does so for networks (Figures 2 and 3), and [`table2`] attacks them.
+//! [`table1`] counts the iterations of learning as noise grows, [`unknowns`] searches for settings that the
+//! paper does not state, [`fig1`] compares Algorithm 1 with three other methods, whose steps [`tuning`]
+//! chooses. [`neural`] does the same for neural networks (Figures 2 and 3), and [`table2`] attacks them.
 
 pub mod fig1;
 pub mod neural;
@@ -22,23 +22,23 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 use undertone_models::Setup;
 
-/// How an experiment is watched: both are called from many threads.
+/// Callbacks of a long experiment. Both are called from many threads.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Called when a run is done.
+    /// Called after each run.
     pub done: &'a (dyn Fn() + Sync),
-    /// Asked in every round.
+    /// Called in every round; true stops the experiment.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The preset that the experiments on mushrooms start from.
+/// The preset of the experiments on mushrooms.
 const PRESET: &str = "paper-mushrooms";
 
 fn setup(loaded: &LoadedExperiment) -> Result<Setup, ExperimentError> {
     Ok(loaded.checked.setup()?)
 }
 
-/// Runs a config with one seed, until `stop` says so.
+/// Runs an experiment with one seed, until `stop` returns true.
 fn run(
     loaded: &LoadedExperiment,
     seed: u64,
@@ -66,17 +66,17 @@ fn run(
     Ok(outcome)
 }
 
-/// Runs every config with seeds 1 to `seeds` on all cores; the results of each config together.
+/// Runs every experiment with seeds 1 to `seeds` on all cores; returns the results by experiment.
 fn run_all<T: Send>(
-    configs: &[LoadedExperiment],
+    experiments: &[LoadedExperiment],
     seeds: u64,
     one: impl Fn(&LoadedExperiment, u64) -> Result<T, ExperimentError> + Sync,
 ) -> Result<Vec<Vec<T>>, ExperimentError> {
     let jobs: Vec<(&LoadedExperiment, u64)> =
-        configs.iter().flat_map(|config| (1..=seeds).map(move |seed| (config, seed))).collect();
+        experiments.iter().flat_map(|loaded| (1..=seeds).map(move |seed| (loaded, seed))).collect();
     let results: Result<Vec<T>, ExperimentError> =
-        jobs.into_par_iter().map(|(config, seed)| one(config, seed)).collect();
+        jobs.into_par_iter().map(|(loaded, seed)| one(loaded, seed)).collect();
     let mut results = results?.into_iter();
     let of_one = |_| results.by_ref().take(seeds as usize).collect();
-    Ok(configs.iter().map(of_one).collect())
+    Ok(experiments.iter().map(of_one).collect())
 }

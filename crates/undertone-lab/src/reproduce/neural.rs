@@ -1,6 +1,6 @@
-//! Figures 2 and 3: a network on MNIST and CIFAR-10 by six methods. Also the runs of Table II.
+//! Figures 2 and 3: a neural network on MNIST and CIFAR-10, by six methods. Also the runs of Table II.
 //!
-//! Runs take minutes, so each is kept when it is done, and an experiment goes on where it was stopped.
+//! Runs take minutes, so finished runs are kept, and an interrupted experiment can be continued.
 
 use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
@@ -17,18 +17,18 @@ use undertone::Round;
 use undertone::method::Perturbs;
 use undertone::neural::Shape;
 
-/// The methods of the figures: the paper's four, then what it leaves out.
+/// The methods of the figures: the paper's four, then two more.
 pub const METHODS: [Method; 6] =
     [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop, Method::Local, Method::Shielded];
-/// So many rounds of a run are measured: each takes as long as learning in many.
+/// Measured rounds per run: a measurement takes as long as many rounds.
 pub const ROWS: u64 = 20;
 
-/// Goes up whenever the same config would give other numbers, so that kept runs are not mixed with new ones.
+/// Increased whenever the same experiment would give other numbers, so that old and new runs are not mixed.
 const RESULTS: u32 = 1;
 
-/// DOLA's steps fall as its authors suggest for losses that are not strongly convex.
+/// The exponent that DOLA's authors suggest for losses that are not strongly convex.
 const DOLA_STEP_EXPONENT: f64 = 0.5;
-/// On what the network learns.
+/// The data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Images {
@@ -39,21 +39,21 @@ pub enum Images {
     Cifar10,
 }
 
-/// How much of an experiment is run.
+/// The extent of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Extent {
-    /// How many rounds; `shielded` has its own number.
+    /// Rounds; `shielded` has its own number.
     pub rounds: u64,
-    /// Records of a learner in each round, which the paper does not give.
+    /// Records of a learner per round, which the paper does not state.
     pub batch: u64,
     /// Runs of each method.
     pub seeds: u64,
-    /// `shielded` learns from one record in so many of those its preset takes.
+    /// `shielded` uses this many times fewer records than its preset.
     pub shielded_divisor: u64,
 }
 
 impl Extent {
-    /// As many rounds as the paper has, and about one pass over the data in them.
+    /// The rounds of the paper, in about one pass over the data.
     #[must_use]
     pub fn whole(images: Images) -> Extent {
         let batch = match images {
@@ -63,7 +63,7 @@ impl Extent {
         Extent { rounds: 600, batch, seeds: 3, shielded_divisor: 1 }
     }
 
-    /// Some ten minutes on two cores.
+    /// About ten minutes on two cores.
     #[must_use]
     pub fn quick(images: Images) -> Extent {
         let (rounds, shielded_divisor) = match images {
@@ -87,16 +87,16 @@ pub struct RunPoint {
     pub test_public: f64,
 }
 
-/// One run, as it is kept.
+/// One finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NeuralRun {
-    /// A digest of its config.
+    /// The digest of its experiment.
     pub digest: String,
     /// Its seed.
     pub seed: u64,
-    /// ε for ever at the config's δ, the most of any learner; absent where nothing is certified.
+    /// The lifetime ε at the agreement's δ, the largest of any learner; absent without a certificate.
     pub certified: Option<f64>,
-    /// Whether a learner had no records left before the last round.
+    /// Whether a learner's records ran out before the last round.
     pub ran_dry: bool,
     /// By round.
     pub points: Vec<RunPoint>,
@@ -107,14 +107,14 @@ pub struct NeuralRun {
 pub struct Point {
     /// The round t.
     pub round: u64,
-    /// Over seeds, as in [`RunPoint`].
+    /// Training accuracy over seeds.
     pub training: Quartiles,
     /// Over seeds.
     pub test_own: Quartiles,
     /// Over seeds.
     pub test_public: Quartiles,
-    /// The sum over rounds of each one's cost with every constant set to 1, as in the paper's Table I: a shape
-    /// and not an ε. Absent for methods that are not the paper's.
+    /// The sum of all rounds' costs with every constant set to 1, as in the paper's Table I: a shape, not an ε.
+    /// Absent for methods that are not in the paper.
     pub unit_budget: Option<f64>,
 }
 
@@ -123,9 +123,9 @@ pub struct Point {
 pub struct Curve {
     /// Which method.
     pub method: Method,
-    /// ε for ever at δ, for one record; absent where nothing is certified.
+    /// The lifetime ε at δ of one record; absent without a certificate.
     pub certified: Option<f64>,
-    /// Whether learners had no records left before the last round, in any run.
+    /// Whether a learner's records ran out before the last round in any run.
     pub ran_dry: bool,
     /// By round.
     pub points: Vec<Point>,
@@ -134,17 +134,17 @@ pub struct Curve {
 /// A whole figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct NeuralFigure {
-    /// On what.
+    /// The data set.
     pub images: Images,
-    /// How much was run.
+    /// The extent.
     pub extent: Extent,
-    /// The δ of what is certified.
+    /// The δ of the certificates.
     pub delta: f64,
     /// One for each method.
     pub curves: Vec<Curve>,
 }
 
-/// Opens the folder of an experiment with kept runs.
+/// Opens the folder of an experiment's finished runs.
 ///
 /// # Errors
 /// When it belongs to another experiment, or cannot be read or written.
@@ -154,7 +154,7 @@ pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NeuralRun>, File
     RunStore::open_as(folder, Identity { format, schema_version: 1, fingerprint })
 }
 
-/// Runs what is missing of a figure and puts it together.
+/// Makes the missing runs of a figure and assembles it.
 ///
 /// # Errors
 /// When interrupted; finished runs are kept.
@@ -164,12 +164,12 @@ pub fn figure(
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
 ) -> Result<NeuralFigure, ExperimentError> {
-    let configs: Result<Vec<LoadedExperiment>, ExperimentError> =
-        METHODS.iter().map(|&method| contender(method, images, extent)).collect();
-    let configs = configs?;
-    run_missing(&configs, extent.seeds, ROWS, store, watch)?;
+    let experiments: Result<Vec<LoadedExperiment>, ExperimentError> =
+        METHODS.iter().map(|&method| experiment_of(method, images, extent)).collect();
+    let experiments = experiments?;
+    run_missing(&experiments, extent.seeds, ROWS, store, watch)?;
     let mut curves = Vec::new();
-    for (method, loaded) in METHODS.into_iter().zip(&configs) {
+    for (method, loaded) in METHODS.into_iter().zip(&experiments) {
         let runs = kept(store, loaded, extent.seeds)?;
         let unit = unit_budget(loaded)?;
         let each: Option<Vec<f64>> = runs.iter().map(|run| run.certified).collect();
@@ -177,14 +177,14 @@ pub fn figure(
         let ran_dry = runs.iter().any(|run| run.ran_dry);
         curves.push(Curve { method, certified, ran_dry, points: points(&runs, &unit) });
     }
-    let delta = configs[0].checked.agreement.delta;
+    let delta = experiments[0].checked.agreement.delta;
     Ok(NeuralFigure { images, extent, delta, curves })
 }
 
-/// How many measurements are still to be made.
+/// How many measurements are missing.
 ///
 /// # Errors
-/// When a config has faults, which does not happen.
+/// When an experiment has faults, which does not happen.
 pub fn missing(
     images: Images,
     extent: Extent,
@@ -192,14 +192,14 @@ pub fn missing(
 ) -> Result<u64, ExperimentError> {
     let mut runs = 0;
     for method in METHODS {
-        let loaded = contender(method, images, extent)?;
+        let loaded = experiment_of(method, images, extent)?;
         runs += extent.seeds - kept(store, &loaded, extent.seeds)?.len() as u64;
     }
     Ok(runs * ROWS)
 }
 
-/// The config of a method.
-fn contender(
+/// The experiment of a method.
+fn experiment_of(
     method: Method,
     images: Images,
     extent: Extent,
@@ -234,23 +234,23 @@ fn contender(
     Ok(loaded)
 }
 
-/// The paper changes nothing but the data.
+/// Changes the data, as the paper does, and nothing else.
 fn on_cifar10(raw: &mut RawExperiment) {
     raw.data.source = Some("cifar-10".into());
     raw.agreement.model.input = Some(Shape { channels: 3, height: 32, width: 32 });
     raw.agreement.bounds.feature_norm = Some(3072f64.sqrt().ceil());
 }
 
-/// Runs all seeds of all configs that are not kept yet, one after the other: learners share the cores.
+/// Makes all missing runs, one after the other: the learners of a run share the cores.
 pub(super) fn run_missing(
-    configs: &[LoadedExperiment],
+    experiments: &[LoadedExperiment],
     seeds: u64,
     rows: u64,
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
 ) -> Result<(), ExperimentError> {
     for seed in 1..=seeds {
-        for loaded in configs {
+        for loaded in experiments {
             let digest = config_digest(&loaded.raw)?;
             if store.runs.iter().any(|run| run.seed == seed && run.digest == digest) {
                 continue;
@@ -278,7 +278,7 @@ pub(super) fn run_missing(
     Ok(())
 }
 
-/// The runs of a config that are there, by seed.
+/// The finished runs of an experiment, by seed.
 pub(super) fn kept<'a>(
     store: &'a RunStore<NeuralRun>,
     loaded: &LoadedExperiment,
@@ -289,9 +289,9 @@ pub(super) fn kept<'a>(
     Ok((1..=seeds).filter_map(of_seed).collect())
 }
 
-/// ε for ever of one record, unless nothing can be certified.
+/// The lifetime ε of one record, if there is a certificate.
 fn certified(loaded: &LoadedExperiment, outcome: &Outcome) -> Result<Option<f64>, ExperimentError> {
-    // Nothing is sent: there is nothing to certify.
+    // A method that sends nothing has nothing to certify.
     let silent = loaded.checked.agreement.method.perturbs() == Perturbs::Nothing;
     if silent || outcome.ran_dry() {
         return Ok(None);
@@ -310,25 +310,25 @@ fn run_point(row: &RoundRow) -> Option<RunPoint> {
 
 fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
     let rows = runs.first().map_or(&[][..], |run| &run.points[..]);
-    let over_seeds = |place: usize, value: fn(&RunPoint) -> f64| {
+    let over_seeds = |index: usize, value: fn(&RunPoint) -> f64| {
         let values: Vec<f64> =
-            runs.iter().filter_map(|run| run.points.get(place)).map(value).collect();
+            runs.iter().filter_map(|run| run.points.get(index)).map(value).collect();
         Quartiles::of(&values)
     };
-    let point = |(place, row): (usize, &RunPoint)| {
+    let point = |(index, row): (usize, &RunPoint)| {
         Some(Point {
             round: row.round,
-            training: over_seeds(place, |point| point.training)?,
-            test_own: over_seeds(place, |point| point.test_own)?,
-            test_public: over_seeds(place, |point| point.test_public)?,
+            training: over_seeds(index, |point| point.training)?,
+            test_own: over_seeds(index, |point| point.test_own)?,
+            test_public: over_seeds(index, |point| point.test_public)?,
             unit_budget: unit_budget.get(usize::try_from(row.round).ok()?).copied(),
         })
     };
     rows.iter().enumerate().filter_map(point).collect()
 }
 
-/// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
-/// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
+/// By round, for the learner with the least noise: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its
+/// Theorem 5, and Σ λ_t / ρ_{t+1} for methods that step along the newest batch. Empty for other methods.
 fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ExperimentError> {
     let setup = setup(loaded)?;
     let schedule = &loaded.checked.agreement.schedule;
@@ -378,11 +378,11 @@ mod tests {
     }
 
     #[test]
-    fn every_contender_has_a_config_on_both_data_sets() {
+    fn every_method_has_an_experiment_on_both_data_sets() {
         for images in [Images::Mnist, Images::Cifar10] {
             for extent in [Extent::whole(images), Extent::quick(images)] {
                 for method in METHODS {
-                    let loaded = contender(method, images, extent).unwrap();
+                    let loaded = experiment_of(method, images, extent).unwrap();
                     setup(&loaded).unwrap();
                 }
             }
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 12 * ROWS);
         for method in METHODS {
             let digest =
-                config_digest(&contender(method, Images::Mnist, TINY).unwrap().raw).unwrap();
+                config_digest(&experiment_of(method, Images::Mnist, TINY).unwrap().raw).unwrap();
             for seed in 1..=2 {
                 store.add(made_up(digest.clone(), seed)).unwrap();
             }
@@ -406,12 +406,12 @@ mod tests {
         assert_eq!(missing(Images::Mnist, TINY, &store).unwrap(), 0);
         let longer = Extent { rounds: 31, ..TINY };
         assert!(missing(Images::Mnist, longer, &store).unwrap() > 0);
-        // With nothing missing the figure needs no data.
+        // When no run is missing, the figure needs no data.
         let watch = Watch { done: &|| (), interrupted: &|| true };
         let found = figure(Images::Mnist, TINY, &mut store, &watch).unwrap();
         let last = found.curves[0].points.last().unwrap();
         assert!((last.test_own.median - 0.375).abs() < 1e-12 && last.round == 29);
-        let page = crate::report::network_page(&found);
+        let page = crate::report::neural_page(&found);
         assert!(page.contains("no certificate") && !page.contains("NaN"));
         drop(store);
         assert!(matches!(open(folder.path(), "fig3"), Err(FileError::OtherRuns { .. })));
@@ -419,7 +419,8 @@ mod tests {
 
     #[test]
     fn the_shape_of_a_budget_is_the_sum_of_its_rounds() {
-        let of = |method| unit_budget(&contender(method, Images::Mnist, TINY).unwrap()).unwrap();
+        let of =
+            |method| unit_budget(&experiment_of(method, Images::Mnist, TINY).unwrap()).unwrap();
         let ours = of(Method::Algorithm1);
         let noise = std::f64::consts::SQRT_2;
         let second = 1.0 / noise + 2f64.powf(-1.01 - 0.12) / noise;

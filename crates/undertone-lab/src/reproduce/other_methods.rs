@@ -1,4 +1,4 @@
-//! What the paper changes in a config for the methods that it compares with.
+//! The settings of the methods that the paper compares with.
 
 use crate::compare::settings::Method;
 use crate::experiment::RawExperiment;
@@ -6,14 +6,14 @@ use undertone::agreement::{OneOrEach, RawMemory};
 
 /// DOLA's noise in the paper's second experiment, 0.07 / (0.2 (t+1)).
 pub(super) const DOLA_NOISE: f64 = 0.35;
-/// PDOP's noise there, 0.5 · 0.98^t.
+/// PDOP's noise in the paper's second experiment, 0.5 · 0.98^t.
 const PDOP_NOISE: f64 = 0.5;
 const PDOP_NOISE_RATIO: f64 = 0.98;
-/// Steps must fall faster than noise; the paper does not say how fast.
+/// Steps must fall faster than noise; the paper does not state how fast.
 const PDOP_STEP_RATIO: f64 = 0.97;
 
-/// Turns a config of Algorithm 1 into one of DSGD, DOLA or PDOP. What falls geometrically falls by the power
-/// `pace` of what it falls by in the paper. The step and noise of DSGD are those of Algorithm 1, says the paper.
+/// Changes an experiment of Algorithm 1 into one of DSGD, DOLA or PDOP. Ratios are those of the paper to the
+/// power `pace`. As in the paper, DSGD has the step and noise of Algorithm 1.
 pub(super) fn turn_into(
     method: Method,
     raw: &mut RawExperiment,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Median and quartiles. Infinite values are kept: a run that never gets there takes for ever.
+/// Median and quartiles. Infinite values, of runs that never converge, are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quartiles {
     /// A quarter of the values is below.
@@ -23,10 +23,10 @@ impl Quartiles {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-            // Between two equal values, infinite ones included, there is nothing to weigh.
-            if below >= above { below } else { below + place.fract() * (above - below) }
+            let index = share * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[index.floor() as usize], sorted[index.ceil() as usize]);
+            // Equal values need no interpolation, which would make NaN of infinite ones.
+            if below >= above { below } else { below + index.fract() * (above - below) }
         };
         Some(Quartiles { low: at(0.25), median: at(0.5), high: at(0.75) })
     }
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_end_stay_so() {
+    fn infinite_values_stay_infinite() {
         let never = f64::INFINITY;
         let found = Quartiles::of(&[1.0, 2.0, never, never]).unwrap();
         assert_eq!((found.low, found.median, found.high), (1.75, never, never));

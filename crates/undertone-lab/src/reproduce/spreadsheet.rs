@@ -89,7 +89,7 @@ pub fn fig1(figure: &Figure) -> Bytes {
 ///
 /// # Errors
 /// When a value has no form in CSV, which does not happen.
-pub fn networks(figure: &NeuralFigure) -> Bytes {
+pub fn neural(figure: &NeuralFigure) -> Bytes {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "method",

@@ -1,4 +1,4 @@
-//! Table I: how the budget falls and learning slows as noise is multiplied.
+//! Table I: budget and iterations as the noise is multiplied.
 
 use super::quartiles::Quartiles;
 use super::{PRESET, Watch, run, run_all, setup};
@@ -16,9 +16,9 @@ use undertone_models::Setup;
 pub struct Printed {
     /// k: the noise is Lap(0.1 k (t+1)^ς).
     pub multiple: f64,
-    /// The cumulative budget that is printed.
+    /// The printed cumulative budget.
     pub budget: f64,
-    /// The number of iterations that is printed.
+    /// The printed number of iterations.
     pub iterations: u64,
 }
 
@@ -45,21 +45,21 @@ pub const PRINTED: [Printed; 11] = [
 const BASE_NOISE: f64 = 0.1;
 /// δ of the certified budgets.
 pub const DELTA: f64 = 1e-5;
-/// Close enough: the first round with ‖θ̄_t − θ*_t‖ at most this is counted.
+/// A run has converged in the first round with ‖θ̄_t − θ*_t‖ at most this.
 const CLOSE: f64 = 1.0;
-/// A run that is not close by then is given up.
+/// A run that has not converged by this round is stopped.
 pub const ROUNDS_MAX: u64 = 10_000;
-/// Every round is looked at up to here, then fewer: counts are right to one in so many.
+/// Every round is measured up to this one, then fewer: counts have a relative error of one in this many.
 const RESOLUTION: u64 = 100;
 
-/// What the paper does not say.
+/// Settings that the paper does not state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unknowns {
-    /// N_i: records of a learner in each round.
+    /// N_i: records of a learner per round.
     pub batch: u64,
     /// r_i: the ridge.
     pub ridge: f64,
-    /// θ_0: every coordinate is drawn evenly from [−spread, spread].
+    /// θ_0: every coordinate is uniform on [−spread, spread].
     pub start_spread: f64,
 }
 
@@ -75,24 +75,24 @@ pub struct Certified {
     pub approximate: f64,
 }
 
-/// One noise level, theirs and ours.
+/// One noise level: the paper's numbers and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What the paper prints.
+    /// The paper's numbers.
     pub printed: Printed,
-    /// Σ_{t=0}^{T} 10 / (k (t+1)^1.24) at the paper's T: what its budget row is.
+    /// Σ_{t=0}^{T} 10 / (k (t+1)^1.24) at the paper's T, which gives its budget row.
     pub unit_formula: f64,
-    /// Certified for the rounds that the paper ran, per use of a record, for the learner who pays most.
+    /// The certified budget over the paper's rounds, per use of a record, of the learner that pays most.
     pub certified: Certified,
-    /// The same for ever; absent where there is no certificate.
+    /// The same over a lifetime; absent without a certificate.
     pub certified_for_ever: Option<Certified>,
     /// Our iterations over seeds; infinite beyond [`ROUNDS_MAX`], which JSON writes as null.
     pub iterations: Option<Quartiles>,
-    /// How many runs were given up.
+    /// How many runs were stopped before they converged.
     pub never: usize,
 }
 
-/// Table I, theirs and ours.
+/// Table I: the paper's numbers and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     /// The settings of our runs.
@@ -114,7 +114,7 @@ pub fn unit_formula(multiple: f64, iterations: u64) -> f64 {
 ///
 /// # Errors
 /// When a setting is out of range.
-pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ExperimentError> {
+pub fn experiment(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ExperimentError> {
     load_preset_with(PRESET, |raw| {
         raw.rounds = Some(ROUNDS_MAX);
         raw.data.test_fraction = Some(0.0);
@@ -136,19 +136,20 @@ pub fn table(
     seeds: u64,
     watch: &Watch<'_>,
 ) -> Result<Table, ExperimentError> {
-    let configs: Result<Vec<LoadedExperiment>, ExperimentError> =
-        printed.iter().map(|printed| config(printed.multiple, unknowns)).collect();
-    let configs = configs?;
-    let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
+    let experiments: Result<Vec<LoadedExperiment>, ExperimentError> =
+        printed.iter().map(|printed| experiment(printed.multiple, unknowns)).collect();
+    let experiments = experiments?;
+    let rounds =
+        run_all(&experiments, seeds, |loaded, seed| convergence_round(loaded, seed, watch))?;
     let mut rows = Vec::new();
-    for ((printed, loaded), passages) in printed.iter().zip(&configs).zip(&passages) {
-        rows.push(row(*printed, &setup(loaded)?, passages));
+    for ((printed, loaded), rounds) in printed.iter().zip(&experiments).zip(&rounds) {
+        rows.push(row(*printed, &setup(loaded)?, rounds));
     }
     Ok(Table { unknowns, seeds, rows })
 }
 
-/// The first measured round in which the mean over learners is close; infinite if there is none.
-fn first_passage(
+/// The first measured round in which the mean over learners has converged; infinite if there is none.
+fn convergence_round(
     loaded: &LoadedExperiment,
     seed: u64,
     watch: &Watch<'_>,
@@ -159,9 +160,9 @@ fn first_passage(
     Ok(found.map_or(f64::INFINITY, |row| row.round as f64))
 }
 
-fn row(printed: Printed, setup: &Setup, passages: &[f64]) -> Row {
+fn row(printed: Printed, setup: &Setup, rounds: &[f64]) -> Row {
     let costs = |mechanism: &Mechanism| planned_cost(mechanism, printed.iterations);
-    // The setup has no certificate because records repeat: these are for each use of a record.
+    // The setup has no certificate because records repeat. These are per use of a record.
     let for_ever: Option<Vec<Cost>> =
         lifetimes(&setup.mechanisms).into_iter().map(|bound| Some(bound.ok()?.total)).collect();
     Row {
@@ -169,15 +170,15 @@ fn row(printed: Printed, setup: &Setup, passages: &[f64]) -> Row {
         unit_formula: unit_formula(printed.multiple, printed.iterations),
         certified: largest(&setup.mechanisms.iter().map(costs).collect::<Vec<_>>()),
         certified_for_ever: for_ever.map(|costs| largest(&costs)),
-        iterations: Quartiles::of(passages),
-        never: passages.iter().filter(|passage| passage.is_infinite()).count(),
+        iterations: Quartiles::of(rounds),
+        never: rounds.iter().filter(|round| round.is_infinite()).count(),
     }
 }
 
 fn largest(costs: &[Cost]) -> Certified {
     let most = |value: fn(&Cost) -> f64| costs.iter().map(value).fold(0.0, f64::max);
     let pure = most(|cost| cost.pure);
-    // So little noise makes the way over zCDP the longer one: pure ε holds at any δ.
+    // With so little noise the bound by zCDP is the larger one: pure ε holds at any δ.
     Certified { pure, approximate: epsilon_from_zcdp(most(|cost| cost.zcdp), DELTA).min(pure) }
 }
 
@@ -189,11 +190,11 @@ mod tests {
     fn the_unit_formula_is_the_papers_budget_row() {
         for Printed { multiple, budget, iterations } in PRINTED {
             let found = unit_formula(multiple, iterations);
-            assert!((found - budget).abs() < 0.05, "{multiple}: {found} is not {budget}");
+            assert!((found - budget).abs() < 0.05, "{multiple}: found {found}, expected {budget}");
         }
     }
 
-    /// The control: with the paper's own constants the row would be another one.
+    /// Control: with the paper's own constants the row would be different.
     #[test]
     fn other_constants_do_not_give_the_papers_budget_row() {
         let far = |change: fn(f64) -> f64| {

@@ -1,4 +1,4 @@
-//! Table II: what noise does to accuracy, and to an attacker.
+//! Table II: the effect of noise on accuracy and on an attacker.
 
 use super::Watch;
 use super::neural::{Extent, NeuralRun, RunPoint, kept, run_missing};
@@ -15,7 +15,7 @@ use undertone::agreement::OneOrEach;
 /// One column of the paper's table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Printed {
-    /// Noise is multiplied by this.
+    /// The multiple of the noise.
     pub multiple: f64,
     /// Training accuracy.
     pub training: f64,
@@ -33,13 +33,13 @@ pub const PRINTED: [Printed; 4] = [
     Printed { multiple: 2.0, training: 0.8180, test: 0.8259, error: 0.3110 },
 ];
 
-/// As many rounds as the paper has, with as many records as there are for all of them.
+/// The rounds of the paper, with as many records per round as the data allow.
 pub const WHOLE: Extent = Extent { rounds: 3000, batch: 3, seeds: 3, shielded_divisor: 1 };
-/// Some ten minutes on two cores.
+/// About ten minutes on two cores.
 pub const QUICK: Extent = Extent { rounds: 200, batch: 10, seeds: 3, shielded_divisor: 1 };
-/// Only the last round counts; the others show that it goes on.
+/// Measured rounds per run: only the last is used, the others show progress.
 const ROWS: u64 = 4;
-/// Seeds of the attack: so many times five victims.
+/// Seeds of the attack, with five victims each.
 const ATTACK_SEEDS: u64 = 2;
 const EFFORT: Effort = Effort { iterations: 300, starts: 2 };
 
@@ -47,44 +47,44 @@ const EFFORT: Effort = Effort { iterations: 300, starts: 2 };
 const NOISE: f64 = 0.05;
 const NOISE_EXPONENTS: [f64; 5] = [0.11, 0.12, 0.13, 0.14, 0.15];
 
-/// One noise level, theirs and ours.
+/// One noise level: the paper's numbers and ours.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// As printed.
+    /// The paper's numbers.
     pub printed: Printed,
-    /// Ours after the last round, over seeds.
+    /// Our training accuracy after the last round, over seeds.
     pub training: Quartiles,
-    /// Learners' own, over seeds.
+    /// Our test accuracy of the learners' own parameters, over seeds.
     pub test_own: Quartiles,
-    /// What DLG makes of one record of round 0, from releases alone.
+    /// DLG on one record of round 0, from releases only.
     pub attack: Line,
-    /// The same by an attacker who uses that the start is public.
+    /// The same by an attacker who knows the public start.
     pub attack_with_start: Line,
 }
 
 /// The whole table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table2 {
-    /// How much was run.
+    /// The extent.
     pub extent: Extent,
-    /// Learners for themselves, without noise or messages: training and test accuracy.
+    /// Local learners, without noise or messages: training and test accuracy.
     pub local: (Quartiles, Quartiles),
     /// The attack without noise.
     pub attack_without_noise: Line,
-    /// The error of guesses that are evenly random.
+    /// The error of uniformly random guesses.
     pub error_of_random: Option<f64>,
     /// One for each noise level.
     pub rows: Vec<Row>,
 }
 
-/// How many measurements and reconstructions there are at most.
+/// The most measurements and reconstructions there are.
 #[must_use]
 pub fn steps(extent: Extent) -> u64 {
     let runs = (PRINTED.len() as u64 + 1) * extent.seeds;
     runs * ROWS + 2 * ATTACK_SEEDS * 5 * (PRINTED.len() as u64 + 1)
 }
 
-/// Runs what is missing of the table and the attack, and puts both together.
+/// Makes the missing runs and the attack, and assembles the table.
 ///
 /// # Errors
 /// When interrupted; finished runs are kept.
@@ -94,15 +94,15 @@ pub fn table(
     watch: &Watch<'_>,
 ) -> Result<Table2, ExperimentError> {
     let multiples: Vec<f64> = PRINTED.iter().map(|printed| printed.multiple).collect();
-    let mut configs = Vec::new();
+    let mut experiments = Vec::new();
     for &multiple in &multiples {
-        configs.push(config(extent, |raw| {
+        experiments.push(experiment(extent, |raw| {
             raw.agreement.noise.scale = Some(OneOrEach::One(multiple * NOISE))
         })?);
     }
-    configs.push(config(extent, |raw| raw.agreement.method = Some("local".into()))?);
-    run_missing(&configs, extent.seeds, ROWS, store, watch)?;
-    let base = config(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))?;
+    experiments.push(experiment(extent, |raw| raw.agreement.method = Some("local".into()))?);
+    run_missing(&experiments, extent.seeds, ROWS, store, watch)?;
+    let base = experiment(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))?;
     let settings = |knows_start| Settings {
         labels: Labels::Dlg,
         multiples: [&[0.0], &multiples[..]].concat(),
@@ -120,21 +120,21 @@ pub fn table(
     };
     let (alone, with_start) = (attacked(false)?, attacked(true)?);
     let mut rows = Vec::new();
-    for (place, printed) in PRINTED.into_iter().enumerate() {
-        let (training, test_own) = last(store, &configs[place], extent.seeds)?;
-        let (attack, attack_with_start) = (alone.lines[place + 1], with_start.lines[place + 1]);
+    for (index, printed) in PRINTED.into_iter().enumerate() {
+        let (training, test_own) = last(store, &experiments[index], extent.seeds)?;
+        let (attack, attack_with_start) = (alone.lines[index + 1], with_start.lines[index + 1]);
         rows.push(Row { printed, training, test_own, attack, attack_with_start });
     }
     Ok(Table2 {
         extent,
-        local: last(store, &configs[PRINTED.len()], extent.seeds)?,
+        local: last(store, &experiments[PRINTED.len()], extent.seeds)?,
         attack_without_noise: alone.lines[0],
         error_of_random: alone.error_of_random,
         rows,
     })
 }
 
-fn config(
+fn experiment(
     extent: Extent,
     change: impl FnOnce(&mut RawExperiment),
 ) -> Result<LoadedExperiment, ExperimentError> {
@@ -167,10 +167,10 @@ mod tests {
     use crate::reproduce::neural;
 
     #[test]
-    fn every_level_has_a_config_and_its_own_noise() {
+    fn every_level_has_an_experiment_and_its_own_noise() {
         for extent in [WHOLE, QUICK] {
             let base =
-                config(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))
+                experiment(extent, |raw| raw.agreement.noise.scale = Some(OneOrEach::One(NOISE)))
                     .unwrap();
             let scale = base.checked.setup().unwrap().scales();
             assert!(scale.iter().all(|scale| (scale - NOISE).abs() < 1e-12));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_theirs_and_ours() {
+    fn the_page_shows_the_papers_numbers_and_ours() {
         let all = |value| Quartiles { low: value, median: value, high: value };
         let line =
             Line { multiple: 1.0, error: 0.31, error_min: 0.3, error_max: 0.32, labels_found: 0.5 };
@@ -208,7 +208,7 @@ mod tests {
     fn without_all_runs_there_is_no_table() {
         let folder = tempfile::tempdir().unwrap();
         let store = neural::open(folder.path(), "table2").unwrap();
-        let loaded = config(QUICK, |_| ()).unwrap();
+        let loaded = experiment(QUICK, |_| ()).unwrap();
         assert!(matches!(last(&store, &loaded, 1), Err(ExperimentError::NothingMeasured)));
     }
 }

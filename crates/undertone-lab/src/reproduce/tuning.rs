@@ -1,9 +1,9 @@
-//! Steps of the other methods, chosen as the paper says: doubling them breaks convergence.
+//! The steps of the other methods, chosen as in the paper: doubling them breaks convergence.
 //!
-//! The paper does not say how convergence was judged. With its noise, which grows, and a coupling that
-//! does not fall, no step makes DSGD converge at all; so it is judged without noise.
+//! The paper does not state its criterion of convergence. With noise that grows and a coupling that does not
+//! fall, no step makes DSGD converge, so convergence is judged without noise.
 
-use super::fig1::contender;
+use super::fig1::experiment_of;
 use super::quartiles::Quartiles;
 use super::table1::Unknowns;
 use super::{Watch, run, run_all};
@@ -13,7 +13,7 @@ use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::agreement::OneOrEach;
 
-/// A run without noise: what becomes of the excess loss, as a share of that at the start.
+/// A run without noise: its excess loss relative to the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// Its mean over the last tenth of the run; the median over seeds.
@@ -22,9 +22,9 @@ pub struct Trial {
     pub worst: f64,
 }
 
-/// Convergence: less than this share is left at the end,
+/// A run has converged if less than this share of the excess loss is left at the end,
 pub const LEFT_MAX: f64 = 0.5;
-/// and in no round is the excess loss more than this many times that at the start.
+/// and in no round the excess loss is more than this many times that at the start.
 pub const WORST_MAX: f64 = 2.0;
 
 impl Trial {
@@ -33,23 +33,23 @@ impl Trial {
     }
 }
 
-/// A step that converges, and what happens at twice of it.
+/// A step that converges, compared with twice that step.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Tuned {
     /// λ_0.
     pub step: f64,
-    /// Without noise at this step.
+    /// The run at this step.
     pub trial: Trial,
-    /// The same at twice the step.
+    /// The run at twice the step.
     pub at_double: Trial,
 }
 
-/// Runs for each step that is tried.
+/// Runs per step.
 const SEEDS: u64 = 3;
-/// Steps of 2^-this and more are tried.
+/// The smallest step tried is 2^-this.
 const HALVINGS_MAX: i32 = 20;
 
-/// Finds the largest power of two that converges, from above: its double does not.
+/// Finds the largest power of two that converges, so that its double does not.
 ///
 /// # Errors
 /// When no step converges, or when interrupted.
@@ -72,7 +72,7 @@ pub fn tune(
     Err(ExperimentError::NoStep { method })
 }
 
-/// Runs a step without noise.
+/// Runs a method with a step, without noise.
 fn trial(
     method: Method,
     step: f64,
@@ -80,8 +80,8 @@ fn trial(
     rounds: u64,
     watch: &Watch<'_>,
 ) -> Result<Trial, ExperimentError> {
-    let loaded = contender(method, step, unknowns, rounds, |raw| {
-        // The sampler needs some noise, and one that does not vanish.
+    let loaded = experiment_of(method, step, unknowns, rounds, |raw| {
+        // The sampler needs noise that does not vanish.
         raw.agreement.noise.scale = Some(OneOrEach::One(1e-6));
         raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
         raw.agreement.noise.ratio = raw.agreement.noise.ratio.map(|_| 0.9999);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_blows_up_or_stays_has_not_converged() {
+    fn runs_that_diverge_or_stagnate_have_not_converged() {
         assert!(Trial { left: 0.1, worst: 1.0 }.converged());
         assert!(!Trial { left: 0.1, worst: 1e6 }.converged());
         assert!(!Trial { left: 0.9, worst: 1.0 }.converged());

@@ -1,18 +1,18 @@
-//! Which settings come closest to the iterations that the paper prints.
+//! The settings that come closest to the iterations in the paper.
 
 use super::Watch;
 use super::table1::{PRINTED, Printed, ROUNDS_MAX, Row, Unknowns, table};
 use crate::error::ExperimentError;
 use serde::Serialize;
 
-/// One setting and how far it is from the paper.
+/// A setting and its distance from the paper's numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// What was tried.
+    /// The setting.
     pub unknowns: Unknowns,
-    /// The mean over rows of |ln(ours / theirs)|, ours being the median over seeds.
+    /// The mean over rows of |ln(ours / theirs)|, where ours is the median over seeds.
     pub distance: f64,
-    /// Our medians, row by row; null where more than half of the runs were given up.
+    /// Our medians by row; null where more than half of the runs did not converge.
     pub medians: Vec<f64>,
 }
 
@@ -22,7 +22,7 @@ pub fn rows() -> Vec<Printed> {
     PRINTED.into_iter().step_by(2).collect()
 }
 
-/// All settings that are tried.
+/// All settings to try.
 #[must_use]
 pub fn grid() -> Vec<Unknowns> {
     let mut all = Vec::new();
@@ -36,7 +36,7 @@ pub fn grid() -> Vec<Unknowns> {
     all
 }
 
-/// Tries every setting with seeds 1 to `seeds`, the closest first.
+/// Tries every setting with seeds 1 to `seeds`; the closest is first.
 ///
 /// # Errors
 /// When interrupted.
@@ -52,7 +52,7 @@ pub fn search(seeds: u64, watch: &Watch<'_>) -> Result<Vec<Candidate>, Experimen
     Ok(found)
 }
 
-/// Runs that were given up count as if they had been close just then: they are at least as far.
+/// A run that did not converge counts as one that converged in the last round: a lower bound.
 fn distance(medians: &[f64]) -> f64 {
     let one = |(ours, row): (&f64, Printed)| {
         let ours = ours.clamp(1.0, ROUNDS_MAX as f64);

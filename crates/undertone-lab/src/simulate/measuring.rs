@@ -1,11 +1,11 @@
 //! Which rounds of a run are measured.
 
-/// Which rounds are measured. The last one always is.
+/// Which rounds are measured. The last round always is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measuring {
     /// About this many rounds, evenly spaced.
     Evenly(u64),
-    /// Every round at first, and then about this many for each doubling: for axes by powers of ten.
+    /// Every round at first, then about this many per doubling: for logarithmic axes.
     Geometrically(u64),
 }
 

@@ -1,4 +1,4 @@
-//! All learners of a run, and the three calls of a round on each of them.
+//! All learners of a run, and the three calls of a round on each learner.
 
 use super::SimulateError;
 use crate::entropy::RunEntropy;
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use undertone::{Learner, LearnerId, RecordError, Release, ReleaseError, Score};
 use undertone_models::{AnyMemory, PublicRandom, Record, Setup};
 
-/// A learner and the records that will reach it.
+/// A learner and its stream of records.
 pub(crate) struct Member {
     pub(crate) learner: Learner<AnyMemory>,
     pub(crate) stream: Stream,
@@ -34,15 +34,15 @@ pub(crate) fn gather(
     Ok(members)
 }
 
-/// A round of all learners is worth several threads from so many multiplications on: waking one takes longer
-/// than a round of five small learners.
-const WORTH_THREADS: u64 = 500_000;
+/// From this many multiplications on, a round of all learners runs in several threads: waking a thread takes
+/// longer than a round of five small learners.
+const THREADS_FROM: u64 = 500_000;
 
-/// What a coordinate of noise costs, in multiplications.
+/// The cost of one coordinate of noise, in multiplications.
 const NOISE_WORK: u64 = 20;
 
-/// Does something with every learner, in several threads where that is worth it. Learners do not share anything,
-/// so the result is the same either way.
+/// Applies a function to every learner, in several threads where that is faster. Learners share nothing, so the
+/// result is the same either way.
 fn with_each<R: Send>(
     members: &mut [Member],
     work: impl Fn(&mut Member) -> R + Sync + Send,
@@ -53,7 +53,7 @@ fn with_each<R: Send>(
         member.learner.memory().work(parameters).saturating_add(noise)
     };
     let total = members.iter().map(cost).fold(0, u64::saturating_add);
-    if total >= WORTH_THREADS {
+    if total >= THREADS_FROM {
         members.par_iter_mut().map(work).collect()
     } else {
         members.iter_mut().map(work).collect()
@@ -79,14 +79,14 @@ pub(super) fn observe_all(
         total.loss_sum += score.loss_sum;
         total.correct += score.correct;
     }
-    for (place, member) in members.iter().enumerate() {
+    for (index, member) in members.iter().enumerate() {
         let theta = member.learner.private_parameters().for_owner();
         let learner = member.learner.id();
         evaluator
-            .remember(place, theta, &member.batch)
+            .remember(index, theta, &member.batch)
             .map_err(|error| SimulateError::Record { learner, error })?;
     }
-    // The warm-up is collected before anything is learnt: it says nothing about predictions.
+    // The warm-up is collected before anything is learnt, so it is not scored.
     Ok(if warming_up { Score::default() } else { total })
 }
 

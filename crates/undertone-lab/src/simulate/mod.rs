@@ -22,7 +22,7 @@ use undertone::privacy::{Receipt, epsilon_from_zcdp};
 use undertone::{LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round, Score};
 use undertone_models::{AnyModel, DeclaredFault, MemoryError, Record, Setup};
 
-/// Why a simulation could not go on.
+/// Why a simulation failed.
 #[derive(Debug, Error)]
 pub enum SimulateError {
     /// The memory does not fit the loss.
@@ -47,24 +47,24 @@ pub enum SimulateError {
         /// Why.
         error: ReleaseError,
     },
-    /// A user's loss cannot be gone on with.
+    /// A user's loss failed or broke its declaration.
     #[error(transparent)]
     Function(#[from] DeclaredFault),
 }
 
-/// Receipts beyond this number would take more than some 300 MB; then none are kept.
+/// No receipts are kept if there would be more than this: they would take over 300 MB.
 const RECEIPTS_MAX: u64 = 2_000_000;
-/// In larger networks only this many learners, evenly spaced, are measured.
+/// The most learners that are measured; in larger networks evenly spaced ones are.
 pub(crate) const MEASURED_LEARNERS_MAX: usize = 32;
-/// Networks are measured in about this many rounds: it takes as long as learning in many.
-const ROWS_OF_NETWORK_MAX: u64 = 40;
-/// And only about this many rounds.
-const ROWS_OF_LARGE_MAX: u64 = 200;
+/// The most rounds in which neural networks are measured: one measurement takes as long as many rounds.
+const NEURAL_ROWS_MAX: u64 = 40;
+/// The most rounds in which a large network of learners is measured.
+const LARGE_NETWORK_ROWS_MAX: u64 = 200;
 
-/// A run in progress: [`simulate`] takes it to its end, others may stop and look in between.
+/// A run in progress. [`simulate`] runs it to its end; other callers may stop between rounds.
 pub struct Simulation {
     setup: Arc<Setup>,
-    /// How many rounds it takes.
+    /// How many rounds to run.
     rounds: u64,
     entropy: RunEntropy,
     measuring: Measuring,
@@ -94,13 +94,13 @@ impl Simulation {
         measuring: Measuring,
     ) -> Result<Simulation, SimulateError> {
         let graph = &setup.agreement.graph;
-        // Every record of every learner counts in θ*, so a large network is measured less often.
+        // θ* depends on every record of every learner, so a large network is measured less often.
         let large = graph.learners() > MEASURED_LEARNERS_MAX;
-        let network = setup.model.linear().is_none();
-        let measuring = if network {
-            measuring.at_most(ROWS_OF_NETWORK_MAX)
+        let neural = setup.model.linear().is_none();
+        let measuring = if neural {
+            measuring.at_most(NEURAL_ROWS_MAX)
         } else if large {
-            measuring.at_most(ROWS_OF_LARGE_MAX)
+            measuring.at_most(LARGE_NETWORK_ROWS_MAX)
         } else {
             measuring
         };
@@ -128,25 +128,25 @@ impl Simulation {
         })
     }
 
-    /// The setup it follows.
+    /// The setup.
     #[must_use]
     pub fn setup(&self) -> &Arc<Setup> {
         &self.setup
     }
 
-    /// How many rounds are over.
+    /// How many rounds have been run.
     #[must_use]
     pub fn rounds_run(&self) -> u64 {
         self.rounds_run
     }
 
-    /// Why no more rounds can be run; `None` while they can.
+    /// Why the run has ended; `None` while rounds can be run.
     #[must_use]
     pub fn ended(&self) -> Option<&Ending> {
         (self.ending != Ending::Interrupted).then_some(&self.ending)
     }
 
-    /// How many records learner i will take in the next rounds beyond those it has.
+    /// How many more records learner i needs for the next rounds.
     #[must_use]
     pub fn records_wanted(&self, learner: usize, rounds: u64) -> u64 {
         let data = &self.setup.agreement.records;
@@ -155,11 +155,11 @@ impl Simulation {
         wanted.saturating_sub(self.members[learner].stream.left())
     }
 
-    /// Brings records within the bounds and appends them to the stream of learner i; says how many were scaled
-    /// and how many left out.
+    /// Bounds records and appends them to the stream of learner i. Returns how many were scaled and how many
+    /// were left out.
     ///
     /// # Errors
-    /// When a record has a value that is not finite; none is taken then.
+    /// When a record has a value that is not finite; then no record is appended.
     pub fn feed(
         &mut self,
         learner: usize,
@@ -170,11 +170,11 @@ impl Simulation {
         Ok((bounded.scaled, bounded.refused))
     }
 
-    /// Runs one round, and gives its row if it is measured; `None` at the end.
+    /// Runs one round, and returns its row if the round is measured.
     ///
     /// # Errors
     /// When a record is outside the bounds, a user's function fails or there is no entropy. An exhausted
-    /// budget is an [`Ending`], not an error: what was learnt until then is kept.
+    /// budget is an [`Ending`], not an error: what was learnt so far is kept.
     pub fn round(&mut self) -> Result<Option<RoundRow>, SimulateError> {
         let form = &self.setup.agreement.records;
         let t = self.rounds_run;
@@ -186,7 +186,7 @@ impl Simulation {
         self.total.correct += score.correct;
         let released = release_all(&mut self.members, self.entropy);
         if self.keep_ledger {
-            // When one learner refuses, others have paid for the round already: it stays on record.
+            // When one learner refuses, others have already paid for the round: their receipts are kept.
             let receipts = self.members.iter().filter_map(|member| member.learner.receipt());
             self.ledger.extend(receipts.filter(|receipt| receipt.round == Round(t)));
         }
@@ -216,7 +216,7 @@ impl Simulation {
         let thetas: Vec<&[f64]> = self
             .measured
             .iter()
-            .map(|&place| self.members[place].learner.private_parameters().for_owner())
+            .map(|&index| self.members[index].learner.private_parameters().for_owner())
             .collect();
         let since = self.rows.last().map_or(1, |row| t - row.round);
         let metrics = self.evaluator.measure(&thetas, self.public.values(), since);
@@ -227,7 +227,7 @@ impl Simulation {
         self.setup.model.declared_fault().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// What has come of it so far; the rows of all measured rounds.
+    /// The outcome so far.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let delta = self.setup.agreement.delta;
@@ -246,7 +246,7 @@ impl Simulation {
     }
 }
 
-/// Shows how far it is; parameters and records are private.
+/// Shows progress only: parameters and records are private.
 impl fmt::Debug for Simulation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (learners, rounds) = (self.members.len(), self.rounds_run);
@@ -254,11 +254,11 @@ impl fmt::Debug for Simulation {
     }
 }
 
-/// Runs all rounds, calling `after_round` after each, with the row of those that are measured.
+/// Runs all rounds. Calls `after_round` after each, with its row if the round was measured.
 ///
 /// # Errors
 /// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
-/// exhausted budget is an [`Ending`], not an error: what was learnt until then is kept.
+/// exhausted budget is an [`Ending`], not an error: what was learnt so far is kept.
 pub fn simulate(
     setup: &Setup,
     rounds: u64,
@@ -278,7 +278,7 @@ pub fn simulate(
     Ok(run.outcome())
 }
 
-/// Learners may clip gradients; they are measured by the loss itself.
+/// Learners may clip gradients; the metrics use the loss without clipping.
 fn evaluator(
     setup: &Setup,
     rounds: u64,
@@ -307,7 +307,7 @@ fn evaluator(
 /// Which learners are measured: all, or evenly spaced ones.
 fn measured_learners(learners: usize) -> Vec<usize> {
     let count = learners.min(MEASURED_LEARNERS_MAX);
-    (0..count).map(|place| place * learners / count).collect()
+    (0..count).map(|index| index * learners / count).collect()
 }
 
 fn row(

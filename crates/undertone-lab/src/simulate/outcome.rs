@@ -1,4 +1,4 @@
-//! What a simulation leaves behind.
+//! The outcome of a simulation.
 
 use super::members::Member;
 use crate::metrics::Metrics;
@@ -6,7 +6,7 @@ use std::fmt;
 use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
 use undertone::{LearnerId, Memory, PublicModel};
 
-/// One line of `rounds.csv`.
+/// One measured round: a line of `rounds.csv`.
 #[derive(Clone, Debug)]
 pub struct RoundRow {
     /// The round t.
@@ -15,11 +15,11 @@ pub struct RoundRow {
     pub records: u64,
     /// Mean loss of this round's records before their labels were known; absent without records.
     pub prequential_loss: Option<f64>,
-    /// Share of all records so far that were classified rightly before their labels were known.
+    /// Share of all records so far that were classified correctly before their labels were known.
     pub prequential_accuracy: Option<f64>,
-    /// What was measured.
+    /// The metrics.
     pub metrics: Metrics,
-    /// ε at the config's δ that each learner has spent, this round's release included.
+    /// ε at the agreement's δ that each learner has spent, this round's release included.
     pub epsilon: Vec<f64>,
     /// Pure ε that each learner has spent.
     pub pure_epsilon: Vec<f64>,
@@ -43,7 +43,7 @@ pub enum Ending {
     },
 }
 
-/// What a simulation leaves behind.
+/// The outcome of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// One row for each measured round.
@@ -52,24 +52,24 @@ pub struct Outcome {
     pub public: PublicModel,
     /// One entry for each learner.
     pub learners: Vec<LearnerOutcome>,
-    /// The learners' own parameters in the end.
+    /// The learners' own parameters after the last round.
     pub parameters: FinalParameters,
-    /// One receipt for every release, by round and learner; empty in networks too large to keep it.
+    /// One receipt for every release, by round and learner; empty where there are too many to keep.
     pub ledger: Vec<Receipt>,
-    /// How many rounds were finished.
+    /// How many rounds were run.
     pub rounds_run: u64,
-    /// Why it ended.
+    /// Why the run ended.
     pub ending: Ending,
 }
 
 /// The learners' parameters after the last round.
 ///
-/// **Private**: they show nothing of themselves, and go into no file.
+/// **Private**: `Debug` shows only their number, and they are written to no file.
 #[derive(Clone)]
 pub struct FinalParameters(pub(super) Vec<Box<[f64]>>);
 
 impl FinalParameters {
-    /// The parameters of each learner, for somebody who may see them.
+    /// The parameters of each learner, for callers who may see them.
     #[must_use]
     pub fn for_owners(&self) -> &[Box<[f64]>] {
         &self.0
@@ -83,7 +83,7 @@ impl fmt::Debug for FinalParameters {
 }
 
 impl Outcome {
-    /// Whether some learner's records ran out, which voids its certificate.
+    /// Whether a learner's records ran out, which voids its certificate.
     #[must_use]
     pub fn ran_dry(&self) -> bool {
         self.learners.iter().any(|learner| learner.ran_dry)
@@ -101,9 +101,9 @@ pub struct LearnerOutcome {
     pub pure_epsilon: f64,
     /// zCDP spent.
     pub zcdp: f64,
-    /// ε at the config's δ.
+    /// ε at the agreement's δ.
     pub epsilon: f64,
-    /// Whether its stream ran dry before the last round.
+    /// Whether its records ran out before the last round.
     pub ran_dry: bool,
 }
 

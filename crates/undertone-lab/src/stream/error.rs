@@ -1,4 +1,4 @@
-//! Why records cannot be used.
+//! Errors about records.
 
 use crate::catalogue::{self, CatalogueError};
 use crate::data::DataError;
@@ -13,45 +13,45 @@ pub enum StreamError {
     /// A file or record is bad.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A record cannot be kept to the bounds.
+    /// A record cannot be bounded.
     #[error("record {record}: {fault}")]
     Bounds {
-        /// Which, from 1.
+        /// Which record, from 1.
         record: usize,
         /// Why.
         fault: BoundFault,
     },
-    /// The records cannot be dealt out.
+    /// The records cannot be distributed.
     #[error("data.partition: {0}")]
     Partition(#[from] PartitionError),
-    /// The data have another number of features than the config says.
+    /// The number of features differs from the agreement's.
     #[error("model.features = {expected}: the data have {found} features")]
     Features {
-        /// In the config.
+        /// In the agreement.
         expected: usize,
         /// In the data.
         found: usize,
     },
-    /// The images have another shape than the neural network's input.
+    /// The images' shape differs from the neural network's input.
     #[error("model.input is {expected}: the images are {found} (channels × height × width)")]
     ImageShape {
-        /// In the config.
+        /// In the agreement.
         expected: Shape,
         /// In the data.
         found: Shape,
     },
-    /// The data have another number of classes than the loss.
-    #[error("the loss needs {expected} classes, and the data have {found}")]
+    /// The number of classes differs from the loss's.
+    #[error("the loss needs {expected} classes, but the data have {found}")]
     Classes {
         /// Of the loss.
         expected: usize,
         /// In the data.
         found: usize,
     },
-    /// A format that is not known.
+    /// The format is unknown.
     #[error("data.format = \"{name}\": must be one of libsvm, csv, ndjson, parquet, image-folder")]
     Format {
-        /// What the config says.
+        /// What was given.
         name: String,
     },
     /// The source is neither a file, nor a folder, nor the name of a data set.
@@ -61,40 +61,40 @@ pub enum StreamError {
         catalogue::names().join(", ")
     )]
     UnknownSource {
-        /// What the config says.
+        /// What was given.
         name: String,
     },
     /// A data set cannot be read from the cache, or there is no cache.
     #[error("data.source: {0}")]
     Catalogue(#[from] CatalogueError),
-    /// A key says what the data set says itself.
+    /// A key is fixed by the data set.
     #[error("{key}: has no meaning with the data set {name}; remove it")]
     UnusedKey {
         /// Which key.
         key: &'static str,
-        /// Which set.
+        /// Which data set.
         name: &'static str,
     },
-    /// A key is about columns, and images have none.
+    /// A key is about columns, which images do not have.
     #[error("{key}: has no meaning with a folder of images; remove it")]
     UnusedByImages {
         /// Which key.
         key: &'static str,
     },
-    /// Classes would follow from one learner's own records.
+    /// Classes would depend on one learner's own records.
     #[error("records.classes: must name the classes, in the order that all learners use")]
     OwnClasses,
-    /// So would the columns that a text becomes.
+    /// The encoding of a text column would depend on one learner's own records.
     #[error(
-        "a column of text ({column}): what it becomes would depend on this learner's own records; \
-         write it as numbers, in the way that all learners agree on"
+        "column {column} holds text, whose encoding would depend on this learner's own records: \
+    encode it as numbers, in the same way at all learners"
     )]
     OwnCategories {
-        /// Which.
+        /// Which column.
         column: String,
     },
     /// A learner has too few records.
-    #[error("learner {learner} has {found} records, and the warm-up of {needed} leaves none")]
+    #[error("learner {learner} has {found} records, of which the warm-up of {needed} leaves none")]
     WarmupTooLong {
         /// Which learner.
         learner: usize,

@@ -1,7 +1,7 @@
 //! Loading the records of an experiment, or of one learner's own file.
 
 use super::bound::Bounded;
-use super::deal::{OrderedSource, deal};
+use super::distribute::{OrderedSource, distribute};
 use super::source::{DataSource, EMBEDDED, find_source, is_image_folder};
 use super::{Stream, StreamError, Streams, is_regression, keep_to_bounds};
 use crate::catalogue::recipe::{Layout, Recipe};
@@ -13,10 +13,10 @@ use undertone::agreement::Agreement;
 use undertone::neural::Shape;
 use undertone_models::{PublicRandom, Record};
 
-/// Loads, bounds and deals out the records of a config; data sets come from the usual cache.
+/// Loads, bounds and distributes the records of an experiment; data sets come from the default cache.
 ///
 /// # Errors
-/// When the data cannot be read, do not fit the config or cannot be dealt out.
+/// When the data cannot be read, do not fit the agreement or cannot be distributed.
 pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams, StreamError> {
     let (agreement, data) = (&experiment.agreement, &experiment.data);
     let mut source = match find_source(data, folder)? {
@@ -29,7 +29,7 @@ pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams
         }
         DataSource::Known(recipe) => {
             refuse_unused_keys(experiment, recipe)?;
-            // The built-in set needs no cache, so that it needs no home folder either.
+            // The built-in set needs neither a cache nor a home folder.
             let dataset = if recipe.name == EMBEDDED {
                 data::mushrooms::dataset()
             } else {
@@ -50,16 +50,16 @@ pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams
     if agreement.records.centre {
         source.dataset.centre();
     }
-    deal(experiment, source, seed)
+    distribute(experiment, source, seed)
 }
 
 /// Loads and bounds the records of one learner's own file, in the file's order.
 ///
 /// # Errors
-/// When the file cannot be read, or does not fit the config.
+/// When the file cannot be read, or does not fit the agreement.
 pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Stream, StreamError> {
-    // What one site's own file makes of a text would be another thing at another site, and would depend on
-    // single records: then one record could change what all others mean.
+    // An encoding of text that is derived from one learner's file differs between learners and depends on
+    // single records: one record could change the meaning of all others.
     if !is_regression(agreement) && agreement.records.classes.is_none() {
         return Err(StreamError::OwnClasses);
     }
@@ -77,11 +77,11 @@ pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Stream, StreamErro
     Ok(Stream::new(keep_to_bounds(agreement, records)?.records, false))
 }
 
-/// Bounds records that are at hand: those of each learner, in the order they arrive, and test records.
+/// Bounds records in memory: those of each learner, in order of arrival, and test records.
 ///
 /// # Errors
-/// When a record does not fit the config.
-pub fn given(
+/// When a record does not fit the agreement.
+pub fn from_records(
     experiment: &Experiment,
     learners: Vec<Vec<Record>>,
     test: Vec<Record>,
@@ -126,7 +126,7 @@ fn load_options(agreement: &Agreement, format: Option<&str>) -> Result<LoadOptio
     })
 }
 
-/// A key that is not used must not look as if it were.
+/// Refuses keys that a known data set does not use.
 fn refuse_unused_keys(experiment: &Experiment, recipe: &Recipe) -> Result<(), StreamError> {
     let form = &experiment.agreement.records;
     let is_table = matches!(recipe.layout, Layout::Table(_));
@@ -143,7 +143,7 @@ fn refuse_unused_keys(experiment: &Experiment, recipe: &Recipe) -> Result<(), St
     }
 }
 
-/// The same for keys about the columns of a table.
+/// Refuses keys about columns, which a folder of images does not have.
 fn refuse_column_keys(agreement: &Agreement) -> Result<(), StreamError> {
     let form = &agreement.records;
     let unused = [

@@ -1,25 +1,25 @@
-//! The private stream of each learner: loaded, bounded, dealt out, and drawn in order.
+//! The private stream of each learner: records loaded, bounded, distributed, and drawn in order.
 
 mod bound;
-mod deal;
+mod distribute;
 mod error;
 mod load;
 pub(crate) mod source;
 
 pub(crate) use bound::keep_to_bounds;
 pub use error::StreamError;
-pub use load::{given, load, load_own};
+pub use load::{from_records, load, load_own};
 pub use source::EMBEDDED;
 
 use undertone::agreement::Agreement;
 use undertone_models::{PublicRandom, Record};
 
-/// All records of a simulation, dealt out.
+/// All records of a simulation, by learner.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// What the data are called.
+    /// The data's name.
     pub name: String,
-    /// The texts of the classes, for classification.
+    /// The names of the classes, for classification.
     pub classes: Option<Vec<String>>,
     /// One stream for each learner.
     pub learners: Vec<Stream>,
@@ -29,7 +29,7 @@ pub struct Streams {
     pub scaled: u64,
     /// How many records were left out because they lie outside the bounds.
     pub refused: u64,
-    /// Goes on where dealing out stopped, for other public randomness of the run.
+    /// Public randomness, in the state after the records were distributed.
     pub(crate) order: PublicRandom,
 }
 
@@ -42,19 +42,19 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream over records in the order given.
+    /// A stream of records in the order given.
     #[must_use]
     pub fn new(records: Vec<Record>, repeat: bool) -> Stream {
         Stream { records, drawn: 0, repeat }
     }
 
-    /// Forgets all but the first records, where no more will be drawn; says how many there are.
+    /// Drops all but the first records, and returns how many can be drawn.
     pub(crate) fn shorten(&mut self, count: u64) -> u64 {
         self.records.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         if self.repeat { count } else { self.records.len() as u64 }
     }
 
-    /// The next records, fewer when the stream runs dry and does not repeat.
+    /// The next records; fewer when the stream runs out and does not repeat.
     pub fn next(&mut self, count: u64) -> Vec<Record> {
         let available = self.records.len() as u64;
         let mut batch = Vec::new();
@@ -62,8 +62,8 @@ impl Stream {
             if available == 0 || (!self.repeat && self.drawn >= available) {
                 break;
             }
-            let place = usize::try_from(self.drawn % available).unwrap_or(0);
-            batch.push(self.records[place].clone());
+            let index = usize::try_from(self.drawn % available).unwrap_or(0);
+            batch.push(self.records[index].clone());
             self.drawn += 1;
         }
         batch
@@ -74,23 +74,23 @@ impl Stream {
         self.records.append(&mut records);
     }
 
-    /// How many records are left, where none is drawn twice.
+    /// How many records are left, not counting repeats.
     pub(crate) fn left(&self) -> u64 {
         (self.records.len() as u64).saturating_sub(self.drawn)
     }
 
-    /// Passes over records, as if they had been drawn.
+    /// Skips records, as if they had been drawn.
     pub fn skip(&mut self, count: u64) {
         self.drawn = self.drawn.saturating_add(count);
     }
 
-    /// How many different records there are.
+    /// The number of distinct records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()

@@ -1,4 +1,4 @@
-//! Where the records of an experiment are, and in which order they arrive.
+//! Finding the records of an experiment, and their order.
 
 use super::StreamError;
 use crate::catalogue;
@@ -7,19 +7,19 @@ use crate::data::Format;
 use crate::experiment::{Data, RecordOrder};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-/// The name of the data that come with the program.
+/// The name of the built-in data set.
 pub const EMBEDDED: &str = "mushrooms";
 
-/// Where records are.
+/// Where the records are.
 pub(crate) enum DataSource {
-    /// In a file, or in a folder of images.
+    /// A file or a folder of images.
     File(PathBuf),
-    /// In the cache, or built in.
+    /// A data set from the cache, or the built-in one.
     Known(&'static Recipe),
 }
 
-/// A name with a separator, or of a file that exists, is a path; then come the known data sets, and
-/// then folders, so that a folder called `mnist` that happens to be there does not stand in for it.
+/// Finds the source by its name. A name with a separator, or the name of an existing file, is a path; next
+/// come known data sets, then folders, so that a folder called `mnist` does not hide the data set.
 pub(crate) fn find_source(data: &Data, folder: &Path) -> Result<DataSource, StreamError> {
     let name = data.source.as_str();
     let path = folder.join(name);
@@ -27,7 +27,7 @@ pub(crate) fn find_source(data: &Data, folder: &Path) -> Result<DataSource, Stre
         if let Some(recipe) = catalogue::find(name) {
             return Ok(DataSource::Known(recipe));
         }
-        // With the ending of a file it was meant as one, and loading it says what is missing.
+        // A name with a known extension is a missing file; loading it reports that.
         if Format::detect(&path).is_none() && data.format.is_none() {
             return Err(StreamError::UnknownSource { name: name.to_string() });
         }
@@ -35,7 +35,7 @@ pub(crate) fn find_source(data: &Data, folder: &Path) -> Result<DataSource, Stre
     Ok(DataSource::File(path))
 }
 
-/// Whether what is at the path is read as a folder of images.
+/// Whether the path is read as a folder of images.
 pub(crate) fn is_image_folder(data: &Data, path: &Path) -> bool {
     let format = match &data.format {
         Some(name) => Format::from_name(name),

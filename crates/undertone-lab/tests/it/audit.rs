@@ -198,9 +198,9 @@ fn noise_a_tenth_too_small_is_caught_from_outside_too() {
 #[test]
 fn one_bare_coordinate_is_caught_wherever_it_is() {
     /// θ rounded to the grid, without noise.
-    fn bare(place: usize, theta: &[f64], claims: &Claims, mut sent: Vec<f64>) -> Vec<f64> {
+    fn bare(index: usize, theta: &[f64], claims: &Claims, mut sent: Vec<f64>) -> Vec<f64> {
         let step = Grid::new(claims.scale).unwrap().step();
-        sent[place] = (theta[place] / step).round() * step;
+        sent[index] = (theta[index] / step).round() * step;
         sent
     }
     let setup = setup();

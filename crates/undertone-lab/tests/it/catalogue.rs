@@ -331,7 +331,7 @@ fn two_processes_do_not_put_one_set_together() {
 
 /// Two images of CIFAR's form, one a row, and the batch they make.
 fn cifar_picture() -> (Vec<u8>, Vec<u8>) {
-    let pixel = |place: usize| (place % 251) as u8;
+    let pixel = |index: usize| (index % 251) as u8;
     let rows: Vec<u8> = (0..2 * 3072).map(pixel).collect();
     let mut picture = Vec::new();
     let mut encoder = png::Encoder::new(&mut picture, 1024, 2);

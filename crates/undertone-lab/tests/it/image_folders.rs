@@ -66,9 +66,9 @@ fn image(bright_left: bool, number: u32) -> Vec<u8> {
     let mut encoder = png::Encoder::new(&mut bytes, 8, 6);
     encoder.set_color(png::ColorType::Grayscale);
     let pixels: Vec<u8> = (0..48u32)
-        .map(|place| {
-            let noise = (number * 48 + place).wrapping_mul(2_654_435_761) >> 26;
-            let bright = (place % 8 < 4) == bright_left;
+        .map(|index| {
+            let noise = (number * 48 + index).wrapping_mul(2_654_435_761) >> 26;
+            let bright = (index % 8 < 4) == bright_left;
             u8::try_from(noise).unwrap() + if bright { 180 } else { 0 }
         })
         .collect();
@@ -173,7 +173,7 @@ fn images_of_another_shape_than_the_networks_input_are_refused() {
         softmax(raw);
         raw.agreement.model.classes = Some(3);
     });
-    assert!(text.contains("needs 3 classes, and the data have 2"), "{text}");
+    assert!(text.contains("needs 3 classes, but the data have 2"), "{text}");
 }
 
 #[test]

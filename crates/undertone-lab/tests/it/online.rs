@@ -88,7 +88,7 @@ fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
     for record in &all[..12 + 4 * 30] {
         learner.learn_record(record.clone()).unwrap();
     }
-    let streams = stream::given(&experiment, vec![all], Vec::new(), 0).unwrap();
+    let streams = stream::from_records(&experiment, vec![all], Vec::new(), 0).unwrap();
     let go_on = |_: Option<&_>| ControlFlow::Continue(());
     let outcome = simulate(&setup, 31, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();

@@ -7,11 +7,11 @@ use undertone::planner::{Outlook, predict};
 use undertone::privacy::Horizon;
 use undertone_lab::budget::budget;
 use undertone_lab::experiment::{Experiment, LoadedExperiment, RawExperiment};
-use undertone_lab::planner::{Planned, Request, make};
+use undertone_lab::planner::{Plan, Request, plan};
 
 /// Reads the printed text as `undertone budget` does.
-fn reread(planned: &Planned) -> Experiment {
-    let text = planned.text(&["a comment".into()]).unwrap();
+fn reread(plan: &Plan) -> Experiment {
+    let text = plan.text(&["a comment".into()]).unwrap();
     // A key that is not known would be a fault.
     let source = Source::Text { origin: "the plan".into(), text };
     undertone::load::<RawExperiment>(&source, |_| (), Strictness::Run).unwrap().checked
@@ -52,11 +52,11 @@ fn two_hundred_printed_plans_give_their_targets_back() {
             raw.agreement.noise.exponent = Some(OneOrEach::One(growth));
             raw.agreement.noise.kind = Some(if gaussian { "gaussian" } else { "laplace" }.into());
         });
-        let planned = make(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
-        let printed = reread(&planned);
+        let plan = plan(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
+        let printed = reread(&plan);
         let report = budget(&printed.setup().unwrap(), printed.rounds, printed.agreement.delta);
-        for (place, learner) in report.learners.iter().enumerate() {
-            let target = targets[place.min(targets.len() - 1)];
+        for (index, learner) in report.learners.iter().enumerate() {
+            let target = targets[index.min(targets.len() - 1)];
             let found = match (horizon, pure) {
                 (Horizon::Lifetime, false) => learner.lifetime.epsilon.unwrap(),
                 (Horizon::Lifetime, true) => learner.lifetime.pure_epsilon.unwrap(),
@@ -83,10 +83,10 @@ fn bad() -> LoadedExperiment {
 fn a_tuned_plan_beats_the_bad_config_it_came_from() {
     let loaded = bad();
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: Some(600) };
-    let planned = make(&loaded, &request).unwrap();
-    let report = &planned.report;
+    let plan = plan(&loaded, &request).unwrap();
+    let report = &plan.report;
     assert!(report.predicted_error < report.predicted_error_before.unwrap());
-    let tuned = reread(&planned);
+    let tuned = reread(&plan);
     assert!(tuned.agreement.broken_conditions().is_empty());
     let accuracy = |experiment: &Experiment| {
         let (_, outcome) = run(experiment, 3, 2);

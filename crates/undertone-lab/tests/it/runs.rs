@@ -360,7 +360,7 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
         raw.agreement.model.loss = Some("softmax".into());
         raw.agreement.model.classes = Some(3);
     });
-    assert_eq!(text, "the loss needs 3 classes, and the data have 2");
+    assert_eq!(text, "the loss needs 3 classes, but the data have 2");
     let text = refuse(&|raw| raw.data.source = Some("nowhere.csv".into()));
     assert!(text.contains("nowhere.csv: no such file"), "{text}");
     let text = refuse(&|raw| raw.agreement.records.warmup = Some(100_000));

@@ -160,8 +160,8 @@ fn shown(case: &Case, warmup: u64, changed_round: u64, dry: u64) -> Shown {
     let mut entropy = SeededEntropy::new(11);
     let mut shown = Shown::default();
     for t in 0..ROUNDS {
-        for (place, twin) in twins.iter_mut().enumerate() {
-            let changed = place == 1 && t == changed_round;
+        for (index, twin) in twins.iter_mut().enumerate() {
+            let changed = index == 1 && t == changed_round;
             let mut own = record(t, 1.0, regression);
             if changed {
                 own = record(t, -1.0, regression);
@@ -205,10 +205,10 @@ fn shown(case: &Case, warmup: u64, changed_round: u64, dry: u64) -> Shown {
 
 #[test]
 fn twin_histories_stay_within_the_claimed_sensitivity() {
-    for (place, case) in cases().iter().enumerate() {
+    for (index, case) in cases().iter().enumerate() {
         for changed_round in [0, 1, 7, 60] {
             let worst = worst_ratio(case, changed_round);
-            assert!(worst <= 1.0, "case {place}, record {changed_round}: {worst}");
+            assert!(worst <= 1.0, "case {index}, record {changed_round}: {worst}");
         }
     }
 }

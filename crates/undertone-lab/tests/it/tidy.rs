@@ -161,8 +161,8 @@ fn every_row_of_the_paper_map_that_code_cites_exists() {
     let mut cited = 0;
     for path in files {
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
-        for (place, _) in text.match_indices("paper map, row") {
-            let numbers = text[place..].split([')', '\n']).next().unwrap_or_default().to_string();
+        for (index, _) in text.match_indices("paper map, row") {
+            let numbers = text[index..].split([')', '\n']).next().unwrap_or_default().to_string();
             for number in
                 numbers.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok())
             {

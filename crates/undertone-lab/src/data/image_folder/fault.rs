@@ -1,31 +1,33 @@
-//! What can be wrong with a folder of images.
+//! Faults of image folders.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 use undertone::neural::Shape;
 
-/// What is wrong with a folder of images, or with what is in it.
+/// What is wrong with a folder of images or its contents.
 ///
 /// Shapes and names of files and folders are schema and are shown; pixels are not.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImageFault {
-    /// The path leads to a file.
+    /// The path is a file.
     #[error("is not a folder with a subfolder of images for each class")]
     NotAFolder,
-    /// There is no subfolder.
-    #[error("no subfolders: a folder of images has one for each class")]
+    /// There are no subfolders.
+    #[error("has no subfolders: a folder of images has one for each class")]
     NoClasses,
-    /// There are more subfolders than classes are handled.
+    /// There are more subfolders than the program handles.
     #[error("more than {limit} subfolders, one for each class")]
     TooManyClasses {
         /// How many there may be.
         limit: usize,
     },
-    /// A file lies beside the subfolders.
-    #[error("is a file beside the subfolders of the classes: move it away, or into one of them")]
+    /// A file is next to the subfolders.
+    #[error(
+        "is a file next to the subfolders of the classes: remove it, or move it into one of them"
+    )]
     OutsideClasses,
-    /// A class has no image.
+    /// A class has no images.
     #[error("no images in the subfolder of this class")]
     EmptyClass,
     /// The name of a class is not text.
@@ -34,56 +36,56 @@ pub enum ImageFault {
     /// A class is not among those given by the caller.
     #[error("is not one of the classes given")]
     UnknownClass,
-    /// Numbers are to be predicted.
-    #[error("images in folders have classes, and a regression needs numbers")]
+    /// The task is regression.
+    #[error("a folder of images has classes, but a regression needs numbers")]
     Regression,
-    /// A folder lies in the subfolder of a class.
+    /// The subfolder of a class contains a folder.
     #[error(
-        "is a folder in that of a class, where only images may be: \
-         does the path lead to the folder that holds the classes?"
+        "is a folder inside the subfolder of a class, where only images may be: \
+    is the path that of the folder with the classes?"
     )]
     NestedFolder,
-    /// A file is not called an image, or is no file at all.
-    #[error("is not a PNG or JPEG file (.png .jpg .jpeg): move it away")]
+    /// A file does not have the extension of an image, or is not a regular file.
+    #[error("is not a PNG or JPEG file (.png .jpg .jpeg): remove it")]
     NotAnImage,
-    /// A file is called an image and is not one.
-    #[error("does not begin as a PNG or JPEG file does")]
+    /// A file has the extension of an image but not its content.
+    #[error("does not begin like a PNG or JPEG file")]
     UnknownContent,
-    /// A file is larger than an image that is loaded could be.
-    #[error("larger than {limit} bytes")]
+    /// A file is larger than any image that can be loaded.
+    #[error("is larger than {limit} bytes")]
     TooLarge {
-        /// How large it may be.
+        /// The limit.
         limit: u64,
     },
-    /// The file does not keep to its format.
-    #[error("damaged {format} file, or one of a rare kind that is not supported")]
+    /// The file does not follow its format.
+    #[error("is a damaged {format} file, or of a kind that is not supported")]
     Damaged {
         /// Which format.
         format: &'static str,
     },
     /// Values have more than 8 bits.
-    #[error("has 16 bits for each value, and 8 are supported: convert it")]
+    #[error("has 16 bits per value, but only 8 are supported: convert it")]
     SixteenBits,
-    /// Some pixels can be seen through.
-    #[error("is transparent in places: put it on a background")]
+    /// Some pixels are transparent.
+    #[error("has transparent pixels: flatten it")]
     Transparent,
     /// There is more than one image in the file.
     #[error("is animated")]
     Animated,
-    /// Neither grey nor red, green and blue.
-    #[error("is neither grey nor of red, green and blue (CMYK?): convert it")]
+    /// The image is neither greyscale nor RGB.
+    #[error("is neither greyscale nor RGB (CMYK?): convert it")]
     OtherColours,
-    /// Images must all be of one shape.
+    /// The images have different shapes.
     #[error(
-        "is an image of {found}, while {} is one of {expected} (channels × height × width); \
-         all must be alike", first.display()
+    "has shape {found}, but {} has {expected} (channels × height × width); all images must have one shape",
+    first.display()
     )]
     OtherShape {
         /// The first image.
         first: PathBuf,
         /// The shape of the first image.
         expected: Shape,
-        /// The shape of this one.
+        /// The shape of this image.
         found: Shape,
     },
 }

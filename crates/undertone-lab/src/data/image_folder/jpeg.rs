@@ -13,13 +13,13 @@ use super::picture::{Picture, shape_within_limits};
 /// The last two bytes of an image.
 const END_OF_IMAGE: &[u8] = b"\xff\xd9";
 
-/// Decodes a JPEG file, baseline or progressive; lossless and arithmetic-coded ones count as damaged.
+/// Decodes a JPEG file, baseline or progressive; lossless and arithmetic-coded files count as damaged.
 ///
-/// Which way up a camera was held and colour profiles are not applied.
+/// Orientation tags and colour profiles are ignored.
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
-    // Our own limit is one on values, so that an image may be long and thin.
+    // Our limit is on the number of values, so an image may be long and thin.
     let side_max = usize::from(u16::MAX);
-    // Without `strict` the rest of a damaged image would be grey, and count as a record.
+    // Without `strict` the rest of a damaged image would be grey, and would pass as a record.
     let options = DecoderOptions::new_safe()
         .set_strict_mode(true)
         .set_max_width(side_max)
@@ -27,7 +27,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
 
     let mut stream = Cursor::new(bytes);
     let mut header = JpegDecoder::new_with_options(&mut stream, options);
-    // The decoder's own texts are left out, as they may show bytes of the file.
+    // The decoder's messages are left out: they may show bytes of the file.
     header.decode_headers().map_err(|_| damaged())?;
     let (Some(info), Some(colours)) = (header.info(), header.input_colorspace()) else {
         return Err(damaged());
@@ -38,8 +38,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
         _ => return Err(ImageFault::OtherColours.into()),
     };
     let shape = shape_within_limits(channels, info.height.into(), info.width.into())?;
-    // Even strictly, the decoder makes up the end of a file that was cut off in its last row.
-    let scans = usize::try_from(stream.position()).ok().and_then(|place| bytes.get(place..));
+    // Even in strict mode the decoder invents the end of a file that is truncated in its last row.
+    let scans = usize::try_from(stream.position()).ok().and_then(|index| bytes.get(index..));
     if !scans.is_some_and(|scans| scans.windows(2).any(|pair| pair == END_OF_IMAGE)) {
         return Err(damaged());
     }

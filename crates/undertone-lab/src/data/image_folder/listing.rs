@@ -9,14 +9,14 @@ use super::super::labels::CLASSES_MAX;
 use super::super::{DataError, not_opened};
 use super::ImageFault;
 
-/// Endings of the names of images.
-const ENDINGS: [&str; 3] = ["png", "jpg", "jpeg"];
+/// The extensions of images.
+const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
 
 /// The subfolder of one class.
 pub(crate) struct ClassFolder {
-    /// Its name, which is that of the class.
+    /// Its name, which is the name of the class.
     pub(crate) name: String,
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
     /// Its images, sorted by name; there is at least one.
     pub(crate) images: Vec<PathBuf>,
@@ -24,8 +24,8 @@ pub(crate) struct ClassFolder {
 
 /// The classes of a folder of images, sorted by name; there is at least one.
 ///
-/// What begins with a dot is hidden and left out: file managers leave such files. Links are
-/// followed. Anything else that is not an image is refused, as its owner may have meant it to count.
+/// Names that begin with a dot are hidden and skipped: file managers create such files. Links are followed.
+/// Anything else that is not an image is refused, because its owner may have meant it as data.
 pub(crate) fn list(folder: &Path) -> Result<Vec<ClassFolder>, DataError> {
     let found = fs::metadata(folder).map_err(|error| not_opened(folder, error))?;
     if !found.is_dir() {
@@ -57,8 +57,8 @@ fn images(class: &Path) -> Result<Vec<PathBuf>, DataError> {
         if found.is_dir() {
             return Err(refused(&path, ImageFault::NestedFolder));
         }
-        // To open a pipe would wait for ever.
-        if !found.is_file() || !has_image_ending(&path) {
+        // Opening a pipe would block.
+        if !found.is_file() || !has_image_extension(&path) {
             return Err(refused(&path, ImageFault::NotAnImage));
         }
         images.push(path);
@@ -69,7 +69,7 @@ fn images(class: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(images)
 }
 
-/// What is in a folder and not hidden, sorted by name, with what each is or links to.
+/// The entries of a folder that are not hidden, sorted by name, with the metadata of what they link to.
 fn visible(folder: &Path) -> Result<Vec<(PathBuf, Metadata)>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| DataError::io(folder, error))? {
@@ -89,9 +89,9 @@ fn visible(folder: &Path) -> Result<Vec<(PathBuf, Metadata)>, DataError> {
     names.into_iter().map(with_metadata).collect()
 }
 
-fn has_image_ending(path: &Path) -> bool {
+fn has_image_extension(path: &Path) -> bool {
     let ending = path.extension().and_then(OsStr::to_str);
-    ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
+    ending.is_some_and(|ending| EXTENSIONS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 fn refused(path: &Path, fault: ImageFault) -> DataError {

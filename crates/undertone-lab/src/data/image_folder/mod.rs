@@ -1,7 +1,7 @@
-//! Folders of images: a subfolder for each class, which holds its PNG and JPEG files.
+//! Folders of images: one subfolder of PNG and JPEG files for each class.
 //!
-//! This is the layout that torchvision calls ImageFolder, except that there are no folders within
-//! those of the classes, and that files which are no images are refused.
+//! This is the layout that torchvision calls ImageFolder, except that the subfolders contain no folders, and
+//! files that are not images are refused.
 
 use std::path::Path;
 
@@ -23,9 +23,9 @@ pub(crate) use listing::{ClassFolder, list};
 
 /// Loads a folder of images.
 ///
-/// Classes are the names of the subfolders, sorted as texts, unless the options give them; records
+/// Classes are the names of the subfolders, sorted as text, unless the options give them; records
 /// are sorted by class name and then by file name. All images must have one shape. Values are
-/// divided by 255 and make dense rows, channel after channel. Of the options, the task, the classes,
+/// divided by 255 and form dense rows, channel by channel. Of the options, only the task, the classes,
 /// the dimension and the intercept are used.
 ///
 /// # Errors
@@ -73,8 +73,8 @@ fn number_classes(
         None => folders.iter().map(|class| class.name.clone()).collect(),
     };
     let number = |class: &ClassFolder| {
-        let place = names.iter().position(|name| *name == class.name);
-        let number = place.and_then(|place| u32::try_from(place).ok());
+        let index = names.iter().position(|name| *name == class.name);
+        let number = index.and_then(|index| u32::try_from(index).ok());
         number.ok_or_else(|| DataError::file(&class.path, ImageFault::UnknownClass.into()))
     };
     let numbers: Result<Vec<u32>, DataError> = folders.iter().map(number).collect();

@@ -1,4 +1,4 @@
-//! One image out of a file that may hold anything.
+//! One image from a file with arbitrary contents.
 
 use std::fmt;
 use std::fs::File;
@@ -13,16 +13,16 @@ use super::{ImageFault, jpeg, png};
 
 /// The largest file that is read.
 ///
-/// An image of [`DIMENSION_MAX`] values takes a sixteenth of it; the rest is for what cameras add.
+/// An image of [`DIMENSION_MAX`] values takes a sixteenth of it; the rest allows for camera metadata.
 const FILE_BYTES_MAX: u64 = 1 << 26;
 
-const PNG_BEGINNING: &[u8] = b"\x89PNG\r\n\x1a\n";
-const JPEG_BEGINNING: &[u8] = b"\xff\xd8\xff";
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+const JPEG_SIGNATURE: &[u8] = b"\xff\xd8\xff";
 
-/// An image of 8-bit values, grey or of red, green and blue.
+/// An image of 8-bit values, greyscale or RGB.
 pub(super) struct Picture {
     pub(super) shape: Shape,
-    /// Channel after channel, each row after row.
+    /// Channel by channel, each row by row.
     pub(super) values: Vec<u8>,
 }
 
@@ -36,8 +36,8 @@ impl fmt::Debug for Picture {
 }
 
 impl Picture {
-    /// A picture from its pixels row after row, each of `samples` values, of which the first
-    /// are its channels.
+    /// A picture from its pixels, row by row. A pixel has `samples` values, the first of which are its
+    /// channels.
     pub(super) fn from_pixels(shape: Shape, pixels: &[u8], samples: usize) -> Picture {
         let mut values = Vec::with_capacity(shape.count());
         for channel in 0..shape.channels {
@@ -59,26 +59,24 @@ pub(super) fn read(path: &Path) -> Result<Picture, DataError> {
     decode(&bytes).map_err(|fault| DataError::file(path, fault))
 }
 
-/// The image in the bytes of a file: what they are is told by how they begin, since files are
-/// often called by the other format's ending.
+/// Decodes the bytes of a file. The first bytes decide the format, because extensions are often wrong.
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
-    let (format, decoder): (&str, Decoder) = if bytes.starts_with(PNG_BEGINNING) {
+    let (format, decoder): (&str, Decoder) = if bytes.starts_with(PNG_SIGNATURE) {
         ("PNG", png::decode)
-    } else if bytes.starts_with(JPEG_BEGINNING) {
+    } else if bytes.starts_with(JPEG_SIGNATURE) {
         ("JPEG", jpeg::decode)
     } else {
         return Err(ImageFault::UnknownContent.into());
     };
-    // No panic of either decoder is known; one that is found must not end the program. Nothing
-    // outlives the closure but its result, so that no half-made state can be seen.
+    // Neither decoder is known to panic; if one does, the program must not end. Only the result leaves
+    // the closure, so no inconsistent state can be observed.
     catch_unwind(AssertUnwindSafe(|| decoder(bytes)))
         .unwrap_or_else(|_| Err(ImageFault::Damaged { format }.into()))
 }
 
 /// The shape of an image, if it has few enough values to be loaded.
 ///
-/// A few bytes can claim to be an image that fills all memory, so this is asked before any pixel
-/// is unpacked.
+/// A few bytes can claim an image that fills all memory, so this is checked before any pixel is unpacked.
 pub(super) fn shape_within_limits(
     channels: usize,
     height: u32,

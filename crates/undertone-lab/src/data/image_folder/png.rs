@@ -8,14 +8,13 @@ use super::super::FileFault;
 use super::ImageFault;
 use super::picture::{Picture, shape_within_limits};
 
-/// What the decoder may set aside for anything but the pixels we ask for.
+/// The memory that the decoder may allocate besides the pixels.
 const MEMORY_MAX: Limits = Limits { bytes: 1 << 26 };
 
 /// Decodes a PNG file.
 ///
-/// Palettes become red, green and blue; grey values of fewer bits are spread over 0 to 255. An alpha
-/// channel is left out if it says nothing, that is, if all is opaque. Colour profiles and gamma
-/// are not applied.
+/// Palettes become RGB; grey values of fewer bits are scaled to 0 to 255. An alpha channel is dropped if all
+/// pixels are opaque. Colour profiles and gamma are ignored.
 pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     let damaged = |_| ImageFault::Damaged { format: "PNG" };
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), MEMORY_MAX);
@@ -27,7 +26,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
         return Err(ImageFault::SixteenBits.into());
     }
     let (width, height) = header.size();
-    // A grey image is the smallest it can be, and what it turns out to be is not known yet.
+    // The number of channels is not known yet: check the smallest possible image, a greyscale one.
     shape_within_limits(1, height, width)?;
 
     let mut reader = decoder.read_info().map_err(damaged)?;
@@ -45,7 +44,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     let samples = channels + usize::from(has_alpha);
     let mut pixels = vec![0; shape.height * shape.width * samples];
     reader.next_frame(&mut pixels).map_err(damaged)?;
-    // A file that was cut off after its last pixel is damaged too.
+    // A file that is truncated after its last pixel is damaged too.
     reader.finish().map_err(damaged)?;
     if has_alpha && pixels.chunks_exact(samples).any(|pixel| pixel[channels] != u8::MAX) {
         return Err(ImageFault::Transparent.into());

@@ -168,11 +168,11 @@ fn jpeg_files_are_read_whatever_they_are_called() {
             let dataset = read(folder.path()).unwrap();
             assert_eq!(dataset.image_shape, Some(Shape { channels, height: 16, width: 8 }));
             let found = values(&dataset, 1);
-            for (place, &value) in found.iter().enumerate() {
-                let (channel, row) = (place / 128, place % 128 / 8);
+            for (index, &value) in found.iter().enumerate() {
+                let (channel, row) = (index / 128, index % 128 / 8);
                 let expected = 15 * row / (channel + 1);
                 // What JPEG loses, here with colours at half the resolution.
-                assert!(expected.abs_diff(value.into()) <= 9, "{name}: {place}");
+                assert!(expected.abs_diff(value.into()) <= 9, "{name}: {index}");
             }
         }
     }
@@ -266,9 +266,9 @@ fn an_image_that_claims_to_be_huge_is_refused_before_it_is_unpacked() {
     let grey = grey_png(2049, 2048, &vec![0; 2049 * 2048]);
     let rgb = (ColorType::Rgb, BitDepth::Eight);
     let colour = png_file((1200, 1200), rgb, &vec![0; 3 * 1200 * 1200], |_| ());
-    for (place, bytes) in [png, jpeg, grey, colour].iter().enumerate() {
+    for (index, bytes) in [png, jpeg, grey, colour].iter().enumerate() {
         let fault = FileFault::TooManyFeatures { limit: DIMENSION_MAX };
-        assert_eq!(decode(bytes).unwrap_err(), fault, "{place}");
+        assert_eq!(decode(bytes).unwrap_err(), fault, "{index}");
     }
     assert!(decode(&grey_png(2048, 2048, &vec![0; 2048 * 2048])).is_ok());
     assert_eq!(decode(&grey_png_of_no_width()).unwrap_err(), damaged_png());
@@ -309,12 +309,12 @@ fn a_folder_of_another_layout_is_refused_with_what_is_wrong_where() {
         (&[a, b, ("b/notes.txt", b"")], "b/notes.txt", ImageFault::NotAnImage.into()),
         (&[a, b, ("b/png", image)], "b/png", ImageFault::NotAnImage.into()),
     ];
-    for (files, place, fault) in cases {
+    for (files, location, fault) in cases {
         let folder = folder(files);
         // The layout counts before the number of classes.
         let (found, reason) = refusal(folder.path(), &options());
         let found = found.replace(std::path::MAIN_SEPARATOR, "/");
-        assert_eq!((found.as_str(), reason), (place, fault), "{files:?}");
+        assert_eq!((found.as_str(), reason), (location, fault), "{files:?}");
     }
     let folder = folder(&[a, b]);
     let missing = folder.path().join("c");
@@ -342,8 +342,8 @@ fn options_that_do_not_fit_the_folder_are_refused() {
             FileFault::WrongDimension { found: 1, expected: 2 },
         ),
     ];
-    for (options, place, fault) in cases {
-        assert_eq!(refusal(folder.path(), &options), (place.into(), fault));
+    for (options, location, fault) in cases {
+        assert_eq!(refusal(folder.path(), &options), (location.into(), fault));
     }
     // Given classes fix the numbers, and a class may then be missing.
     let dataset = super::load(folder.path(), &given(&["b", "c", "a"])).unwrap();
@@ -407,9 +407,9 @@ proptest! {
             2 => jpeg_file((8, 16), JpegColours::Rgb, &ramp(3), false),
             _ => jpeg_file((8, 16), JpegColours::Rgb, &ramp(3), true),
         };
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
         }
         if let Ok(picture) = decode(&bytes) {
             prop_assert_eq!(picture.values.len(), picture.shape.count());

@@ -14,7 +14,7 @@ pub(super) fn dirichlet(
         let proportions = draw_dirichlet(alpha, shares.len(), shuffle);
         let mut records = shuffled(records, shuffle);
         let count = records.len();
-        // Cutting at rounded cumulative proportions loses no record.
+        // Cutting at rounded cumulative proportions drops no record.
         let mut before = 0.0;
         for (share, proportion) in shares.iter_mut().zip(proportions).rev() {
             before += proportion;
@@ -27,8 +27,8 @@ pub(super) fn dirichlet(
 
 /// Proportions from the symmetric Dirichlet distribution.
 ///
-/// They are gamma variables over their sum, taken from logarithms, as for a small alpha the
-/// variables themselves would all round to zero.
+/// They are gamma variables divided by their sum. The computation uses logarithms, because for a small alpha
+/// the variables themselves would all round to zero.
 pub(super) fn draw_dirichlet(
     alpha: f64,
     count: usize,
@@ -49,12 +49,12 @@ pub(super) fn draw_dirichlet(
 fn ln_gamma_variable(shape: f64, source: &mut impl FnMut() -> u64) -> f64 {
     if shape < 1.0 {
         let boost = uniform(source).ln() / shape;
-        // Below shape 1e-300 the boost is minus infinity; a large finite number keeps differences.
+        // Below shape 1e-300 the boost is minus infinity; a large finite number keeps differences defined.
         return ln_gamma_variable(shape + 1.0, source) + boost.max(-1e300);
     }
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
-    // A draw is accepted with probability above 0.95: only a broken source gets to the end.
+    // A draw is accepted with probability above 0.95: only a broken source reaches the end.
     for _ in 0..1000 {
         let x = normal(source);
         let v = (1.0 + c * x).powi(3);

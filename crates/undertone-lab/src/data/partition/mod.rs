@@ -1,9 +1,8 @@
-//! Sharing records out among learners.
+//! Partitions: which learner holds which records.
 //!
-//! The paper's experiments give each learner records of some classes only; the other partitions
-//! range from that to an even deal. Randomness comes in as a source of uniform 64-bit numbers. It
-//! decides who holds what in an experiment and protects nothing, so that small biases (below
-//! 2⁻³² for any real number of records) are accepted.
+//! The paper's experiments give each learner records of a few classes only; the other partitions range from
+//! that to an even distribution. Randomness comes in as a source of uniform 64-bit numbers. It protects
+//! nothing, so small biases (below 2⁻³² for any realistic number of records) are accepted.
 
 mod dirichlet;
 mod random;
@@ -19,14 +18,14 @@ use random::{portion, shuffled};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Why records could not be shared out.
+/// Why records cannot be distributed.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PartitionError {
-    /// There is nobody to share with.
+    /// There are no learners.
     #[error("no learners: at least one is needed")]
     NoLearners,
-    /// Not every learner can have a record.
-    #[error("{records} records cannot be shared among {learners} learners: use fewer learners")]
+    /// There are fewer records than learners.
+    #[error("{records} records are too few for {learners} learners: use fewer learners")]
     TooFewRecords {
         /// How many records there are.
         records: usize,
@@ -39,19 +38,19 @@ pub enum PartitionError {
         /// What was given.
         alpha: f64,
     },
-    /// The share is not one.
+    /// The share is not between 0 and 1.
     #[error("own-class share = {share}: must be between 0 and 1")]
     BadShare {
         /// What was given.
         share: f64,
     },
-    /// A label is not a class 0, 1, 2 …, as for regression.
-    #[error("record {record} has no class: share regression records out with `iid` or `in-order`")]
+    /// A label is not one of the classes 0, 1, 2 …, as in regression.
+    #[error("record {record} has no class: for regression use `iid` or `in-order`")]
     NotAClass {
         /// Which record, from 0.
         record: usize,
     },
-    /// A learner came out without a record.
+    /// A learner would hold no record.
     #[error("learner {learner} would hold no record: {remedy}")]
     EmptyLearner {
         /// The first such learner, from 0.
@@ -61,14 +60,14 @@ pub enum PartitionError {
     },
 }
 
-/// Gives every record to exactly one learner: returns the record indices of each.
+/// Assigns every record to exactly one learner, and returns the record indices of each learner.
 ///
-/// Each learner's records are in random order, but for [`Partition::InOrder`]. The result depends on
-/// the labels and the source only. For all but [`Partition::Iid`] and [`Partition::InOrder`] labels must
-/// be classes 0.0, 1.0, 2.0 ….
+/// Each learner's records are in random order, except with [`Partition::InOrder`]. The result depends only
+/// on the labels and the source of randomness. Except with [`Partition::Iid`] and [`Partition::InOrder`],
+/// labels must be classes 0.0, 1.0, 2.0 ….
 ///
 /// # Errors
-/// When a parameter is out of range, a label is not a class, or a learner would hold nothing.
+/// When a parameter is out of range, a label is not a class, or a learner would hold no record.
 pub fn split(
     labels: &[f64],
     learners: usize,
@@ -85,12 +84,12 @@ pub fn split(
     let mut shares = vec![Vec::new(); learners];
     let remedy = match partition {
         Partition::Iid => {
-            deal(shuffled((0..records).collect(), shuffle), &mut shares);
+            assign_in_turn(shuffled((0..records).collect(), shuffle), &mut shares);
             "use fewer learners"
         }
-        // Kept as it is: the order of the data is the time in which they arise.
+        // The records keep their order, which is the order of time.
         Partition::InOrder => {
-            deal((0..records).collect(), &mut shares);
+            assign_in_turn((0..records).collect(), &mut shares);
             return Ok(shares);
         }
         Partition::ByClass => {
@@ -115,7 +114,7 @@ pub fn split(
     if let Some(learner) = shares.iter().position(Vec::is_empty) {
         return Err(PartitionError::EmptyLearner { learner, remedy });
     }
-    // Otherwise a learner would meet its classes one after the other.
+    // Otherwise each learner would see its classes one after the other.
     Ok(shares.into_iter().map(|share| shuffled(share, shuffle)).collect())
 }
 
@@ -146,7 +145,7 @@ fn by_class(
             let first = class * size + class.min(larger);
             first..first + size + usize::from(class < larger)
         };
-        deal(shuffled(records.clone(), shuffle), &mut shares[group]);
+        assign_in_turn(shuffled(records.clone(), shuffle), &mut shares[group]);
     }
 }
 
@@ -162,7 +161,7 @@ fn own_class(
         let mut own = shuffled(records, shuffle);
         if learners > 1 {
             let rest = own.split_off(portion(own.len(), share));
-            // The remainder of the deal moves on from class to class.
+            // The learner that is served first changes from class to class.
             let start = class % (learners - 1);
             for (position, record) in rest.into_iter().enumerate() {
                 let other = (start + position) % (learners - 1);
@@ -173,8 +172,8 @@ fn own_class(
     }
 }
 
-/// Deals records in turn.
-fn deal(records: Vec<usize>, shares: &mut [Vec<usize>]) {
+/// Assigns records to learners in turn.
+fn assign_in_turn(records: Vec<usize>, shares: &mut [Vec<usize>]) {
     let learners = shares.len();
     for (position, record) in records.into_iter().enumerate() {
         shares[position % learners].push(record);

@@ -1,10 +1,10 @@
-//! Setting test records apart.
+//! Choosing test records.
 
 use super::random::{portion, shuffled};
 
-/// Sets a random share of `count` records apart for testing: returns training and test indices.
+/// Chooses a random share of `count` records for testing; returns training and test indices.
 ///
-/// Both are increasing, so that a stream keeps its order.
+/// Both are increasing, so a stream keeps its order.
 ///
 /// # Panics
 /// When the fraction is not between 0 and 1.
@@ -23,9 +23,9 @@ pub fn train_test_split(
     (train, test)
 }
 
-/// Sets the last of `count` records apart for testing: returns training and test indices.
+/// Chooses the last of `count` records for testing; returns training and test indices.
 ///
-/// For records in order of time, where a random share would test on the past.
+/// For records in order of time, where a random choice would test on the past.
 ///
 /// # Panics
 /// When the fraction is not between 0 and 1.

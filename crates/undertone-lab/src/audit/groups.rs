@@ -6,14 +6,14 @@ use undertone::privacy::Cap;
 use undertone_models::Setup;
 
 /// The groups, each by increasing id, in the order of their first learners.
-pub(super) fn kinds(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {
+pub(super) fn groups(setup: &Setup, only: Option<LearnerId>) -> Vec<Vec<LearnerId>> {
     let mut groups: Vec<Vec<LearnerId>> = Vec::new();
     let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     for id in setup.agreement.graph.ids().filter(|&id| only.is_none_or(|only| only == id)) {
-        let place = *known.entry(key(setup, id)).or_insert(groups.len());
+        let index = *known.entry(key(setup, id)).or_insert(groups.len());
         // The key holds what differs between learners of a config; this holds for any other setup.
         let mechanism = |id: LearnerId| &setup.mechanisms[id.0 as usize];
-        match groups.get_mut(place) {
+        match groups.get_mut(index) {
             Some(group) if mechanism(group[0]) == mechanism(id) => group.push(id),
             _ => groups.push(vec![id]),
         }

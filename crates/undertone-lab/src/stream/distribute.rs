@@ -1,4 +1,4 @@
-//! Dealing records out among learners.
+//! Distributing records among learners.
 
 use super::source::record_order;
 use super::{Stream, StreamError, Streams, keep_to_bounds};
@@ -6,23 +6,23 @@ use crate::data::{Dataset, partition};
 use crate::experiment::{Experiment, RecordOrder};
 use undertone_models::{PublicRandom, Record};
 
-/// Records with what is known about their order.
+/// A data set and its order.
 pub(super) struct OrderedSource {
     pub(super) dataset: Dataset,
-    /// How many of the last records are for testing.
+    /// How many records at the end are for testing.
     pub(super) test_rows: usize,
     pub(super) in_time_order: bool,
 }
 
 impl OrderedSource {
-    /// Records about whose order nothing is known.
+    /// A data set of unknown order.
     pub(super) fn unordered(dataset: Dataset) -> OrderedSource {
         OrderedSource { dataset, test_rows: 0, in_time_order: false }
     }
 }
 
-/// Bounds the records and deals them out.
-pub(super) fn deal(
+/// Bounds the records and distributes them.
+pub(super) fn distribute(
     experiment: &Experiment,
     source: OrderedSource,
     seed: u64,
@@ -49,20 +49,20 @@ pub(super) fn deal(
             partition::train_test_split(count, fraction, &mut || order.next_u64())
         }
     };
-    let labels: Vec<f64> = train.iter().map(|&place| bounded.records[place].label).collect();
+    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label).collect();
     let learners = agreement.graph.learners();
     let mut parts =
         partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
     if file_order {
-        // Who holds what stays random; what each holds arrives as it happened.
+        // The assignment stays random; each learner's records arrive in file order.
         parts.iter_mut().for_each(|part| part.sort_unstable());
     }
-    // Every record goes to one place, so that it can be moved there: image sets are large.
+    // Every record goes to exactly one learner, so it is moved, not cloned: image sets are large.
     let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
-    let mut take = |place: usize| records[place].take().expect("no two places share a record");
+    let mut take = |index: usize| records[index].take().expect("every record is assigned once");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<Record> = part.iter().map(|&place| take(train[place])).collect();
+        let own: Vec<Record> = part.iter().map(|&index| take(train[index])).collect();
         if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
             let needed = agreement.records.warmup;
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
@@ -109,7 +109,7 @@ mod tests {
         records.iter().map(|record| (20.0 * record.features.norm()).round()).collect()
     }
 
-    fn dealt(in_time_order: bool, test_fraction: Option<f64>) -> Streams {
+    fn distributed(in_time_order: bool, test_fraction: Option<f64>) -> Streams {
         let loaded = load_preset_with("mushrooms", |raw| {
             raw.data.partition = Some("iid".into());
             raw.data.test_fraction = test_fraction;
@@ -117,28 +117,28 @@ mod tests {
             raw.agreement.records.normalise = None;
             raw.agreement.model.features = Some(1);
         });
-        deal(&loaded.unwrap().checked, source(in_time_order), 3).unwrap()
+        distribute(&loaded.unwrap().checked, source(in_time_order), 3).unwrap()
     }
 
     #[test]
     fn records_set_apart_by_the_makers_of_a_set_are_the_test_records() {
-        let streams = dealt(false, None);
+        let streams = distributed(false, None);
         assert_eq!(numbers(&streams.test), [15.0, 16.0, 17.0, 18.0, 19.0]);
         assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 15);
-        // A fraction says otherwise: then all records are one pool.
-        let streams = dealt(false, Some(0.1));
+        // With a fraction all records are split anew.
+        let streams = distributed(false, Some(0.1));
         assert_eq!(streams.test.len(), 2);
         assert_eq!(streams.learners.iter().map(Stream::len).sum::<usize>(), 18);
     }
 
     #[test]
     fn a_set_in_order_of_time_keeps_it_without_being_told() {
-        let mut streams = dealt(true, Some(0.1));
+        let mut streams = distributed(true, Some(0.1));
         assert_eq!(numbers(&streams.test), [18.0, 19.0]);
         for stream in &mut streams.learners {
             assert!(numbers(&stream.next(20)).is_sorted());
         }
-        let mut shuffled = dealt(false, Some(0.1));
+        let mut shuffled = distributed(false, Some(0.1));
         let sorted = |stream: &mut Stream| numbers(&stream.next(20)).is_sorted();
         assert!(!shuffled.learners.iter_mut().all(sorted));
     }

@@ -47,7 +47,7 @@ impl Background {
             Background::Empty => "empty records".into(),
             Background::Aligned => "aligned records".into(),
             Background::Alternating => "alternating records".into(),
-            Background::Own(place) => format!("records of learner {}", facts.own[place].0),
+            Background::Own(index) => format!("records of learner {}", facts.own[index].0),
         }
     }
 
@@ -55,7 +55,7 @@ impl Background {
     pub(super) fn width(self, facts: &Facts) -> f64 {
         match self {
             Background::Empty | Background::Aligned | Background::Alternating => 4.0,
-            Background::Own(place) => average_entries(&facts.own[place].1),
+            Background::Own(index) => average_entries(&facts.own[index].1),
         }
     }
 }
@@ -81,36 +81,36 @@ impl Message {
 }
 
 /// A stream and what is heard, round by round.
-pub(super) struct World {
+pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) records: Vec<Record>,
     pub(super) extent: Extent,
     message: Message,
 }
 
-impl World {
+impl Scenario {
     pub(super) fn new(
         facts: &Facts,
         background: Background,
         message: Message,
         extent: Extent,
-    ) -> World {
+    ) -> Scenario {
         let count = (extent.first + extent.batch * extent.rounds.saturating_sub(1)) as usize;
         let norm = facts.model.bounds().feature_norm;
         let [low, high] = facts.labels();
         let records = match background {
-            Background::Own(place) => facts.own[place].1.iter().take(count).cloned().collect(),
+            Background::Own(index) => facts.own[index].1.iter().take(count).cloned().collect(),
             Background::Empty => vec![record(facts, &[], 0.0, high); count],
             Background::Aligned => vec![record(facts, &[(0, 1.0)], norm, high); count],
             Background::Alternating => (0..count)
-                .map(|place| {
-                    let (sign, label) = if place % 2 == 0 { (1.0, low) } else { (-1.0, high) };
+                .map(|index| {
+                    let (sign, label) = if index % 2 == 0 { (1.0, low) } else { (-1.0, high) };
                     record(facts, &[(0, sign)], norm, label)
                 })
                 .collect(),
         };
         let name = format!("{}, {}", background.name(facts), message.name());
-        World { name, records, extent, message }
+        Scenario { name, records, extent, message }
     }
 
     /// Where the records of a round lie.
@@ -126,17 +126,17 @@ impl World {
         facts: &Facts,
         rounds: u64,
     ) -> Result<Vec<Vec<Release>>, ReleaseError> {
-        let mut speakers = self.speakers(facts);
-        (0..rounds).map(|_| speakers.say()).collect()
+        let mut neighbours_heard = self.neighbours_heard(facts);
+        (0..rounds).map(|_| neighbours_heard.next_releases()).collect()
     }
 
-    pub(super) fn speakers(&self, facts: &Facts) -> Speakers {
-        Speakers::new(facts, self.message)
+    pub(super) fn neighbours_heard(&self, facts: &Facts) -> ScriptedNeighbours {
+        ScriptedNeighbours::new(facts, self.message)
     }
 
     /// What the weights of those who are heard add up to.
     pub(super) fn weight_heard(&self, facts: &Facts) -> f64 {
-        let heard = facts.neighbours.iter().take(limits::speakers(facts));
+        let heard = facts.neighbours.iter().take(limits::neighbours_heard(facts));
         if self.message == Message::Silent { 0.0 } else { heard.map(|&(_, weight)| weight).sum() }
     }
 
@@ -174,7 +174,7 @@ pub(super) fn record(facts: &Facts, entries: &[(usize, f64)], norm: f64, label: 
 ///
 /// Each follows a script: its step is 1 and its gradient is the way to the next message, so θ_{t+1}
 /// is that message. Their noise is a billionth of the message; both twins hear the same anyway.
-pub(super) struct Speakers {
+pub(super) struct ScriptedNeighbours {
     learners: Vec<Learner<Script>>,
     entropy: SeededEntropy,
 }
@@ -192,14 +192,14 @@ impl Script {
         let axis = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, 0.0);
         let features = facts.model.expand(&axis.features);
         let norm = features.norm();
-        let way = features.entries().map(|(place, value)| (place, value / norm)).collect();
+        let way = features.entries().map(|(index, value)| (index, value / norm)).collect();
         Script { message, radius: facts.mechanism.radius, way }
     }
 
     fn target(&self, round: Round, out: &mut [f64]) {
         out.fill(0.0);
         let mut along = |length: f64| {
-            self.way.iter().for_each(|&(place, value)| out[place] = length * value);
+            self.way.iter().for_each(|&(index, value)| out[index] = length * value);
         };
         match self.message {
             Message::Silent | Message::Still => {}
@@ -238,9 +238,9 @@ impl Memory for Script {
     }
 }
 
-impl Speakers {
-    fn new(facts: &Facts, message: Message) -> Speakers {
-        let heard = if message == Message::Silent { 0 } else { limits::speakers(facts) };
+impl ScriptedNeighbours {
+    fn new(facts: &Facts, message: Message) -> ScriptedNeighbours {
+        let heard = if message == Message::Silent { 0 } else { limits::neighbours_heard(facts) };
         let radius = facts.mechanism.radius;
         let scale = PowerLaw { initial: radius * (-30f64).exp2(), exponent: 0.0 };
         let mechanism = Mechanism {
@@ -283,11 +283,11 @@ impl Speakers {
             Learner::new(setup, script).starting_at(&start)
         };
         let learners = facts.neighbours.iter().take(heard).map(|&(id, _)| learner(id)).collect();
-        Speakers { learners, entropy: SeededEntropy::new(0) }
+        ScriptedNeighbours { learners, entropy: SeededEntropy::new(0) }
     }
 
     /// What all of them send in the next round.
-    pub(super) fn say(&mut self) -> Result<Vec<Release>, ReleaseError> {
+    pub(super) fn next_releases(&mut self) -> Result<Vec<Release>, ReleaseError> {
         let entropy = &mut self.entropy;
         self.learners
             .iter_mut()
