@@ -4,6 +4,7 @@ use crate::scalar_loss::Slope;
 use crate::vector::{BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
 use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_simd::run;
 
 /// How many record gradients are summed plainly before they join a compensated sum.
 pub(crate) const BLOCK: usize = 32;
@@ -154,13 +155,7 @@ impl History {
                     Some(slope) => {
                         let end = (first + labels.len()) * self.dimension;
                         let rows = &segment.values[first * self.dimension..end];
-                        undertone_simd::run(BlockGradient {
-                            rows,
-                            labels,
-                            theta,
-                            slope,
-                            out: block,
-                        });
+                        run(BlockGradient { rows, labels, theta, slope, out: block });
                     }
                     None => {
                         for (k, &label) in (first..).zip(labels) {
@@ -189,7 +184,7 @@ impl History {
             *score = row.dot(theta);
         }
         let scores = &mut scores[..labels.len()];
-        undertone_simd::run(BlockSlopes { slope, scores, labels });
+        run(BlockSlopes { slope, scores, labels });
         for (slope, row) in scores.iter().zip(rows()) {
             row.add_scaled_to(*slope, out);
         }
