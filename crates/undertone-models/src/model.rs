@@ -392,7 +392,7 @@ impl Model {
         match &self.head {
             Head::Scalar(loss) => {
                 let slope = Slope { loss: *loss, clip: self.spec.clip, weight };
-                row.add_scaled_to(slope.of(row.dot(theta), label), out);
+                row.add_scaled_to(slope.at(row.dot(theta), label), out);
             }
             Head::Softmax(softmax) => {
                 softmax.add_gradient(theta, row, label, weight, self.spec.clip, out);
@@ -415,7 +415,7 @@ impl Model {
     ) {
         match &self.head {
             Head::Scalar(loss) => {
-                let curvature = weight * loss.second(row.dot(theta), label);
+                let curvature = weight * loss.second_derivative(row.dot(theta), label);
                 for (i, value) in row.nonzeros() {
                     let line = &mut out[i * self.parameters..(i + 1) * self.parameters];
                     row.add_scaled_to(curvature * value, line);

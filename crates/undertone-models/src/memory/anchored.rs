@@ -3,7 +3,7 @@
 use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::scalar_loss::ScalarLoss;
 use crate::vector::wide_dot;
 use crate::{Model, Record};
@@ -101,8 +101,8 @@ impl Anchored {
         self.offset.fill(0.0);
         for (k, (row, label)) in self.history.iter().enumerate() {
             let z = row.dot(theta);
-            row.add_scaled_to(self.loss.first(z, label), &mut self.offset);
-            let curvature = self.loss.second(z, label);
+            row.add_scaled_to(self.loss.first_derivative(z, label), &mut self.offset);
+            let curvature = self.loss.second_derivative(z, label);
             self.curvature_least = self.curvature_least.min(curvature);
             self.hessian_sum.add_outer(curvature, row);
             if (k + 1) % crate::history::BLOCK == 0 {
@@ -149,7 +149,8 @@ impl Memory for Anchored {
         let curvature_least = &mut self.curvature_least;
         observe_batch(model, theta, batch, |row, label| {
             let z = row.dot(anchor);
-            let (slope, curvature) = (loss.first(z, label), loss.second(z, label));
+            let (slope, curvature) =
+                (loss.first_derivative(z, label), loss.second_derivative(z, label));
             for (index, value) in row.entries() {
                 gradient_sum.add_at(index, slope * value);
             }

@@ -2,7 +2,7 @@
 
 use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
 use crate::compensated::CompensatedSum;
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;

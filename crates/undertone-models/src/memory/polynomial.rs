@@ -4,7 +4,7 @@ use super::link_fit::LinkFit;
 use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, refuse};
 use crate::compensated::CompensatedSum;
 use crate::monomials::{monomial_count, next_monomial, visit_monomials};
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;

@@ -122,7 +122,7 @@ impl Memory for Recursive {
         observe_batch(model, theta, batch, |row, label| {
             if let (Some((index, value)), Some(loss)) = (row.nonzeros().next(), loss) {
                 for (k, &node) in nodes.iter().enumerate() {
-                    let derivative = value * loss.first(value * node, label);
+                    let derivative = value * loss.first_derivative(value * node, label);
                     sums.add_at(index * nodes.len() + k, derivative);
                 }
             }
