@@ -221,7 +221,7 @@ impl Model {
         self.spec.expanded_feature_norm(&self.bounds)
     }
 
-    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, never its values.
