@@ -31,6 +31,18 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+step "licences and bans of dependencies"
+if command -v cargo-deny > /dev/null; then
+  cargo deny --offline check licenses bans sources
+else
+  echo "cargo-deny is not installed: skipped (cargo install cargo-deny)"
+fi
+
+step "Rust examples"
+for example in crates/undertone/examples/*.rs; do
+  cargo run --quiet --locked -p undertone --example "$(basename "$example" .rs)"
+done
+
 step "benches, once each"
 cargo bench --workspace --locked --bench '*' -- --test
 

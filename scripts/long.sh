@@ -4,7 +4,7 @@
 # seed of any failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo test --profile bench -p undertone --lib noise -- --ignored --nocapture --test-threads=1
+cargo test --profile bench -p undertone-core --lib noise -- --ignored --nocapture --test-threads=1
 PROPTEST_CASES=20000 cargo test --profile bench --workspace
 UNDERTONE_SEEDS=5000 cargo test --profile bench -p undertone-node --test it protocol
 UNDERTONE_FUZZ=5000000 cargo test --profile bench -p undertone-node --test it fuzz

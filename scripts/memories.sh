@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The table of memories in docs/networks.md: accuracy and time of the preset shielded-mnist with each of the
-# three memories for networks, at the same certified budget.
+# The table of memories in docs/neural.md: accuracy and time of the preset shielded-mnist with each of the
+# three memories for neural networks, at the same certified budget.
 #
 #   undertone data get mnist && bash scripts/memories.sh
 #

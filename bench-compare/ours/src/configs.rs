@@ -1,21 +1,18 @@
 //! The configs that are measured, spelt once.
 
 use std::sync::Arc;
-use undertone::config::{Config, RawConfig};
+use undertone::agreement::{Agreement, RawAgreement};
 use undertone_lab::Setup;
 
 /// A config's text as a setup.
 pub(crate) fn setup(text: &str) -> Arc<Setup> {
-    let raw: RawConfig = toml::from_str(text).expect("TOML");
-    let config = Config::try_from(&raw).unwrap_or_else(|faults| panic!("{faults}"));
-    Arc::new(Setup::new(config).unwrap_or_else(|error| panic!("{error}")))
+    let raw: RawAgreement = toml::from_str(text).expect("TOML");
+    let agreement = Agreement::try_from(&raw).unwrap_or_else(|faults| panic!("{faults}"));
+    Arc::new(Setup::new(agreement).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// What all have in common: records come from the program, dense rows of norm at most 1.
 const COMMON: &str = r#"
-[data]
-source = "none"
-partition = "iid"
 [records]
 batch = BATCH
 [bounds]
@@ -37,7 +34,6 @@ pub(crate) fn alone(features: usize) -> Arc<Setup> {
     setup(&format!(
         r#"
 method = "shielded"
-rounds = 1000000
 [network]
 learners = 1
 topology = "alone"
@@ -66,11 +62,10 @@ delta = 1e-6
 }
 
 /// A ring that runs Algorithm 1. `memory` is the text of its section.
-pub(crate) fn ring(learners: usize, features: usize, rounds: u64, loss: &str, memory: &str) -> Arc<Setup> {
+pub(crate) fn ring(learners: usize, features: usize, loss: &str, memory: &str) -> Arc<Setup> {
     setup(&format!(
         r#"
 unproven = true
-rounds = {rounds}
 [network]
 learners = {learners}
 topology = "ring"
@@ -122,15 +117,10 @@ pub(crate) fn over_sockets(learners: usize, features: usize) -> Arc<Setup> {
         r#"
 name = "bench"
 unproven = true
-rounds = 100000
 [network]
 learners = {learners}
 topology = "ring"
 weight = 0.24
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
 [bounds]
 feature_norm = 1.0
 out_of_bounds = "refuse"
@@ -167,15 +157,10 @@ pub(crate) fn everybody(learners: u32, dimension: usize) -> Arc<Setup> {
 name = "store growth"
 method = "shielded"
 unproven = true
-rounds = 1000000
 [network]
 learners = {learners}
 topology = "complete"
 weight = 0.08
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
 [bounds]
 feature_norm = 1.0
 label = 1.0
@@ -216,15 +201,10 @@ pub(crate) fn spread_out(learners: usize, shape: &str, weight: f64, dimension: u
 name = "events"
 method = "shielded"
 unproven = true
-rounds = 1000000
 [network]
 learners = {learners}
 {shape}
 weight = {weight}
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
 [bounds]
 feature_norm = 1.0
 label = 1.0
@@ -260,16 +240,12 @@ pub(crate) fn readmission(learners: usize) -> Arc<Setup> {
         r#"
 name = "readmission"
 method = "shielded"
-rounds = 500
 [network]
 learners = {learners}
 topology = "random-regular"
 degree = 6
 seed = 1
 weight = 0.08
-[data]
-source = "own-records"
-partition = "iid"
 [records]
 classes = ["home", "readmitted"]
 intercept = true

@@ -50,7 +50,7 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
         }
         "decode-112" | "decode-50000" => {
             let features = what.split('-').nth(1).and_then(|text| text.parse().ok()).expect("a number");
-            let setup = configs::ring(2, features, 1000, "logistic", configs::memory("newest"));
+            let setup = configs::ring(2, features, "logistic", configs::memory("newest"));
             let mut learner = setup.learner(LearnerId(1)).expect("a learner");
             let release = learner.release(&mut Fixed).expect("a release");
             let wire = Wire::new(setup);

@@ -38,7 +38,7 @@ pub(crate) struct Scenario {
     pub(crate) deadline_seconds: f64,
     pub(crate) ask_after_seconds: f64,
     /// Without so many neighbours heard a round does not end.
-    pub(crate) heard_least: usize,
+    pub(crate) heard_min: usize,
     /// Whether all goes through a router, which does not say who comes.
     pub(crate) router: bool,
     pub(crate) faults: Faults,
@@ -75,7 +75,7 @@ impl Scenario {
             deadline_seconds: 5.0,
             ask_after_seconds: 0.5,
             // As the daemon has it.
-            heard_least: 1,
+            heard_min: 1,
             router: false,
             faults: Faults { loss: 0.0, loss_of_asks: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
             jitter: 0.25,
@@ -94,7 +94,7 @@ impl Scenario {
             "--noise" => self.noise = number(),
             // As the daemon has it.
             "--deadline" => (self.deadline_seconds, self.ask_after_seconds) = (number(), number() / 10.0),
-            "--heard-least" => self.heard_least = number() as usize,
+            "--heard-least" => self.heard_min = number() as usize,
             "--router" => self.router = number() > 0.0,
             "--loss" => (self.faults.loss, self.faults.loss_of_asks) = (number(), number()),
             "--up" => self.faults.up_seconds = number(),
@@ -121,7 +121,7 @@ pub(crate) fn command(words: &[&str]) -> String {
     simulation.run();
     let ran = begin.elapsed() - opened;
     let (peak, learner_rounds) = (peak_memory(), scenario.learners as f64 * scenario.rounds as f64);
-    let graph = &simulation.setup().config.graph;
+    let graph = &simulation.setup().agreement.graph;
     let spectrum = spectrum(graph, scenario.seed);
     let predicted = measures::averaging(graph, simulation.starts(), scenario.rounds);
     let report = json!({
@@ -151,7 +151,7 @@ fn told(scenario: &Scenario) -> Value {
         "learners": scenario.learners, "rounds": scenario.rounds, "seed": scenario.seed,
         "topology": scenario.topology, "degree": scenario.degree, "dimension": scenario.dimension,
         "step": scenario.step, "noise": scenario.noise, "deadline_seconds": scenario.deadline_seconds,
-        "ask_after_seconds": scenario.ask_after_seconds, "heard_least": scenario.heard_least,
+        "ask_after_seconds": scenario.ask_after_seconds, "heard_least": scenario.heard_min,
         "router": scenario.router,
         "loss": faults.loss, "loss_of_asks": faults.loss_of_asks,
         "up_seconds": faults.up_seconds, "down_seconds": faults.down_seconds,

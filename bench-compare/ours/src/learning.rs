@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_lab::{OnlineLearner, Setup, RunEntropy};
+use undertone::OnlineLearner;
+use undertone_lab::{RunEntropy, Setup};
 use undertone_models::{Features, Record};
 
 /// Dense rows of norm about a half, and labels that a line tells apart.
@@ -36,7 +37,7 @@ pub(crate) fn logistic(features: usize) -> f64 {
         let handed_over = rows.clone();
         let begin = Instant::now();
         for row in handed_over {
-            learner.learn(row).expect("within the budget");
+            learner.learn_record(row).expect("within the budget");
         }
         // The first pass warms up.
         time += if taken > 0 { begin.elapsed() } else { Duration::ZERO };
@@ -47,18 +48,18 @@ pub(crate) fn logistic(features: usize) -> f64 {
 
 /// Two learners, n = 112, with a memory that is known by name.
 pub(crate) fn pair(memory: &str) -> Arc<Setup> {
-    ring(2, 1_000_000, memory)
+    ring(2, memory)
 }
 
-fn ring(learners: usize, rounds: u64, memory: &str) -> Arc<Setup> {
-    configs::ring(learners, 112, rounds, configs::loss_of(memory), configs::memory(memory))
+fn ring(learners: usize, memory: &str) -> Arc<Setup> {
+    configs::ring(learners, 112, configs::loss_of(memory), configs::memory(memory))
 }
 
 /// Rounds a second of Algorithm 1 from the first round on, n = 112, with that memory.
 ///
 /// The records of all learners are the same, which changes no cost. A few learners are not worth several threads.
 pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
-    let mut network = Network::new(ring(learners, count, memory), learners >= 50);
+    let mut network = Network::new(ring(learners, memory), learners >= 50);
     let records = rows(count as usize + 1, 112);
     let begin = Instant::now();
     // One more, for the last is not absorbed.

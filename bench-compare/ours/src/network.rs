@@ -21,13 +21,13 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(setup: Arc<Setup>, threads: bool) -> Network {
-        let learners = setup.config.graph.ids().map(|id| setup.learner(id).expect("a learner")).collect();
+        let learners = setup.agreement.graph.ids().map(|id| setup.learner(id).expect("a learner")).collect();
         Network { setup, learners, releases: Vec::new(), threads }
     }
 
     /// One round of all, from absorb to release; `record` gives what arrives at a learner.
     pub(crate) fn round<R: AsRef<[Record]>>(&mut self, record: impl Fn(LearnerId) -> R + Sync) {
-        let (graph, releases) = (&self.setup.config.graph, &self.releases);
+        let (graph, releases) = (&self.setup.agreement.graph, &self.releases);
         let round = |learner: &mut Learner<AnyMemory>| {
             if !releases.is_empty() {
                 let neighbours = graph.neighbours(learner.id());

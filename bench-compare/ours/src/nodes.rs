@@ -206,19 +206,19 @@ fn learner<S: Storage>(
     let wire = Wire::new(Arc::clone(setup));
     let settings = Settings {
         deadline: Duration::from_secs(60),
-        ask_after: Duration::from_secs(10),
+        request_after: Duration::from_secs(10),
         records_wait: Duration::ZERO,
-        heard_least: 2,
+        heard_min: 2,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };
     let mut node = Node::open(Arc::clone(setup), own, settings, OsEntropy, store).unwrap();
     let neighbours: Vec<LearnerId> =
-        setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+        setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
     let addresses = Addresses::Direct {
         listen: address(id),
-        calls: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
+        connect: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
     };
     let security = tls.map_or(Security::Loopback, |folder| {
         Security::MutualTls(certificates::files(folder, Holder::Learner(own)))
@@ -229,7 +229,7 @@ fn learner<S: Storage>(
     let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone(), addresses.when_full())).unwrap();
     barrier.wait();
     thread::sleep(Duration::from_secs(2)); // Until all have found each other.
-    let dimension = u32::try_from(setup.config.model.features).unwrap();
+    let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
     let (answer, _taken) = tokio::sync::oneshot::channel();
     let records = vec![Record { features, label: 1.0 }];

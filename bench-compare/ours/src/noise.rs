@@ -6,7 +6,8 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::hint::black_box;
 use std::time::Instant;
 use undertone::noise::{Entropy, NoiseKind, OsEntropy, Perturbation, perturb};
-use undertone::privacy::{Accountant, Mechanism, NoiseLaw, Rule};
+use undertone::method::{Algorithm1, Method};
+use undertone::privacy::{Accountant, Mechanism, NoiseLaw};
 use undertone::{Forgetting, LearnerId, LossConstants, PowerLaw, Round, Schedule};
 
 /// Samples a second. `naive` is the textbook: f64, a logarithm, ChaCha12; not private.
@@ -54,7 +55,7 @@ pub(crate) fn accountant(start: u64) -> f64 {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Laplace, scale: PowerLaw::growing(1.0, 0.1) },
         noise_max: PowerLaw::growing(1.0, 0.1),
-        rule: Rule::Tight,
+        method: Method::Algorithm1(Algorithm1::default()),
     };
     let mut account = Accountant::new(mechanism, None);
     (0..start).for_each(|_| pay_a_round(&mut account));

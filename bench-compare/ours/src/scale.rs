@@ -23,7 +23,7 @@ impl Large {
     /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
     fn new(learners: usize, dimension: usize) -> Large {
         let memory = configs::memory(configs::fitting_memory(dimension));
-        let setup = configs::ring(learners, dimension, 1_000_000, "ridge", memory);
+        let setup = configs::ring(learners, dimension, "ridge", memory);
         Large { network: Network::new(setup, true), records: rows(RECORDS, dimension), round: 0 }
     }
 
@@ -78,8 +78,8 @@ pub(crate) fn budget(learners: usize, rounds: u64) -> String {
     let mut account = Accountant::new(setup.mechanisms[0], None);
     (0..rounds).for_each(|_| noise::pay_a_round(&mut account));
     serde_json::json!({
-        "learners": learners, "rounds": rounds, "delta": setup.config.delta,
-        "epsilon_after_rounds": account.epsilon(setup.config.delta),
+        "learners": learners, "rounds": rounds, "delta": setup.agreement.delta,
+        "epsilon_after_rounds": account.epsilon(setup.agreement.delta),
         "epsilon_for_ever": setup.lifetime_epsilon_max(),
         "plan_seconds": planned,
     })

@@ -28,9 +28,9 @@ impl<S: Storage> Timed<S> {
         let hour = Duration::from_secs(3600);
         let settings = Settings {
             deadline: hour,
-            ask_after: hour,
+            request_after: hour,
             records_wait: hour,
-            heard_least: LEARNERS as usize - 1,
+            heard_min: LEARNERS as usize - 1,
             end: Round(end),
             inbox_max: 16,
         };
@@ -41,7 +41,7 @@ impl<S: Storage> Timed<S> {
     /// Records, noise, and the round on disk.
     fn release(&mut self, record: Record, now: Duration) -> OwnRelease {
         let begin = Instant::now();
-        self.node.take_in(vec![record], None).expect("records");
+        self.node.accept_records(vec![record], None).expect("records");
         let actions = self.node.tick(now).expect("a round");
         self.seconds += begin.elapsed().as_secs_f64();
         let published = actions.into_iter().find_map(|action| match action {
@@ -56,7 +56,7 @@ impl<S: Storage> Timed<S> {
         let begin = Instant::now();
         for (from, release) in (0..LEARNERS).map(LearnerId).zip(releases) {
             if from != own {
-                self.node.hear(from, release.bytes(), now).expect("a message");
+                self.node.receive(from, release.bytes(), now).expect("a message");
             }
         }
         self.seconds += begin.elapsed().as_secs_f64();

@@ -6,9 +6,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
 use undertone::load::{Source, Strictness, load};
-use undertone_lab::Setup;
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
-use undertone_lab::presets::{DEFAULT_PRESET, PresetError, preset_names, preset_source};
+use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_source};
+use undertone_lab::{ExperimentError, Setup};
 
 /// A config file or a preset.
 #[derive(Args)]
@@ -23,12 +23,12 @@ pub(crate) struct ConfigSource {
 
 impl ConfigSource {
     /// Reads and checks it.
-    pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedExperiment, PresetError> {
+    pub(crate) fn load(&self, overrides: &Overrides) -> Result<LoadedExperiment, ExperimentError> {
         self.load_with(|raw| overrides.apply(raw))
     }
 
     /// Reads and checks it, but lets it lie outside the theorems.
-    pub(crate) fn load_for_examination(&self) -> Result<LoadedExperiment, PresetError> {
+    pub(crate) fn load_for_examination(&self) -> Result<LoadedExperiment, ExperimentError> {
         Ok(load(&self.source(DEFAULT_PRESET)?, |_| (), Strictness::Examine)?)
     }
 
@@ -36,7 +36,7 @@ impl ConfigSource {
     pub(crate) fn load_with(
         &self,
         change: impl FnOnce(&mut RawExperiment),
-    ) -> Result<LoadedExperiment, PresetError> {
+    ) -> Result<LoadedExperiment, ExperimentError> {
         self.load_with_or(DEFAULT_PRESET, change)
     }
 
@@ -45,7 +45,7 @@ impl ConfigSource {
         &self,
         default: &str,
         change: impl FnOnce(&mut RawExperiment),
-    ) -> Result<LoadedExperiment, PresetError> {
+    ) -> Result<LoadedExperiment, ExperimentError> {
         Ok(load(&self.source(default)?, change, Strictness::Run)?)
     }
 
@@ -57,7 +57,7 @@ impl ConfigSource {
         }
     }
 
-    fn source(&self, default: &str) -> Result<Source, PresetError> {
+    fn source(&self, default: &str) -> Result<Source, ExperimentError> {
         match (&self.path, &self.preset) {
             (Some(path), _) => Ok(Source::File(path.clone())),
             (None, preset) => Ok(preset_source(preset.as_deref().unwrap_or(default))?),

@@ -1,4 +1,4 @@
-//! A learner to look at: one that runs, by HTTP, or the store of one that does not.
+//! A learner to inspect: a running one over HTTP, or the store of one that is not running.
 
 use crate::config_source::ConfigSource;
 use anyhow::{Context, anyhow, bail};
@@ -12,39 +12,39 @@ use undertone::noise::OsEntropy;
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 
-/// A learner that runs, or its store.
+/// A running learner, or a store.
 #[derive(Args)]
 pub(crate) struct NodeSource {
-    /// A learner that runs, as its log says where: http://127.0.0.1:PORT
+    /// A running learner, by the address in its log: http://127.0.0.1:PORT
     #[arg(long, value_name = "URL", conflicts_with = "store")]
     node: Option<String>,
     /// A file with the token of that learner's owner
     #[arg(long, value_name = "FILE", requires = "node")]
     token_file: Option<PathBuf>,
-    /// The store of a learner that does not run; its agreement is needed with it
+    /// The store of a learner that is not running; give its agreement too
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }
 
-/// A learner as its store has it.
+/// A learner read from its store.
 pub(crate) type StoredNode = Node<OsEntropy, DiskStore>;
 
-/// What was asked for.
+/// The learner to inspect.
 pub(crate) enum Target<'a> {
-    /// A path of a running learner's HTTP interface can be got.
+    /// A running learner.
     Running(Running<'a>),
-    /// It was read from its store.
+    /// A learner read from its store.
     Stored(Box<StoredNode>),
 }
 
-/// A running learner.
+/// A running learner's HTTP API.
 pub(crate) struct Running<'a> {
     url: &'a str,
     token: Option<String>,
 }
 
 impl NodeSource {
-    /// Whether any was given.
+    /// Whether either was given.
     pub(crate) fn is_given(&self) -> bool {
         self.node.is_some() || self.store.is_some()
     }
@@ -63,12 +63,12 @@ impl NodeSource {
         let setup = config.load_agreement()?;
         let (store, id) =
             DiskStore::open_any(path, &setup).with_context(|| path.display().to_string())?;
-        // Nothing is going to run: how patient it would be does not matter.
+        // The learner does not run, so the times do not matter.
         let settings = Settings {
             deadline: Duration::from_secs(1),
-            ask_after: Duration::from_secs(1),
+            request_after: Duration::from_secs(1),
             records_wait: Duration::from_secs(1),
-            heard_least: 1,
+            heard_min: 1,
             end: Round::LIMIT,
             inbox_max: 0,
         };
@@ -95,15 +95,15 @@ impl Running<'_> {
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {}", token.trim()));
         }
-        let mut answer = request.call().with_context(|| url.clone())?;
-        let body = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec();
+        let mut response = request.call().with_context(|| url.clone())?;
+        let body = response.body_mut().with_config().limit(BODY_MAX).read_to_vec();
         let body = body.with_context(|| url.clone())?;
-        if answer.status().is_success() {
+        if response.status().is_success() {
             return Ok(body);
         }
-        let said: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        let reason = said["error"].as_str().unwrap_or("no reason given");
-        Err(anyhow!("{url}: {}: {reason}", answer.status()))
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let reason = problem["error"].as_str().unwrap_or("no reason given");
+        Err(anyhow!("{url}: {}: {reason}", response.status()))
     }
 
     fn base(&self) -> &str {
@@ -111,10 +111,10 @@ impl Running<'_> {
     }
 }
 
-/// The largest answer that is read: a model with many parameters.
+/// The largest response that is read: a model with many parameters.
 const BODY_MAX: u64 = 4 << 30;
 
-/// What a command shows: as JSON, from either kind of learner.
+/// A value as JSON, as a running learner would send it.
 pub(crate) fn value(shown: &impl Serialize) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(shown)?)
 }

@@ -14,7 +14,7 @@ const DIFFERENCE_SLACK: f64 = 1e-3;
 
 /// What was found to be false. Points and records of the sample are random, so that numbers may be shown.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum Falsehood {
+pub enum DeclarationError {
     /// The function failed.
     #[error("the loss failed on a random record within the bounds")]
     Failed,
@@ -79,7 +79,7 @@ pub fn check_declaration(
     function: &dyn DeclaredLoss,
     samples: u32,
     seed: u64,
-) -> Result<(), Falsehood> {
+) -> Result<(), DeclarationError> {
     let spec = setup.agreement.model;
     let Loss::Declared { .. } = spec.loss else { unreachable!("a declared loss") };
     let mut sampler = Sampler { order: PublicRandom::new(seed), setup };
@@ -106,14 +106,14 @@ fn evaluate(
     function: &dyn DeclaredLoss,
     theta: &[f64],
     record: &Drawn,
-) -> Result<(f64, Vec<f64>), Falsehood> {
+) -> Result<(f64, Vec<f64>), DeclarationError> {
     let mut gradient = vec![0.0; theta.len()];
     let value = function.evaluate(theta, &record.0, record.1, &mut gradient);
-    let value = value.ok_or(Falsehood::Failed)?;
+    let value = value.ok_or(DeclarationError::Failed)?;
     if value.is_finite() && gradient.iter().all(|slope| slope.is_finite()) {
         Ok((value, gradient))
     } else {
-        Err(Falsehood::NotFinite)
+        Err(DeclarationError::NotFinite)
     }
 }
 
@@ -123,7 +123,7 @@ fn beside(
     point: &[f64],
     record: &Drawn,
     setup: &Setup,
-) -> Result<Vec<f64>, Falsehood> {
+) -> Result<Vec<f64>, DeclarationError> {
     let (_, gradient) = evaluate(function, point, record)?;
     let length = norm(&gradient).max(f64::MIN_POSITIVE);
     let reach = 1e-3 * setup.agreement.bounds.radius.min(1.0);
@@ -141,7 +141,7 @@ fn check_pair(
     function: &dyn DeclaredLoss,
     points: &[Vec<f64>; 2],
     records: &[Drawn; 2],
-) -> Result<(), Falsehood> {
+) -> Result<(), DeclarationError> {
     let Loss::Declared { curvature, gradient_spread, .. } = spec.loss else { return Ok(()) };
     let (_, here) = evaluate(function, &points[0], &records[0])?;
     let (_, there) = evaluate(function, &points[1], &records[0])?;
@@ -150,14 +150,14 @@ fn check_pair(
     if let Some(declared) = gradient_spread {
         let found = norm(&difference(&here, &other));
         if above(found, declared) {
-            return Err(Falsehood::Spread { declared, found });
+            return Err(DeclarationError::Spread { declared, found });
         }
     }
     let Some(curvature) = curvature else { return Ok(()) };
     // Without L and μ a long gradient is cut, and need not be avoided.
     let found = norm(&here);
     if above(found, spec.clip) {
-        return Err(Falsehood::Norm { declared: spec.clip, found });
+        return Err(DeclarationError::Norm { declared: spec.clip, found });
     }
     let (apart, change) = (difference(&points[0], &points[1]), difference(&here, &there));
     let distance = norm(&apart);
@@ -166,12 +166,12 @@ fn check_pair(
     }
     let (found, declared) = (norm(&change) / distance, curvature.smoothness);
     if above(found, declared) {
-        return Err(Falsehood::Smoothness { declared, found });
+        return Err(DeclarationError::Smoothness { declared, found });
     }
     let found = dot(&change, &apart) / (distance * distance);
     let declared = curvature.strong_convexity;
     if !(found >= declared - SLACK * (1.0 + declared.abs())) {
-        return Err(Falsehood::Convexity { declared, found });
+        return Err(DeclarationError::Convexity { declared, found });
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ fn check_gradient(
     record: &Drawn,
     direction: &[f64],
     reach: f64,
-) -> Result<(), Falsehood> {
+) -> Result<(), DeclarationError> {
     let moved = |by: f64| -> Vec<f64> {
         theta.iter().zip(direction).map(|(&value, &along)| value + by * along).collect()
     };
@@ -197,7 +197,7 @@ fn check_gradient(
     if (found - expected).abs() <= DIFFERENCE_SLACK * scale + rounding * 8.0 {
         Ok(())
     } else {
-        Err(Falsehood::Gradient { found, expected })
+        Err(DeclarationError::Gradient { found, expected })
     }
 }
 

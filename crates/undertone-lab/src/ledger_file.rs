@@ -1,16 +1,15 @@
 //! `ledger.ndjson`: a header line, then one receipt a line, and its verification.
 
+use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, Overrides, load_file};
 use crate::summary::{NOT_PRIVATE, Summary};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::path::Path;
 use undertone::LearnerId;
-use undertone::LoadError;
 use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
-use undertone_models::{Setup, SetupError};
+use undertone_models::Setup;
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -27,35 +26,6 @@ struct Header {
     #[serde(default)]
     exhausted: bool,
     warning: Option<String>,
-}
-
-/// Why a ledger cannot be checked at all.
-#[derive(Debug, Error)]
-pub enum LedgerFileError {
-    /// The config of the run is unusable.
-    #[error(transparent)]
-    Config(#[from] LoadError),
-    /// The config of the run cannot be planned.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A line is not a receipt.
-    #[error("{}, line {line}: {reason}", path.display())]
-    Line {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 /// What checking a ledger found.
@@ -105,7 +75,7 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
 ///
 /// # Errors
 /// When config or ledger cannot be read. A ledger that disagrees is not an error but a finding.
-pub fn verify_run(folder: &Path) -> Result<Verification, LedgerFileError> {
+pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
     let loaded: LoadedExperiment = load_file(&folder.join("config.toml"), &Overrides::default())?;
     let setup = loaded.checked.setup()?;
     let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
@@ -174,12 +144,10 @@ fn learner_verification(
 }
 
 /// Reads whether a budget ended the run, and the receipts of each learner, in the order of the file.
-fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), LedgerFileError> {
-    let failed = |error| LedgerFileError::Read { path: path.into(), error };
-    let bad =
-        |line: usize, reason: String| LedgerFileError::Line { path: path.into(), line, reason };
-    let mut lines = BufReader::new(File::open(path).map_err(failed)?).lines();
-    let first = lines.next().transpose().map_err(failed)?.unwrap_or_default();
+fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), FileError> {
+    let bad = |line: usize, reason: String| FileError::Line { path: path.into(), line, reason };
+    let mut lines = BufReader::new(File::open(path).map_err(FileError::read(path))?).lines();
+    let first = lines.next().transpose().map_err(FileError::read(path))?.unwrap_or_default();
     let header: Header = serde_json::from_str(&first).map_err(|error| bad(1, error.to_string()))?;
     if header.format != FORMAT || header.schema_version != 1 {
         return Err(bad(1, "not a ledger of version 1".into()));
@@ -190,7 +158,7 @@ fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), Ledge
     }
     let mut receipts = vec![Vec::new(); learners];
     for (place, line) in lines.enumerate() {
-        let line = line.map_err(failed)?;
+        let line = line.map_err(FileError::read(path))?;
         let receipt: Receipt =
             serde_json::from_str(&line).map_err(|error| bad(place + 2, error.to_string()))?;
         match receipts.get_mut(receipt.learner.0 as usize) {

@@ -8,10 +8,12 @@ pub mod attack;
 pub mod audit;
 pub mod budget;
 pub mod catalogue;
+pub mod columns;
 pub mod compare;
 pub mod data;
 mod declaration;
 mod entropy;
+mod error;
 pub mod experiment;
 pub mod learner_file;
 pub mod ledger_file;
@@ -29,12 +31,12 @@ mod simulate;
 pub mod stream;
 pub mod summary;
 
-pub use declaration::{Falsehood, check_declaration};
+pub use declaration::{DeclarationError, check_declaration};
 pub use entropy::{RunEntropy, SeededEntropy};
+pub use error::{ExperimentError, FileError};
 pub use experiment::{Experiment, LoadedExperiment, RawExperiment};
 pub use metrics::Metrics;
 pub use optimum::Optimum;
-pub use seeded_run::SeededRunError;
 pub use simulate::{
     Ending, FinalParameters, LearnerOutcome, Measuring, Outcome, RoundRow, SimulateError,
     Simulation, simulate,

@@ -1,17 +1,16 @@
 //! From a target to a config: calibrated, tuned if asked, and checked once more as a reader would.
 
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
+use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, RawExperiment, resolved};
 use serde::Serialize;
-use thiserror::Error;
-use undertone::LoadError;
 use undertone::agreement::{Agreement, OneOrEach};
 use undertone::load::check_again;
-use undertone::planner::{Forecast, Goal, Outlook, PlannerError, Tuned, calibrate, predict, tune};
+use undertone::planner::{Forecast, Goal, Outlook, Tuned, calibrate, predict, tune};
 use undertone::privacy::{Cap, Horizon};
+use undertone_models::AnyModel;
 use undertone_models::SetupError;
 use undertone_models::memory::error_bound;
-use undertone_models::{AnyModel, MemoryError, ModelError};
 
 /// As in a config: no more records are collected first.
 const WARMUP_MAX: u64 = 1_000_000_000;
@@ -83,51 +82,24 @@ pub struct CurvePoint {
     pub consensus_error: f64,
 }
 
-/// Why there is no plan.
-#[derive(Debug, Error)]
-pub enum PlanningError {
-    /// The loss cannot be built.
-    #[error("model: {0}")]
-    Model(#[from] ModelError),
-    /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
-    /// No target can be met, or records are too few.
-    #[error("no plan: {0}")]
-    Planner(#[from] PlannerError),
-    /// The noise found cannot be used in a config.
-    #[error("no plan: {0}")]
-    Faults(#[from] LoadError),
-    /// The config found cannot be run.
-    #[error("no plan: {0}")]
-    Setup(#[from] SetupError),
-    /// Nothing is known of the loss that a forecast could follow from.
-    #[error(
-        "--tune cannot forecast how a neural network, or a loss without L and μ, learns; give the schedule in the config"
-    )]
-    Unforeseeable,
-    /// The config cannot be written as TOML.
-    #[error("cannot write the config as TOML: {0}")]
-    Toml(#[from] toml::ser::Error),
-}
-
 /// Chooses the noise, and the schedule if asked, and works out what the result costs.
 ///
 /// # Errors
 /// When no finite calibration exists, with the reason, or the config does not fit together.
-pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, PlanningError> {
+pub fn make(loaded: &LoadedExperiment, request: &Request) -> Result<Planned, ExperimentError> {
     let experiment = &loaded.checked;
     let start = &experiment.agreement;
-    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)?;
+    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)
+        .map_err(SetupError::from)?;
     let forecast_made = model.linear().is_some() && start.smoothness_is_known();
     if request.tune && !forecast_made {
-        return Err(PlanningError::Unforeseeable);
+        return Err(ExperimentError::NoForecast);
     }
     let taken = start.records.taken_after(experiment.rounds);
     let goal = Goal {
         outlook: Outlook { rounds: experiment.rounds, heterogeneity: experiment.heterogeneity() },
         horizon: request.horizon,
-        memory_error: error_bound(start.memory, &model)?,
+        memory_error: error_bound(start.memory, &model).map_err(SetupError::from)?,
         records: request.records.unwrap_or(taken),
         // Records that the batches of a config ask for may never come: only those said to be there can
         // be collected first.
@@ -194,7 +166,7 @@ impl Planned {
     ///
     /// # Errors
     /// When a value has no form in TOML.
-    pub fn text(&self, summary: &[String]) -> Result<String, PlanningError> {
+    pub fn text(&self, summary: &[String]) -> Result<String, ExperimentError> {
         let mut text =
             String::from("# Written by `undertone plan`. Run it with `undertone simulate`.\n#\n");
         // A name may have line breaks of its own.
@@ -203,7 +175,7 @@ impl Planned {
             text.push('\n');
         }
         text.push('\n');
-        text.push_str(&toml::to_string(&self.raw)?);
+        text.push_str(&toml::to_string(&self.raw).map_err(FileError::from)?);
         Ok(text)
     }
 }

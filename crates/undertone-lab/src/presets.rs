@@ -1,8 +1,7 @@
 //! Experiments that come with the program.
 
+use crate::error::ExperimentError;
 use crate::experiment::{LoadedExperiment, Overrides, RawExperiment};
-use thiserror::Error;
-use undertone::LoadError;
 use undertone::load::{Source, Strictness, load};
 
 /// A preset by name, with its starter file.
@@ -18,25 +17,6 @@ const PRESETS: [(&str, &str); 6] = [
 /// The preset that runs when nothing is asked for.
 pub const DEFAULT_PRESET: &str = "mushrooms";
 
-/// There is no such preset.
-#[derive(Clone, Debug, Error)]
-#[error("no preset is called \"{name}\"; there are: {}", preset_names().join(", "))]
-pub struct NoPreset {
-    /// What was asked for.
-    pub name: String,
-}
-
-/// Why a preset cannot be used.
-#[derive(Debug, Error)]
-pub enum PresetError {
-    /// There is none of that name.
-    #[error(transparent)]
-    NoPreset(#[from] NoPreset),
-    /// What was changed in it does not fit.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-}
-
 /// The names of all presets.
 #[must_use]
 pub fn preset_names() -> Vec<&'static str> {
@@ -47,19 +27,38 @@ pub fn preset_names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// When there is no such preset.
-pub fn preset_text(name: &str) -> Result<&'static str, NoPreset> {
+pub fn preset_text(name: &str) -> Result<&'static str, ExperimentError> {
     PRESETS
         .iter()
         .find(|&&(known, _)| known == name)
         .map(|&(_, text)| text)
-        .ok_or_else(|| NoPreset { name: name.into() })
+        .ok_or_else(|| ExperimentError::NoPreset { name: name.into() })
+}
+
+/// The commented text of a preset's agreement alone: what its network shares, without rounds and data.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn preset_agreement_text(name: &str) -> Result<String, ExperimentError> {
+    let mut text = String::new();
+    let mut in_data = false;
+    for line in preset_text(name)?.lines() {
+        if line.starts_with('[') {
+            in_data = line.starts_with("[data]");
+        }
+        if !in_data && !line.starts_with("rounds =") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    Ok(text)
 }
 
 /// A preset as a source to load from.
 ///
 /// # Errors
 /// When there is no such preset.
-pub fn preset_source(name: &str) -> Result<Source, NoPreset> {
+pub fn preset_source(name: &str) -> Result<Source, ExperimentError> {
     Ok(Source::Text { origin: format!("preset {name}"), text: preset_text(name)?.into() })
 }
 
@@ -67,7 +66,7 @@ pub fn preset_source(name: &str) -> Result<Source, NoPreset> {
 ///
 /// # Errors
 /// When there is no such preset, or the overrides do not fit.
-pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedExperiment, PresetError> {
+pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedExperiment, ExperimentError> {
     load_preset_with(name, |raw| overrides.apply(raw))
 }
 
@@ -78,6 +77,6 @@ pub fn load_preset(name: &str, overrides: &Overrides) -> Result<LoadedExperiment
 pub fn load_preset_with(
     name: &str,
     change: impl FnOnce(&mut RawExperiment),
-) -> Result<LoadedExperiment, PresetError> {
+) -> Result<LoadedExperiment, ExperimentError> {
     Ok(load(&preset_source(name)?, change, Strictness::Run)?)
 }

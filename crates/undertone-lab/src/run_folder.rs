@@ -1,5 +1,7 @@
 //! The files a run leaves behind. They appear together or not at all.
 
+use crate::columns::{self, COLUMNS};
+use crate::error::FileError;
 use crate::experiment::RawExperiment;
 use crate::ledger_file;
 use crate::report;
@@ -7,50 +9,17 @@ use crate::simulate::{Outcome, RoundRow};
 use crate::summary::{NOT_PRIVATE, Summary};
 use std::collections::HashMap;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::path::Path;
 use undertone::PublicModel;
 use undertone::neural::NeuralSpec;
-
-/// Why the files could not be written.
-#[derive(Debug, Error)]
-pub enum RunFolderError {
-    /// The folder is there already.
-    #[error("{} exists already: choose another --out, or remove it", path.display())]
-    Exists {
-        /// Which folder.
-        path: PathBuf,
-    },
-    /// The system says no.
-    #[error("cannot write {}: {error}", path.display())]
-    Write {
-        /// What was to be written.
-        path: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
-    /// The config cannot be written as TOML.
-    #[error("cannot write the config as TOML: {0}")]
-    Config(#[from] toml::ser::Error),
-    /// The rounds cannot be written as CSV.
-    #[error("cannot write rounds.csv: {0}")]
-    Rounds(#[from] csv::Error),
-    /// The summary cannot be written as JSON.
-    #[error("cannot write summary.json: {0}")]
-    Summary(#[from] serde_json::Error),
-    /// The model cannot be written.
-    #[error("cannot write model.safetensors: {0}")]
-    Model(#[from] undertone_models::ExportError),
-}
 
 /// Checks that a run folder can be made, before hours are spent on the run.
 ///
 /// # Errors
 /// When it exists already or its parent cannot be written.
-pub fn check(path: &Path) -> Result<(), RunFolderError> {
+pub fn check(path: &Path) -> Result<(), FileError> {
     if path.exists() {
-        return Err(RunFolderError::Exists { path: path.into() });
+        return Err(FileError::Exists { path: path.into() });
     }
     staging(path).map(|_| ())
 }
@@ -65,14 +34,14 @@ pub fn write(
     outcome: &Outcome,
     summary: &Summary,
     network: Option<&NeuralSpec>,
-) -> Result<(), RunFolderError> {
+) -> Result<(), FileError> {
     if path.exists() {
-        return Err(RunFolderError::Exists { path: path.into() });
+        return Err(FileError::Exists { path: path.into() });
     }
     let folder = staging(path)?;
     let save = |name: &str, bytes: &[u8]| {
         let file = folder.path().join(name);
-        fs::write(&file, bytes).map_err(|error| RunFolderError::Write { path: file, error })
+        fs::write(&file, bytes).map_err(FileError::write(&file))
     };
     save("config.toml", config_text(config, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
@@ -85,27 +54,26 @@ pub fn write(
     let staged = folder.keep();
     fs::rename(&staged, path).map_err(|error| {
         let _ = fs::remove_dir_all(&staged);
-        RunFolderError::Write { path: path.into(), error }
+        FileError::write(path)(error)
     })
 }
 
 /// A temporary folder beside the final one, so that the last step is a rename.
-fn staging(path: &Path) -> Result<tempfile::TempDir, RunFolderError> {
+fn staging(path: &Path) -> Result<tempfile::TempDir, FileError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let failed = |error| RunFolderError::Write { path: parent.into(), error };
-    fs::create_dir_all(parent).map_err(failed)?;
+    fs::create_dir_all(parent).map_err(FileError::write(parent))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".undertone-");
     // Losses and accuracies come from private records: the folder is its owner's alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir_in(parent).map_err(failed)
+    builder.tempdir_in(parent).map_err(FileError::write(parent))
 }
 
-fn config_text(config: &RawExperiment, summary: &Summary) -> Result<String, RunFolderError> {
+fn config_text(config: &RawExperiment, summary: &Summary) -> Result<String, FileError> {
     let mut text =
         String::from("# The config as it was run: defaults spelt out, noise calibrated.\n");
     if !summary.private {
@@ -116,75 +84,24 @@ fn config_text(config: &RawExperiment, summary: &Summary) -> Result<String, RunF
     Ok(text)
 }
 
-fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, RunFolderError> {
+fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // A column rather than a comment, which few readers of CSV expect.
     let warning = if summary.private { "" } else { "NOT PRIVATE" };
     let learners = summary.learners.len();
     let mut writer = csv::Writer::from_writer(&mut bytes);
-    let mut header: Vec<String> = [
-        "round",
-        "records",
-        "prequential_loss",
-        "prequential_accuracy",
-        "tracking_error",
-        "tracking_distance_of_mean",
-        "instantaneous_regret",
-        "dynamic_regret",
-        "consensus_error",
-        "optimal_loss",
-        "test_accuracy_private",
-        "test_accuracy_public",
-        "test_accuracy_optimum",
-        "test_loss_public",
-        "training_accuracy",
-    ]
-    .map(String::from)
-    .to_vec();
-    for name in ["epsilon", "pure_epsilon", "noise_scale"] {
-        header.extend((0..learners).map(|learner| format!("{name}_{learner}")));
-    }
-    header.push("warning".into());
+    let mut header: Vec<String> =
+        COLUMNS.iter().flat_map(|column| column.headings(learners)).collect();
+    header.push(columns::WARNING.into());
     writer.write_record(&header)?;
     for row in rows {
-        let mut cells = cells(row);
+        let mut cells: Vec<String> = COLUMNS.iter().flat_map(|column| column.cells(row)).collect();
         cells.push(warning.into());
         writer.write_record(&cells)?;
     }
     writer.flush().map_err(csv::Error::from)?;
     drop(writer);
     Ok(bytes)
-}
-
-fn cells(row: &RoundRow) -> Vec<String> {
-    let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    // A network has no optimum to be compared with.
-    let known = |value: f64| optional(Some(value).filter(|value| !value.is_nan()));
-    let metrics = &row.metrics;
-    let mut cells = vec![
-        row.round.to_string(),
-        row.records.to_string(),
-        optional(row.prequential_loss),
-        optional(row.prequential_accuracy),
-        known(metrics.tracking_error),
-        known(metrics.tracking_distance_of_mean),
-        known(metrics.instantaneous_regret),
-        known(metrics.dynamic_regret),
-        known(metrics.consensus_error),
-        known(metrics.optimal_loss),
-        optional(metrics.test_accuracy_private),
-        optional(metrics.test_accuracy_public),
-        optional(metrics.test_accuracy_optimum),
-        optional(metrics.test_loss_public),
-        optional(metrics.training_accuracy),
-    ];
-    for list in [&row.epsilon, &row.pure_epsilon, &row.noise_scale] {
-        cells.extend(
-            list.iter()
-                .map(|value| if value.is_finite() { value.to_string() } else { String::new() }),
-        );
-    }
-    cells
 }
 
 /// The public model only: an average of releases, which costs nothing more to publish.
@@ -194,7 +111,7 @@ fn model_bytes(
     model: &PublicModel,
     summary: &Summary,
     network: Option<&NeuralSpec>,
-) -> Result<Vec<u8>, RunFolderError> {
+) -> Result<Vec<u8>, FileError> {
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),

@@ -4,7 +4,7 @@
 //! torn last line is dropped.
 
 use crate::catalogue::hex;
-use crate::data::DataError;
+use crate::error::FileError;
 use crate::experiment::RawExperiment;
 use crate::summary::NOT_PRIVATE;
 use serde::de::DeserializeOwned;
@@ -13,51 +13,8 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 const NAME: &str = "runs.ndjson";
-
-/// Why the folder of an experiment cannot be used.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// The system says no.
-    #[error("cannot use {}: {error}", path.display())]
-    Io {
-        /// Which file or folder.
-        path: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
-    /// The folder belongs to another experiment.
-    #[error("{} holds runs of another config, data or version: choose another --out", path.display())]
-    Other {
-        /// Which folder.
-        path: PathBuf,
-    },
-    /// Another process writes into the folder.
-    #[error("{} is in use by another process", path.display())]
-    InUse {
-        /// Which folder.
-        path: PathBuf,
-    },
-    /// A line cannot be read.
-    #[error("{}, line {line}: not a measurement", path.display())]
-    Line {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-    },
-    /// The folder of images that is compared on cannot be used.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The config cannot be written as TOML.
-    #[error("cannot write the config as TOML: {0}")]
-    Config(#[from] toml::ser::Error),
-    /// A measurement cannot be written as JSON.
-    #[error("cannot write a measurement: {0}")]
-    Json(#[from] serde_json::Error),
-}
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -92,12 +49,8 @@ impl<R: Serialize + DeserializeOwned> RunStore<R> {
     ///
     /// # Errors
     /// When it belongs to another, or cannot be read or written.
-    pub fn open_as(folder: &Path, identity: Identity) -> Result<RunStore<R>, StoreError> {
-        let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |error| StoreError::Io { path, error }
-        };
-        make_private_folder(folder).map_err(failed(folder))?;
+    pub fn open_as(folder: &Path, identity: Identity) -> Result<RunStore<R>, FileError> {
+        make_private_folder(folder).map_err(FileError::write(folder))?;
         let path = folder.join(NAME);
         let header = Header {
             format: identity.format.into(),
@@ -105,23 +58,26 @@ impl<R: Serialize + DeserializeOwned> RunStore<R> {
             warning: NOT_PRIVATE.into(),
             fingerprint: identity.fingerprint,
         };
-        let mut file =
-            OpenOptions::new().create(true).append(true).open(&path).map_err(failed(&path))?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(FileError::write(&path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: folder.into() }),
-            Err(TryLockError::Error(error)) => return Err(failed(&path)(error)),
+            Err(TryLockError::WouldBlock) => return Err(FileError::InUse { path: folder.into() }),
+            Err(TryLockError::Error(error)) => return Err(FileError::write(&path)(error)),
         }
-        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let text = fs::read_to_string(&path).map_err(FileError::read(&path))?;
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         let runs = read(&path, whole, &header)?;
         if whole.is_empty() {
             let line = serde_json::to_string(&header)? + "\n";
             file.set_len(0)
                 .and_then(|()| file.write_all(line.as_bytes()))
-                .map_err(failed(&path))?;
+                .map_err(FileError::write(&path))?;
         } else {
-            file.set_len(whole.len() as u64).map_err(failed(&path))?;
+            file.set_len(whole.len() as u64).map_err(FileError::write(&path))?;
         }
         Ok(RunStore { path, file, runs })
     }
@@ -130,10 +86,10 @@ impl<R: Serialize + DeserializeOwned> RunStore<R> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(&mut self, run: R) -> Result<(), StoreError> {
+    pub fn add(&mut self, run: R) -> Result<(), FileError> {
         let line = serde_json::to_string(&run)? + "\n";
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|error| StoreError::Io { path: self.path.clone(), error })?;
+        written.map_err(FileError::write(&self.path))?;
         self.runs.push(run);
         Ok(())
     }
@@ -143,10 +99,10 @@ fn read<R: DeserializeOwned>(
     path: &Path,
     text: &str,
     header: &Header,
-) -> Result<Vec<R>, StoreError> {
+) -> Result<Vec<R>, FileError> {
     let mut lines = text.lines();
     let Some(first) = lines.next() else { return Ok(Vec::new()) };
-    let other = || StoreError::Other { path: path.parent().unwrap_or(path).into() };
+    let other = || FileError::OtherRuns { path: path.parent().unwrap_or(path).into() };
     let found: Header = serde_json::from_str(first).map_err(|_| other())?;
     if found.format != header.format
         || found.schema_version != header.schema_version
@@ -155,8 +111,11 @@ fn read<R: DeserializeOwned>(
         return Err(other());
     }
     let parse = |(place, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|_| StoreError::Line { path: path.into(), line: place + 2 })
+        serde_json::from_str(line).map_err(|_| FileError::Line {
+            path: path.into(),
+            line: place + 2,
+            reason: "not a measurement".into(),
+        })
     };
     lines.enumerate().map(parse).collect()
 }
@@ -165,7 +124,7 @@ fn read<R: DeserializeOwned>(
 ///
 /// # Errors
 /// When the config has no form in TOML.
-pub fn config_digest(raw: &RawExperiment) -> Result<String, toml::ser::Error> {
+pub fn config_digest(raw: &RawExperiment) -> Result<String, FileError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
     hash.update(toml::to_string(raw)?);

@@ -1,34 +1,20 @@
 //! One run of a config with a seed, as comparisons and reproductions make many of.
 
 use crate::entropy::RunEntropy;
+use crate::error::ExperimentError;
 use crate::experiment::Experiment;
-use crate::simulate::{Measuring, Outcome, RoundRow, SimulateError, simulate};
-use crate::stream::{self, StreamError, Streams};
+use crate::simulate::{Measuring, Outcome, RoundRow, simulate};
+use crate::stream::{self, Streams};
 use std::ops::ControlFlow;
 use std::path::Path;
-use thiserror::Error;
-use undertone_models::{Setup, SetupError};
-
-/// Why a config could not be run.
-#[derive(Debug, Error)]
-pub enum SeededRunError {
-    /// The config cannot be run.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The data cannot be used.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    /// The run failed.
-    #[error(transparent)]
-    Simulate(#[from] SimulateError),
-}
+use undertone_models::Setup;
 
 /// What a seeded run needs: the setup, and the records in the order of the seed.
 pub(crate) fn prepare(
     experiment: &Experiment,
     folder: &Path,
     seed: u64,
-) -> Result<(Setup, Streams), SeededRunError> {
+) -> Result<(Setup, Streams), ExperimentError> {
     let setup = experiment.setup()?;
     let streams = stream::load(experiment, folder, seed)?;
     Ok((setup, streams))
@@ -42,6 +28,6 @@ pub(crate) fn seeded_run(
     seed: u64,
     measuring: Measuring,
     after_round: impl FnMut(Option<&RoundRow>) -> ControlFlow<()>,
-) -> Result<Outcome, SeededRunError> {
+) -> Result<Outcome, ExperimentError> {
     Ok(simulate(setup, rounds, streams, RunEntropy::new(Some(seed)), measuring, after_round)?)
 }

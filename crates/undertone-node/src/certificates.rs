@@ -1,11 +1,11 @@
 //! A network's own certificates: one authority, and one certificate for each learner or router.
 //!
-//! | file | what | who needs it |
+//! | file | content | needed by |
 //! |---|---|---|
 //! | `authority.pem` | the authority's certificate | everybody |
-//! | `authority.key` | its private key, which can admit anybody | whoever admits learners, offline |
+//! | `authority.key` | its private key, which can admit any learner | the person who admits learners; keep it offline |
 //! | `learner-2.pem`, `learner-2.key` | certificate and private key of learner 2 | learner 2 alone |
-//! | `router.pem`, `router.key` | the same of a router | the router alone |
+//! | `router.pem`, `router.key` | certificate and private key of a router | the router alone |
 
 use crate::link::{Certificates, certificate_name};
 use crate::private_file;
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use undertone::LearnerId;
 
-/// Who a certificate is for.
+/// The holder of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A learner.
@@ -29,7 +29,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// The name in the certificate, by which access is granted.
+    /// The name in the certificate. It decides what the holder may do.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -39,20 +39,20 @@ impl Holder {
     }
 }
 
-/// From when, and for how long.
+/// When a certificate is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
-    /// Not valid before.
+    /// From when.
     pub from: SystemTime,
-    /// For so many days.
+    /// For how many days.
     pub days: u32,
 }
 
 impl Validity {
-    /// A hundred years.
+    /// A hundred years, the longest that is allowed.
     pub const DAYS_MAX: u32 = 36_525;
 
-    /// For so many days from now on; an hour of clocks that are behind is allowed for.
+    /// Valid for `days` days, from an hour ago: other machines' clocks may be behind.
     #[must_use]
     pub fn days(days: u32) -> Validity {
         let now = SystemTime::now();
@@ -70,32 +70,32 @@ impl Validity {
     }
 }
 
-/// Why there is no certificate.
+/// Why a certificate cannot be made.
 #[derive(Debug, Error)]
 pub enum CertificateError {
-    /// A file cannot be read or made.
+    /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// The authority's files are not what they should be.
+    /// A file of the authority is not valid.
     #[error("{}: {error}", path.display())]
     Authority {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         error: rcgen::Error,
     },
-    /// A host's name cannot be in a certificate.
-    #[error("{host}: not a host's name or address")]
+    /// Not a host name or an address.
+    #[error("{host}: not a host name or an address")]
     Host {
-        /// Which.
+        /// What was given.
         host: String,
     },
-    /// So long a time cannot be in a certificate.
+    /// The validity is too long.
     #[error("a certificate is valid for at most {} days", Validity::DAYS_MAX)]
     Validity,
     /// The certificate cannot be made.
@@ -103,7 +103,7 @@ pub enum CertificateError {
     Make(#[from] rcgen::Error),
 }
 
-/// The files of a holder's certificate in a folder.
+/// The paths of a holder's files in a folder.
 #[must_use]
 pub fn files(folder: &Path, holder: Holder) -> Certificates {
     let name = holder.name();
@@ -114,10 +114,10 @@ pub fn files(folder: &Path, holder: Holder) -> Certificates {
     }
 }
 
-/// Makes the authority of a new network, in a folder where there is none.
+/// Makes the authority of a new network.
 ///
 /// # Errors
-/// When there is one already, or its files cannot be made.
+/// When the folder has an authority already, or its files cannot be written.
 pub fn new_network(folder: &Path, validity: Validity) -> Result<(), CertificateError> {
     std::fs::create_dir_all(folder)
         .map_err(|error| CertificateError::File { path: folder.into(), error })?;
@@ -132,10 +132,10 @@ pub fn new_network(folder: &Path, validity: Validity) -> Result<(), CertificateE
     write_new(&folder.join("authority.pem"), &certificate.pem())
 }
 
-/// Makes the certificate of a learner or a router, which can be called by any of the names.
+/// Makes the certificate of a learner or a router, valid for these host names and addresses.
 ///
 /// # Errors
-/// When the folder has no authority, the holder has a certificate already, or a name cannot be used.
+/// When the folder has no authority, the holder has a certificate already, or a host name is not valid.
 pub fn add(
     folder: &Path,
     holder: Holder,
@@ -177,7 +177,7 @@ fn authority(folder: &Path) -> Result<Issuer<'static, KeyPair>, CertificateError
         .map_err(|error| CertificateError::Authority { path, error })
 }
 
-/// A name that TLS can compare: letters, digits, hyphens and dots, or an address.
+/// Checks that TLS can compare a host name: letters, digits, hyphens and dots, or an address.
 fn check_host(host: &str) -> Result<(), CertificateError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let named = !host.is_empty() && host.len() <= 253 && host.chars().all(plain);
@@ -193,7 +193,7 @@ fn name(text: &str) -> DistinguishedName {
     name
 }
 
-/// Private keys are for their owner alone.
+/// Writes a private key, which only its owner may read.
 fn write_private(path: &Path, text: &str) -> Result<(), CertificateError> {
     let written = private_file::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| CertificateError::File { path: path.into(), error })

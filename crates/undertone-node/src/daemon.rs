@@ -1,10 +1,10 @@
-//! A learner on a real network: one thread that owns it, and does one thing after another.
+//! A learner on a real network: one thread owns the learner and handles one event after another.
 
 use crate::history::History;
 use crate::link::{Deliver, Incoming, Link};
-use crate::mailbox::{Full, Receiver, Sender};
+use crate::mailbox::{Receiver, Sender, WhenFull};
 use crate::owner::{self, Budget, Status};
-use crate::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
+use crate::protocol::{AcceptError, Action, Halt, Node, RoundEnd};
 use crate::store::{Position, Storage};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -15,9 +15,9 @@ use undertone::privacy::Refusal;
 use undertone::{LearnerId, RecordError, Round};
 use undertone_models::{ExportError, Features, Prediction, Record};
 
-/// What the learner's thread is told.
+/// What the learner's thread handles.
 pub enum Event {
-    /// Something came from the network.
+    /// Something has arrived from a neighbour.
     Network(Incoming),
     /// The owner has records.
     Records {
@@ -25,40 +25,40 @@ pub enum Event {
         records: Vec<Record>,
         /// How far their source was read.
         position: Option<Position>,
-        /// Where to say whether they were taken.
-        answer: oneshot::Sender<Result<Taken, TakeInError>>,
+        /// Receives whether they were accepted.
+        answer: oneshot::Sender<Result<Accepted, AcceptError>>,
     },
-    /// The owner wants to know something.
-    Question(Question),
-    /// The owner wants it to stop. What was released stays released, and it can be started again.
+    /// The owner has a query.
+    Query(Query),
+    /// The owner stops the learner. It can be started again.
     Stop,
 }
 
-/// Records were taken, and are kept safely.
+/// Records were accepted and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct Accepted {
     /// How many.
-    pub accepted: usize,
+    pub count: usize,
     /// How many wait for a round now.
     pub waiting: usize,
 }
 
-/// What the owner wants to know, and where to say it.
-pub enum Question {
+/// The owner's queries, each with the channel for its answer.
+pub enum Query {
     /// What the learner is doing.
     Status(oneshot::Sender<Status>),
     /// What was spent.
     Budget(oneshot::Sender<Budget>),
-    /// What it predicts.
+    /// Predictions.
     Predict(Vec<Features>, oneshot::Sender<Result<Vec<Prediction>, RecordError>>),
     /// The model that may be published.
     PublicModel(oneshot::Sender<Result<Vec<u8>, ExportError>>),
 }
 
-/// Why a learner's thread ended.
+/// Why a learner has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// It was told to.
+    /// It was stopped.
     Stopped,
     /// All rounds were run.
     Finished,
@@ -66,48 +66,49 @@ pub enum Ending {
     Exhausted(Refusal),
 }
 
-/// What a driver may want to hear of.
+/// What happens while a learner runs.
 pub enum News<'a> {
     /// A round has ended. Private: there are losses in it.
     Round(&'a RoundEnd),
-    /// These neighbours were not heard, a while after the start. Said once.
+    /// These neighbours were not heard for a while after the start. Reported once.
     Unheard(Vec<LearnerId>),
-    /// A neighbour sent two different releases of one round, and is not heard any more.
+    /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
 }
 
-/// Who hears of it, and may look at the learner then.
+/// Called with what happens, and the learner as it is then.
 pub type Watch<'a, E, S> = &'a mut dyn FnMut(News<'_>, &Node<E, S>);
 
 /// When a learner ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    /// The first round that is not run any more.
+    /// The first round that is not run.
     pub end: Round,
-    /// For so long it then stays, so that neighbours can ask for its last releases, and the owner for anything.
+    /// How long it stays after its last round, for requests of neighbours and of the owner.
     pub linger: Duration,
 }
 
-/// So many messages of one neighbour wait for a learner: one that floods it shuts out neither the owner nor others.
+/// How many messages of one neighbour may wait for the learner. A neighbour that floods it shuts out neither the owner
+/// nor other neighbours.
 const NEIGHBOUR_MAX: usize = 16;
 
-/// Takes what comes from the network to a learner's thread. When too much of the same neighbour is there, it waits or drops
-/// it, as the link can bear: what was dropped is asked for again.
+/// Delivers what arrives from neighbours to a learner's thread. When too many messages of one neighbour wait, the next
+/// waits or is dropped. A release that was dropped is requested again.
 #[must_use]
-pub fn deliver_to(learner: Sender<Event>, full: Full) -> Deliver {
+pub fn deliver_to(learner: Sender<Event>, when_full: WhenFull) -> Deliver {
     Arc::new(move |incoming: Incoming| {
         let lane = incoming.neighbour().0;
-        // A farewell is said once, and always has a place.
-        let most = NEIGHBOUR_MAX + usize::from(matches!(incoming, Incoming::Left(_)));
-        // When nobody takes it the learner has ended.
-        let _ = learner.send_by(lane, most, full, Event::Network(incoming));
+        // A farewell is sent once, so there is always room for it.
+        let lane_max = NEIGHBOUR_MAX + usize::from(matches!(incoming, Incoming::Left(_)));
+        // An error means that the learner has ended.
+        let _ = learner.send_by(lane, lane_max, when_full, Event::Network(incoming));
     })
 }
 
-/// Runs a learner until it is told to stop, has run all rounds, or has spent its budget.
+/// Runs a learner until it is stopped, has run all rounds, or has spent its budget.
 ///
 /// # Errors
-/// When it cannot go on.
+/// When the node has halted.
 pub fn run<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
     link: &Link,
@@ -118,13 +119,13 @@ pub fn run<E: Entropy, S: Storage>(
     let begin = Instant::now();
     let mut history = History::default();
     let mut done: Option<(Ending, Duration)> = None;
-    let mut missed = false;
+    let mut checked_unheard = false;
     let mut actions = node.start(Duration::ZERO)?;
     loop {
         let exhausted = perform(node, link, actions, &mut history, watch);
         let now = begin.elapsed();
         if let Some(refusal) = exhausted {
-            link.say_farewell();
+            link.send_farewell();
             done = Some((Ending::Exhausted(refusal), now));
         } else if done.is_none() && node.learner().round() >= until.end {
             done = Some((Ending::Finished, now));
@@ -134,25 +135,25 @@ pub fn run<E: Entropy, S: Storage>(
         {
             return Ok(ending);
         }
-        if !missed && now >= UNHEARD {
-            missed = true;
+        if !checked_unheard && now >= UNHEARD_AFTER {
+            checked_unheard = true;
             report_unheard(node, watch);
         }
-        let wake = node.wake_at().unwrap_or(now + IDLE).min(now + IDLE);
+        let wake = node.wake_at().unwrap_or(now + IDLE_MAX).min(now + IDLE_MAX);
         actions = match events.recv_timeout(wake.saturating_sub(now)) {
             Ok(Event::Network(incoming)) => {
-                if matches!(incoming, Incoming::Came { .. }) && node.refusal().is_some() {
-                    // It may have missed the farewell.
-                    link.say_farewell();
+                if matches!(incoming, Incoming::Connected { .. }) && node.refusal().is_some() {
+                    // The neighbour may have missed the farewell.
+                    link.send_farewell();
                 }
-                hear(node, incoming, begin.elapsed())?
+                handle_incoming(node, incoming, begin.elapsed())?
             }
             Ok(Event::Records { records, position, answer }) => {
-                take_in(node, records, position, answer)?;
+                accept_records(node, records, position, answer)?;
                 Vec::new()
             }
-            Ok(Event::Question(question)) => {
-                tell(node, &history, question);
+            Ok(Event::Query(query)) => {
+                answer_query(node, &history, query);
                 Vec::new()
             }
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => {
@@ -160,16 +161,16 @@ pub fn run<E: Entropy, S: Storage>(
             }
             Err(RecvTimeoutError::Timeout) => Vec::new(),
         };
-        // Whatever else comes, what is due is done.
+        // Deadlines are checked after every event.
         actions.extend(node.tick(begin.elapsed())?);
     }
 }
 
-/// Even when nothing is due the thread looks around this often.
-const IDLE: Duration = Duration::from_millis(200);
+/// The longest time between two checks.
+const IDLE_MAX: Duration = Duration::from_millis(200);
 
-/// After this time a neighbour should have been heard.
-const UNHEARD: Duration = Duration::from_secs(20);
+/// By this time every neighbour should have been heard.
+const UNHEARD_AFTER: Duration = Duration::from_secs(20);
 
 fn report_unheard<E: Entropy, S: Storage>(node: &Node<E, S>, watch: Watch<'_, E, S>) {
     let silent = node.neighbours().filter(|one| one.newest.is_none());
@@ -179,59 +180,59 @@ fn report_unheard<E: Entropy, S: Storage>(node: &Node<E, S>, watch: Watch<'_, E,
     }
 }
 
-fn hear<E: Entropy, S: Storage>(
+fn handle_incoming<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
     incoming: Incoming,
     now: Duration,
 ) -> Result<Vec<Action>, Halt> {
     match incoming {
-        Incoming::Came { who, answer } => {
-            if let Some(release) = node.newest_for(who) {
-                answer.send(&release);
+        Incoming::Connected { neighbour, reply } => {
+            if let Some(release) = node.newest_release_for(neighbour) {
+                reply.send(&release);
             }
-            Ok(node.came(who))
+            Ok(node.on_connected(neighbour))
         }
-        Incoming::Heard { from, bytes } => node.hear(from, bytes, now),
-        Incoming::Asked { by, round, answer } => {
-            if let Some(release) = node.asked(by, round) {
-                answer.send(&release);
+        Incoming::Release { from, bytes } => node.receive(from, bytes, now),
+        Incoming::Request { from, round, reply } => {
+            if let Some(release) = node.release_for(from, round) {
+                reply.send(&release);
             }
             Ok(Vec::new())
         }
-        Incoming::Left(neighbour) => node.left(neighbour, now),
+        Incoming::Left(neighbour) => node.on_left(neighbour, now),
     }
 }
 
-/// Whoever brought the records may be gone; why the learner halted is for the one who runs it.
-fn take_in<E: Entropy, S: Storage>(
+/// Accepts records and answers. If the node halts, the sender is not told why: the error goes to the caller of `run`.
+fn accept_records<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
     records: Vec<Record>,
     position: Option<Position>,
-    answer: oneshot::Sender<Result<Taken, TakeInError>>,
+    answer: oneshot::Sender<Result<Accepted, AcceptError>>,
 ) -> Result<(), Halt> {
-    let accepted = records.len();
-    let taken = match node.take_in(records, position) {
-        Err(TakeInError::Halt(halt)) => {
-            let _ = answer.send(Err(Halt::Before.into()));
+    let count = records.len();
+    let accepted = match node.accept_records(records, position) {
+        Err(AcceptError::Halt(halt)) => {
+            let _ = answer.send(Err(Halt::AlreadyHalted.into()));
             return Err(halt);
         }
-        taken => taken.map(|()| Taken { accepted, waiting: node.waiting_records() }),
+        accepted => accepted.map(|()| Accepted { count, waiting: node.waiting_records() }),
     };
-    let _ = answer.send(taken);
+    let _ = answer.send(accepted);
     Ok(())
 }
 
-/// Answers a question; whoever asked may be gone.
-fn tell<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History, question: Question) {
-    match question {
-        Question::Status(answer) => drop(answer.send(owner::status(node, history))),
-        Question::Budget(answer) => drop(answer.send(owner::budget(node))),
-        Question::Predict(features, answer) => drop(answer.send(owner::predict(node, &features))),
-        Question::PublicModel(answer) => drop(answer.send(owner::public_model(node))),
+/// Answers a query. The client may have disconnected.
+fn answer_query<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History, query: Query) {
+    match query {
+        Query::Status(answer) => drop(answer.send(owner::status(node, history))),
+        Query::Budget(answer) => drop(answer.send(owner::budget(node))),
+        Query::Predict(features, answer) => drop(answer.send(owner::predict(node, &features))),
+        Query::PublicModel(answer) => drop(answer.send(owner::public_model(node))),
     }
 }
 
-/// Does what the node asks for; says whether its budget is spent.
+/// Does what the node asks for. Returns the refusal if its budget is spent.
 fn perform<E: Entropy, S: Storage>(
     node: &Node<E, S>,
     link: &Link,
@@ -243,13 +244,13 @@ fn perform<E: Entropy, S: Storage>(
     for action in actions {
         match action {
             Action::Publish(release) => link.publish(&release),
-            Action::Ask { neighbour, round } => link.ask(neighbour, round),
+            Action::Request { neighbour, round } => link.request(neighbour, round),
             Action::Ended(end) => {
                 history.push(&end, node.learner().accountant().spent().zcdp);
                 watch(News::Round(&end), node);
             }
             Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),
-            Action::Retired(refusal) => exhausted = Some(refusal),
+            Action::Exhausted(refusal) => exhausted = Some(refusal),
         }
     }
     exhausted

@@ -1,9 +1,9 @@
-//! Records from a stream, a file that grows, or a file that is replayed, at the pace the learner takes them.
+//! Feeds records to the learner: from a stream, a file that grows, or an iterator, as fast as the learner accepts them.
 
 use crate::daemon::Event;
 use crate::intake::Intake;
 use crate::mailbox::Sender;
-use crate::protocol::TakeInError;
+use crate::protocol::AcceptError;
 use crate::store::Position;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,28 +14,28 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use undertone_models::Record;
 
-/// So many records are handed over at a time.
-const CHUNK: usize = 64;
-/// A line that is longer is no record.
+/// Records per batch.
+const BATCH: usize = 64;
+/// The longest line that is read as a record.
 const LINE_MAX: usize = 16 << 20;
-/// How long to wait before trying again, when the learner has no room or a file has not grown.
+/// The pause before the next attempt when the learner has no room or a file has not grown.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A record that was not taken, and why. It has no values in it.
+/// A record that was not accepted, and why. It contains no values.
 #[derive(Clone, Debug)]
 pub struct Refused<'a> {
-    /// Where it came from.
+    /// The source's name.
     pub source: &'a str,
-    /// Which line or record of it, from 1.
+    /// The line or record, from 1.
     pub line: u64,
-    /// Why.
+    /// Why it was not accepted.
     pub reason: String,
 }
 
-/// Who hears of records that were not taken.
+/// Called for each record that was not accepted.
 pub type OnRefused = Box<dyn Fn(&Refused<'_>) + Send>;
 
-/// Hands records to a learner, and waits while it has no room.
+/// Sends records to a learner, and waits while it has no room.
 pub struct Feeder {
     learner: Sender<Event>,
     refused: OnRefused,
@@ -44,9 +44,9 @@ pub struct Feeder {
 /// The learner has stopped.
 struct Stopped;
 
-/// Records that are handed over together, each with its line.
+/// Records that are sent together, each with its line.
 #[derive(Default)]
-struct Chunk {
+struct Batch {
     records: Vec<Record>,
     lines: Vec<u64>,
 }
@@ -58,33 +58,32 @@ impl Feeder {
         Feeder { learner, refused }
     }
 
-    /// Hands over the lines of a reader until it ends. Lines that are no records are reported and left out.
+    /// Sends the lines of a reader until it ends. Lines that are not records are reported and skipped.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn lines(&self, source: &str, reader: impl Read, intake: &Intake) -> io::Result<()> {
         let mut lines = LineReader::new(reader, 0);
-        let mut chunk = Chunk::default();
+        let mut batch = Batch::default();
         loop {
-            let more = self.read_some(source, &mut lines, intake, &mut chunk)?;
-            if self.hand(source, std::mem::take(&mut chunk), None).is_err() {
+            let more = self.read_some(source, &mut lines, intake, &mut batch)?;
+            if self.send(source, std::mem::take(&mut batch), None).is_err() {
                 return Ok(());
             }
             if !more {
-                let rest = self.rest(source, &mut lines, intake);
-                let _ = self.hand(source, rest, None);
+                let rest = self.last_line(source, &mut lines, intake);
+                let _ = self.send(source, rest, None);
                 return Ok(());
             }
         }
     }
 
-    /// Hands over the lines of a file as it grows, for ever, from where the learner's store says it was read to.
+    /// Sends the lines of a file as it grows, without end, from the position in the learner's store.
     ///
-    /// A file that was put in its place, or became shorter, is read from its beginning. A line counts once its
-    /// end is there.
+    /// A file that was replaced or truncated is read from its beginning. A line is read once its end is written.
     ///
     /// # Errors
-    /// When the file is not there or cannot be read.
+    /// When the file does not exist or cannot be read.
     pub fn follow(
         &self,
         path: &Path,
@@ -94,40 +93,40 @@ impl Feeder {
         let mut known = positions.clone();
         let mut first = true;
         loop {
-            let mut file = reopened(path, first)?;
+            let mut file = reopen(path, first)?;
             first = false;
             let source = source_of(path, &file)?;
             let start = known.get(&source).copied().unwrap_or(0);
             let start = if start > file.metadata()?.len() { 0 } else { start };
             file.seek(SeekFrom::Start(start))?;
             let mut lines = LineReader::new(file, start);
-            let mut now = Followed::Same;
+            let mut change = FileChange::None;
             loop {
-                let mut chunk = Chunk::default();
-                let more = self.read_some(&source, &mut lines, intake, &mut chunk)?;
+                let mut batch = Batch::default();
+                let more = self.read_some(&source, &mut lines, intake, &mut batch)?;
                 let position = Position { source: source.clone(), reached: lines.offset };
                 let moved = known.insert(source.clone(), lines.offset) != Some(lines.offset);
-                if moved && self.hand(&source, chunk, Some(position)).is_err() {
+                if moved && self.send(&source, batch, Some(position)).is_err() {
                     return Ok(());
                 }
                 if more {
                     continue;
                 }
-                if now == Followed::Replaced {
-                    // All of it was read. Its number may be given to another file some day.
-                    let chunk = self.rest(&source, &mut lines, intake);
+                if change == FileChange::Replaced {
+                    // All of it was read. Another file may get the same inode number later.
+                    let batch = self.last_line(&source, &mut lines, intake);
                     let position = Position { source: source.clone(), reached: 0 };
-                    if self.hand(&source, chunk, Some(position)).is_err() {
+                    if self.send(&source, batch, Some(position)).is_err() {
                         return Ok(());
                     }
                     known.remove(&source);
                     break;
                 }
                 thread::sleep(PAUSE);
-                now = look_again(path, &source, lines.read_to());
-                if now == Followed::Shortened {
+                change = file_change(path, &source, lines.read_to());
+                if change == FileChange::Truncated {
                     let position = Position { source: source.clone(), reached: 0 };
-                    if self.hand(&source, Chunk::default(), Some(position)).is_err() {
+                    if self.send(&source, Batch::default(), Some(position)).is_err() {
                         return Ok(());
                     }
                     known.remove(&source);
@@ -137,7 +136,7 @@ impl Feeder {
         }
     }
 
-    /// Hands over what `next` gives until that is nothing, so many records a second at most.
+    /// Sends the records that `next` returns until there are none, at most `rate` records a second.
     pub fn replay(
         &self,
         source: &str,
@@ -146,7 +145,7 @@ impl Feeder {
         mut next: impl FnMut(u64) -> Vec<Record>,
     ) {
         let begin = Instant::now();
-        let size = rate.map_or(CHUNK as u64, |rate| per_step(rate).min(CHUNK as u64));
+        let size = rate.map_or(BATCH as u64, |rate| records_per_step(rate).min(BATCH as u64));
         let mut handed = 0_u64;
         loop {
             let records = next(size);
@@ -157,7 +156,7 @@ impl Feeder {
             let lines = (reached + 1..).take(records.len()).collect();
             (reached, handed) = (reached + count, handed + count);
             let position = Position { source: source.to_string(), reached };
-            if self.hand(source, Chunk { records, lines }, Some(position)).is_err() {
+            if self.send(source, Batch { records, lines }, Some(position)).is_err() {
                 return;
             }
             if let Some(rate) = rate {
@@ -169,30 +168,30 @@ impl Feeder {
         }
     }
 
-    /// Reads what is there now, up to a chunk; whether there may be more.
+    /// Reads the lines that are available, up to a batch. Returns whether there may be more.
     fn read_some(
         &self,
         source: &str,
         lines: &mut LineReader<impl Read>,
         intake: &Intake,
-        chunk: &mut Chunk,
+        batch: &mut Batch,
     ) -> io::Result<bool> {
         while lines.advance()? {
-            self.push(source, lines, intake, chunk);
-            if chunk.records.len() >= CHUNK || !lines.has_another() {
+            self.push(source, lines, intake, batch);
+            if batch.records.len() >= BATCH || !lines.has_another() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// A last line that lacks its end.
-    fn rest(&self, source: &str, lines: &mut LineReader<impl Read>, intake: &Intake) -> Chunk {
-        let mut chunk = Chunk::default();
+    /// The last line, if its end is missing.
+    fn last_line(&self, source: &str, lines: &mut LineReader<impl Read>, intake: &Intake) -> Batch {
+        let mut batch = Batch::default();
         if lines.take_rest() {
-            self.push(source, lines, intake, &mut chunk);
+            self.push(source, lines, intake, &mut batch);
         }
-        chunk
+        batch
     }
 
     fn push(
@@ -200,7 +199,7 @@ impl Feeder {
         source: &str,
         lines: &LineReader<impl Read>,
         intake: &Intake,
-        chunk: &mut Chunk,
+        batch: &mut Batch,
     ) {
         let read = match std::str::from_utf8(&lines.line) {
             _ if lines.too_long => Err(format!("the line is longer than {LINE_MAX} bytes")),
@@ -210,33 +209,33 @@ impl Feeder {
         };
         match read {
             Ok(record) => {
-                chunk.records.push(record);
-                chunk.lines.push(lines.number);
+                batch.records.push(record);
+                batch.lines.push(lines.number);
             }
             Err(reason) => (self.refused)(&Refused { source, line: lines.number, reason }),
         }
     }
 
-    /// Hands a chunk over. Records that the learner refuses are reported, and the others handed over again.
-    fn hand(
+    /// Sends a batch. A record that the learner does not accept is reported, and the others are sent again.
+    fn send(
         &self,
         source: &str,
-        mut chunk: Chunk,
+        mut batch: Batch,
         position: Option<Position>,
     ) -> Result<(), Stopped> {
-        if chunk.records.is_empty() && position.is_none() {
+        if batch.records.is_empty() && position.is_none() {
             return Ok(());
         }
         loop {
             let (answer, answered) = oneshot::channel();
-            let (records, position) = (chunk.records.clone(), position.clone());
+            let (records, position) = (batch.records.clone(), position.clone());
             self.learner.send(Event::Records { records, position, answer }).map_err(|_| Stopped)?;
             match answered.blocking_recv() {
                 Ok(Ok(_)) => return Ok(()),
-                Ok(Err(TakeInError::Full { .. })) => thread::sleep(PAUSE),
-                Ok(Err(TakeInError::Record(error))) if error.position() < chunk.records.len() => {
-                    chunk.records.remove(error.position());
-                    let line = chunk.lines.remove(error.position());
+                Ok(Err(AcceptError::Full { .. })) => thread::sleep(PAUSE),
+                Ok(Err(AcceptError::Record(error))) if error.position() < batch.records.len() => {
+                    batch.records.remove(error.position());
+                    let line = batch.lines.remove(error.position());
                     (self.refused)(&Refused { source, line, reason: error.to_string() });
                 }
                 Ok(Err(_)) | Err(_) => return Err(Stopped),
@@ -245,15 +244,15 @@ impl Feeder {
     }
 }
 
-/// So many records come in about a twentieth of a second, and at least one.
-fn per_step(rate: f64) -> u64 {
+/// How many records arrive in a twentieth of a second, and at least one.
+fn records_per_step(rate: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let step = (rate / 20.0) as u64;
     step.max(1)
 }
 
-/// What tells a file from another that later has its name.
-fn file_number(file: &File) -> io::Result<u64> {
+/// The inode number, which distinguishes a file from another that later has its name.
+fn inode(file: &File) -> io::Result<u64> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
@@ -265,28 +264,28 @@ fn file_number(file: &File) -> io::Result<u64> {
     }
 }
 
-/// What became of a file that is followed.
+/// How a followed file has changed, other than by growing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Followed {
-    Same,
-    /// Another has its name. Whoever wrote to the old one before is read to the end first.
+enum FileChange {
+    None,
+    /// Another file has its name. The old one is read to its end first.
     Replaced,
     /// It became shorter, and is read from its beginning.
-    Shortened,
+    Truncated,
 }
 
-/// One that is gone for a moment is waited for.
-fn look_again(path: &Path, source: &str, read_to: u64) -> Followed {
-    let Ok(file) = File::open(path) else { return Followed::Same };
+/// Checks a followed file. A file that is missing for a moment counts as unchanged.
+fn file_change(path: &Path, source: &str, read_to: u64) -> FileChange {
+    let Ok(file) = File::open(path) else { return FileChange::None };
     match source_of(path, &file) {
-        Ok(there) if there != source => Followed::Replaced,
-        Ok(_) if file.metadata().is_ok_and(|about| about.len() < read_to) => Followed::Shortened,
-        _ => Followed::Same,
+        Ok(current) if current != source => FileChange::Replaced,
+        Ok(_) if file.metadata().is_ok_and(|about| about.len() < read_to) => FileChange::Truncated,
+        _ => FileChange::None,
     }
 }
 
-/// Opens the file. After the first time it may be gone for a moment, while it is replaced.
-fn reopened(path: &Path, first: bool) -> io::Result<File> {
+/// Opens the file. After the first time it may be missing for a moment, while it is replaced.
+fn reopen(path: &Path, first: bool) -> io::Result<File> {
     loop {
         match File::open(path) {
             Err(error) if !first && error.kind() == io::ErrorKind::NotFound => thread::sleep(PAUSE),
@@ -295,25 +294,25 @@ fn reopened(path: &Path, first: bool) -> io::Result<File> {
     }
 }
 
-/// What a file that is followed is called among the positions.
+/// The name of a followed file in the learner's positions.
 ///
 /// # Errors
-/// When the system does not tell.
+/// When the file's metadata cannot be read.
 pub fn source_of(path: &Path, file: &File) -> io::Result<String> {
-    Ok(format!("follow {} {}", path.display(), file_number(file)?))
+    Ok(format!("follow {} {}", path.display(), inode(file)?))
 }
 
-/// Lines of something that may grow: a line counts once its end is there.
+/// Reads lines from a file that may grow. A line is read once its end is written.
 struct LineReader<R> {
     reader: BufReader<R>,
-    /// The line that was read last.
+    /// The current line.
     line: Vec<u8>,
     too_long: bool,
     /// Its number, from 1.
     number: u64,
-    /// Bytes up to its end.
+    /// The number of bytes up to its end.
     offset: u64,
-    /// The beginning of the next one.
+    /// The beginning of the next line.
     partial: Vec<u8>,
     partial_bytes: u64,
 }
@@ -331,7 +330,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Goes to the next line, if its end is there.
+    /// Reads the next line, if it is complete.
     fn advance(&mut self) -> io::Result<bool> {
         loop {
             let buffer = match self.reader.fill_buf() {
@@ -343,7 +342,7 @@ impl<R: Read> LineReader<R> {
             }
             let end = buffer.iter().position(|&byte| byte == b'\n');
             let part = &buffer[..end.unwrap_or(buffer.len())];
-            // What is too long to be a record is not kept either.
+            // A line that is too long is not stored either.
             let room = LINE_MAX.saturating_sub(self.partial.len());
             self.partial.extend_from_slice(&part[..part.len().min(room)]);
             let used = part.len() + usize::from(end.is_some());
@@ -356,7 +355,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Takes what there is of a last line without an end.
+    /// Takes the last line although its end is missing.
     fn take_rest(&mut self) -> bool {
         let rest = self.partial_bytes > 0;
         if rest {
@@ -372,12 +371,12 @@ impl<R: Read> LineReader<R> {
         self.offset += std::mem::take(&mut self.partial_bytes);
     }
 
-    /// Whether the end of another line is there without waiting.
+    /// Whether another complete line is buffered.
     fn has_another(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// Bytes that were read, a line without an end included.
+    /// The number of bytes read, an incomplete line included.
     fn read_to(&self) -> u64 {
         self.offset + self.partial_bytes
     }

@@ -1,4 +1,4 @@
-//! How a learner has been doing, round by round, in bounded space.
+//! Losses, accuracies and distances, round by round, in bounded space.
 
 use crate::protocol::RoundEnd;
 use serde::Serialize;
@@ -6,21 +6,21 @@ use std::collections::VecDeque;
 use undertone::Score;
 use undertone::privacy::epsilon_from_zcdp;
 
-/// So many points are kept; when there are more, two become one.
+/// How many points are kept. When there are more, every two are joined.
 const POINTS_MAX: usize = 512;
-/// Loss and accuracy are averages over so many rounds.
+/// Loss and accuracy are averages over this many rounds.
 const RECENT: usize = 50;
 
 /// Losses, accuracies and distances since the process started. Private.
 #[derive(Default)]
 pub struct History {
     points: Vec<Point>,
-    /// Rounds in each point but the last, as a power of two.
+    /// Each point but the last stands for 2^doublings rounds.
     doublings: u32,
     recent: VecDeque<Score>,
 }
 
-/// One or more rounds, as things stood after the last of them.
+/// One or more rounds: the values after the last of them.
 #[derive(Clone, Copy)]
 struct Point {
     rounds: u64,
@@ -74,7 +74,7 @@ impl History {
         }
     }
 
-    /// The mean loss of the records of the last rounds, each scored before it was learnt from.
+    /// The mean loss of the records of the last rounds. Each record is scored before it is learnt from.
     #[must_use]
     pub fn loss(&self) -> Option<f64> {
         let score = self.recent_score();
@@ -83,7 +83,7 @@ impl History {
         (score.records > 0).then_some(mean)
     }
 
-    /// The share of the records of the last rounds that were classified rightly before they were learnt from.
+    /// The share of the records of the last rounds that were classified correctly, before they were learnt from.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
         let score = self.recent_score();
@@ -92,7 +92,7 @@ impl History {
         (score.records > 0).then_some(share)
     }
 
-    /// The distance to what was heard, last time.
+    /// The newest distance to the releases that were heard.
     #[must_use]
     pub fn distance(&self) -> Option<f64> {
         self.points.last().and_then(Point::distance)
@@ -106,9 +106,9 @@ impl History {
         })
     }
 
-    /// The whole of it; accuracies only where there are classes, and ε at this δ.
+    /// All points, with accuracies only for classification, and ε at this δ.
     ///
-    /// ε is found for the points that are shown: finding it takes longer than a small round does.
+    /// ε is computed here and not in every round: that would take longer than a small round.
     #[must_use]
     pub fn series(&self, classes: bool, delta: f64) -> Series {
         let mut series = Series::default();
@@ -159,12 +159,12 @@ mod tests {
             score: Score { records: 2, loss_sum: 2.0 * loss, correct: 1 },
             heard: Vec::new(),
             distance: Some(loss),
-            made_up: Vec::new(),
+            late: Vec::new(),
         }
     }
 
     #[test]
-    fn however_many_rounds_there_are_points_stay_few_and_means_stay_right() {
+    fn after_many_rounds_points_are_few_and_means_are_right() {
         let mut history = History::default();
         for round in 0..10_000_u32 {
             history.push(&end(round.into(), f64::from(round)), f64::from(round) / 10.0);
@@ -173,7 +173,7 @@ mod tests {
         assert!(series.round.len() > POINTS_MAX / 4 && series.round.len() <= POINTS_MAX);
         assert_eq!(series.round.last(), Some(&9_999));
         assert!(series.round.is_sorted());
-        // Points but the last hold 32 rounds each, and losses are means of the last fifty by then.
+        // Points but the last hold 32 rounds each, and losses are means of the last fifty rounds.
         assert_eq!(series.loss[0], Some(15.5));
         assert_eq!(series.loss[9], Some(319.0 - 24.5));
         assert_eq!(series.distance[1], Some(47.5));

@@ -1,11 +1,11 @@
-//! Records as the owner writes them: JSON, one object a record.
+//! The owner's records: JSON, one object for each record.
 //!
 //! ```json
 //! {"features": [0.1, 0, 2.5], "label": "nurse"}
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
 //! ```
 //!
-//! Features are as many numbers as the config's `model.features`, without the intercept, which is added here.
+//! There are as many features as the config's `model.features`, without the intercept, which is added here.
 //! A label is a number, or one of `data.classes`, or without these the number of a class, from 0.
 
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use thiserror::Error;
 use undertone_models::bounds::{BoundFault, Bounds};
 use undertone_models::{Features, Record, Setup};
 
-/// Why text is not a record. Says what is wrong and where, never a value.
+/// Why text is not a record. The message names what is wrong and where, and never a value.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum RecordFault {
     /// Not JSON.
@@ -24,7 +24,7 @@ pub enum RecordFault {
         /// Where it stops being JSON, from 1.
         character: usize,
     },
-    /// JSON, but no record.
+    /// JSON, but not a record.
     #[error(
         "must be an object with \"features\" (numbers, or \"indices\" and \"values\"){}",
         if *.labelled { " and \"label\", and nothing else" } else { ", and nothing else" }
@@ -36,24 +36,24 @@ pub enum RecordFault {
     /// Too many or too few features.
     #[error("{found} features: the model takes {expected}")]
     Dimension {
-        /// How many there are.
+        /// How many were given.
         found: usize,
-        /// How many there should be.
+        /// How many the model takes.
         expected: usize,
     },
-    /// Indices that do not increase, are too large, or are not as many as the values.
+    /// The indices do not increase, are too large, or are not as many as the values.
     #[error("indices must increase and be below {limit}, one for each value")]
     Indices {
         /// What they must be below.
         limit: usize,
     },
-    /// A label that is no class.
+    /// The label is not a class.
     #[error("label: must be one of the classes {classes}")]
     Class {
-        /// Which there are.
+        /// The classes.
         classes: String,
     },
-    /// A label that is no number.
+    /// The label is not a number.
     #[error("label: must be a number")]
     Label,
     /// Out of bounds.
@@ -61,17 +61,17 @@ pub enum RecordFault {
     Bounds(#[from] BoundFault),
 }
 
-/// A fault with its place in a text of many records.
+/// A fault with its line in a text of many records.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("record {line}: {fault}")]
 pub struct TextFault {
-    /// The line, or the place in an array, from 1.
+    /// The line, or the index in an array, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// What is wrong with it.
     pub fault: RecordFault,
 }
 
-/// Reads records of one network.
+/// Parses records for one network.
 #[derive(Clone)]
 pub struct Intake {
     setup: Arc<Setup>,
@@ -113,14 +113,14 @@ enum LabelJson {
 }
 
 impl Intake {
-    /// For the records of a setup's network.
+    /// For the network of a setup.
     #[must_use]
     pub fn new(setup: Arc<Setup>) -> Intake {
         let bounds = Bounds::of(&setup.agreement);
         Intake { setup, bounds }
     }
 
-    /// Reads one record and keeps it to the bounds.
+    /// Parses one record and applies the bounds.
     ///
     /// # Errors
     /// When the text is not a record of this network.
@@ -131,7 +131,7 @@ impl Intake {
         Ok(record)
     }
 
-    /// Reads features without a label.
+    /// Parses features without a label.
     ///
     /// # Errors
     /// When the text is not a record of this network.
@@ -142,15 +142,15 @@ impl Intake {
         Ok(features)
     }
 
-    /// Reads lines with one record each; empty lines are skipped.
+    /// Parses lines with one record each. Empty lines are skipped.
     ///
     /// # Errors
-    /// Says which line is the first that is not a record.
+    /// When a line is not a record. The error names the first.
     pub fn lines(&self, text: &str) -> Result<Vec<Record>, TextFault> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
-            .map(|(place, line)| {
-                self.record(line).map_err(|fault| TextFault { line: place + 1, fault })
+            .map(|(index, line)| {
+                self.record(line).map_err(|fault| TextFault { line: index + 1, fault })
             })
             .collect()
     }
@@ -199,7 +199,7 @@ impl Intake {
         };
         let class = match (&agreement.records.classes, json) {
             (Some(names), LabelJson::Text(text)) => names.iter().position(|name| *name == text),
-            // A class called "7" may be written as the number it is.
+            // A class with the name "7" may be written as a number.
             (Some(names), LabelJson::Number(number)) => names.iter().position(|name| {
                 name.parse::<f64>().is_ok_and(|name| (name - number).abs() <= 0.0)
             }),
@@ -230,7 +230,7 @@ pub fn objects(text: &str) -> Result<Vec<&str>, RecordFault> {
     Ok(parts.into_iter().map(RawValue::get).collect())
 }
 
-/// The parser's own messages repeat what they found, so that they are not passed on.
+/// The parser's own messages contain values, so they are not passed on.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, labelled: bool) -> Result<T, RecordFault> {
     serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => RecordFault::NotARecord { labelled },

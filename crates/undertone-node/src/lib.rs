@@ -1,10 +1,10 @@
 //! One learner as a daemon.
 //!
-//! [`wire`] is what learners say to each other, [`protocol`] when they say it, and [`store`] what a learner
-//! never forgets. None of them knows a socket or a clock: whoever drives a [`Node`](protocol::Node) hands it
-//! messages and the time, and does what it asks for. On a real network that is the [`daemon`], with its
-//! [`link`] to the neighbours, whose [`certificates`] say who is who. Its [`owner`] brings records ([`intake`]) and
-//! looks at it over [`http`].
+//! [`wire`] encodes releases, [`protocol`] decides when they are sent, and [`store`] keeps what a learner must not
+//! forget. None of them uses a socket or a clock: the driver of a [`Node`](protocol::Node) tells it what has arrived and
+//! what time it is, and does the actions it returns. On a real network the driver is the [`daemon`], with a [`link`] to
+//! the neighbours, which identify themselves by [`certificates`]. The [`owner`] sends records ([`intake`], [`feed`]) and
+//! sees the learner's state over [`http`].
 
 pub mod certificates;
 pub mod daemon;
@@ -19,3 +19,6 @@ mod private_file;
 pub mod protocol;
 pub mod store;
 pub mod wire;
+
+/// The panic message when a lock is poisoned: a bug, because no code panics while it holds one.
+pub(crate) const LOCK_POISONED: &str = "a thread panicked while it held this lock";

@@ -1,21 +1,22 @@
-//! The way to the learner's thread: a bounded queue with many senders and one receiver.
+//! The queue of the learner's thread: bounded, with many senders and one receiver.
 //!
-//! The standard library's wakes its receiver while it holds a lock that the receiver needs first. With small messages
-//! a learner does little else than being woken, so here the lock is given back before, and nobody is woken who does
-//! not wait. Errors are the standard library's.
+//! The standard library's channel wakes its receiver while it holds a lock that the receiver needs next. With small
+//! messages most of a learner's time is spent on being woken, so here the lock is released first, and only a thread that
+//! waits is woken. Errors are the standard library's.
 
+use crate::LOCK_POISONED;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TrySendError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// A queue for at most so many.
+/// A queue with room for `capacity` items.
 ///
 /// # Panics
-/// When there is room for none.
+/// When the capacity is 0.
 #[must_use]
 pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "room for one at least");
+    assert!(capacity > 0, "the capacity is at least 1");
     let state = State {
         queue: VecDeque::new(),
         lanes: BTreeMap::new(),
@@ -23,7 +24,7 @@ pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         senders: 1,
         senders_waiting: 0,
         receiver_waits: false,
-        receiver_is_gone: false,
+        receiver_dropped: false,
     };
     let shared = Arc::new(Shared {
         state: Mutex::new(state),
@@ -33,19 +34,19 @@ pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// What happens to something for which there is no room.
+/// What happens to an item for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
-    /// It waits.
+pub enum WhenFull {
+    /// The sender waits.
     Wait,
-    /// It is dropped: whoever brings it serves others too, and must not wait.
+    /// The item is dropped: its sender serves other neighbours too, and must not wait.
     Drop,
 }
 
-/// Where things are put in.
+/// Puts items in.
 pub struct Sender<T>(Arc<Shared<T>>);
 
-/// Where they are taken out, in order.
+/// Takes items out, in order.
 pub struct Receiver<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
@@ -55,20 +56,20 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    /// Each with the lane that it came by, if any.
+    /// Items, each with its lane, if any.
     queue: VecDeque<(Option<u32>, T)>,
-    /// How many are in the queue by each lane.
+    /// How many items of each lane are in the queue.
     lanes: BTreeMap<u32, usize>,
     capacity: usize,
     senders: usize,
     senders_waiting: usize,
     receiver_waits: bool,
-    receiver_is_gone: bool,
+    receiver_dropped: bool,
 }
 
 impl<T> State<T> {
-    /// One less by this lane. Lanes without any are not kept: who makes up numbers fills nothing.
-    fn leave(&mut self, lane: u32) {
+    /// Counts one item less in a lane. Empty lanes are removed, so that invented lane numbers take no memory.
+    fn remove_from_lane(&mut self, lane: u32) {
         if let Some(waiting) = self.lanes.get_mut(&lane) {
             *waiting -= 1;
             if *waiting == 0 {
@@ -78,27 +79,25 @@ impl<T> State<T> {
     }
 }
 
-const UNHURT: &str = "nobody panics while holding it";
-
 impl<T> Shared<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().expect(UNHURT)
+        self.state.lock().expect(LOCK_POISONED)
     }
 
     fn wait_for_room<'a>(&self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
         state.senders_waiting += 1;
-        state = self.emptied.wait(state).expect(UNHURT);
+        state = self.emptied.wait(state).expect(LOCK_POISONED);
         state.senders_waiting -= 1;
         state
     }
 
-    fn wait_for_more<'a>(
+    fn wait_for_item<'a>(
         &self,
         mut state: MutexGuard<'a, State<T>>,
         time: Duration,
     ) -> MutexGuard<'a, State<T>> {
         state.receiver_waits = true;
-        (state, _) = self.filled.wait_timeout(state, time).expect(UNHURT);
+        (state, _) = self.filled.wait_timeout(state, time).expect(LOCK_POISONED);
         state.receiver_waits = false;
         state
     }
@@ -108,64 +107,70 @@ impl<T> Shared<T> {
             *state.lanes.entry(lane).or_default() += 1;
         }
         state.queue.push_back((lane, item));
-        let wakes = std::mem::take(&mut state.receiver_waits);
+        let must_wake = std::mem::take(&mut state.receiver_waits);
         drop(state);
-        if wakes {
+        if must_wake {
             self.filled.notify_one();
         }
     }
 }
 
 impl<T> Sender<T> {
-    /// Puts something in, and waits until there is room.
+    /// Puts an item in, and waits until there is room.
     ///
     /// # Errors
-    /// When nobody will take it out.
+    /// When the receiver was dropped.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
-        self.send_when(|state| state.queue.len() < state.capacity, None, Full::Wait, item)
+        self.send_when(|state| state.queue.len() < state.capacity, None, WhenFull::Wait, item)
     }
 
-    /// Puts something in by a lane, if there is room and fewer than `most` are in by the same lane: who sends without end
-    /// keeps nobody else out.
+    /// Puts an item into a lane, if the queue has room and holds fewer than `lane_max` items of that lane. A sender that
+    /// floods its lane cannot keep others out.
     ///
     /// # Errors
-    /// When nobody will take it out.
-    pub fn send_by(&self, lane: u32, most: usize, full: Full, item: T) -> Result<(), SendError<T>> {
+    /// When the receiver was dropped.
+    pub fn send_by(
+        &self,
+        lane: u32,
+        lane_max: usize,
+        when_full: WhenFull,
+        item: T,
+    ) -> Result<(), SendError<T>> {
         let fits = |state: &State<T>| {
             let waiting = state.lanes.get(&lane).copied().unwrap_or(0);
-            state.queue.len() < state.capacity && waiting < most
+            state.queue.len() < state.capacity && waiting < lane_max
         };
-        self.send_when(fits, Some(lane), full, item)
+        self.send_when(fits, Some(lane), when_full, item)
     }
 
     fn send_when(
         &self,
         fits: impl Fn(&State<T>) -> bool,
         lane: Option<u32>,
-        full: Full,
+        when_full: WhenFull,
         item: T,
     ) -> Result<(), SendError<T>> {
         let mut state = self.0.state();
-        while !fits(&state) && !state.receiver_is_gone {
-            if full == Full::Drop {
+        while !fits(&state) && !state.receiver_dropped {
+            if when_full == WhenFull::Drop {
                 return Ok(());
             }
             state = self.0.wait_for_room(state);
         }
-        if state.receiver_is_gone {
+        if state.receiver_dropped {
             return Err(SendError(item));
         }
         self.0.put(state, lane, item);
         Ok(())
     }
 
-    /// Puts something in if there is room.
+    /// Puts an item in if there is room.
     ///
     /// # Errors
-    /// When there is none, or nobody will take it out.
+    /// When there is no room, or the receiver was dropped.
     pub fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
         let state = self.0.state();
-        if state.receiver_is_gone {
+        if state.receiver_dropped {
             return Err(TrySendError::Disconnected(item));
         }
         if state.queue.len() >= state.capacity {
@@ -191,10 +196,10 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the next.
+    /// Waits for the next item.
     ///
     /// # Errors
-    /// When all senders are gone.
+    /// When all senders were dropped.
     pub fn recv(&self) -> Result<T, RecvError> {
         loop {
             match self.recv_timeout(Duration::MAX) {
@@ -205,22 +210,22 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for the next, but not for longer than this.
+    /// Waits for the next item, at most for `time`.
     ///
     /// # Errors
-    /// When nothing came, or all senders are gone.
+    /// When no item arrived, or all senders were dropped.
     pub fn recv_timeout(&self, time: Duration) -> Result<T, RecvTimeoutError> {
         let mut end = None;
         let mut state = self.0.state();
         loop {
             if let Some((lane, item)) = state.queue.pop_front() {
                 if let Some(lane) = lane {
-                    state.leave(lane);
+                    state.remove_from_lane(lane);
                 }
-                let room_is_wanted = state.senders_waiting > 0;
+                let senders_wait = state.senders_waiting > 0;
                 drop(state);
-                if room_is_wanted {
-                    // It may be room for one of them only, of the lane that this was of.
+                if senders_wait {
+                    // All of them: the room may be in one sender's lane only.
                     self.0.emptied.notify_all();
                 }
                 return Ok(item);
@@ -228,26 +233,26 @@ impl<T> Receiver<T> {
             if state.senders == 0 {
                 return Err(RecvTimeoutError::Disconnected);
             }
-            // The clock is asked only by who has to wait.
+            // The clock is read only if there is something to wait for.
             let now = Instant::now();
-            let end = *end.get_or_insert_with(|| now.checked_add(time).unwrap_or(now + FOR_EVER));
+            let end = *end.get_or_insert_with(|| now.checked_add(time).unwrap_or(now + LONG_WAIT));
             let remaining = end.saturating_duration_since(now);
             if remaining.is_zero() {
                 return Err(RecvTimeoutError::Timeout);
             }
-            state = self.0.wait_for_more(state, remaining);
+            state = self.0.wait_for_item(state, remaining);
         }
     }
 }
 
-/// As long as nobody waits.
-const FOR_EVER: Duration = Duration::from_secs(3600);
+/// Used instead of a time that is too long for the clock.
+const LONG_WAIT: Duration = Duration::from_secs(3600);
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.receiver_is_gone = true;
-        // What is in it may have senders in it.
+        state.receiver_dropped = true;
+        // Dropped without the lock: items may hold senders of this queue.
         let left = std::mem::take(&mut state.queue);
         drop(state);
         self.0.emptied.notify_all();
@@ -261,46 +266,46 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn all_that_many_send_arrives_once_and_in_each_senders_order() {
+    fn every_item_arrives_once_and_in_its_senders_order() {
         let (sender, receiver) = mailbox(3);
         thread::scope(|scope| {
-            for who in 0..4 {
+            for id in 0..4 {
                 let sender = sender.clone();
-                scope.spawn(move || (0..2000).for_each(|n| sender.send((who, n)).unwrap()));
+                scope.spawn(move || (0..2000).for_each(|n| sender.send((id, n)).unwrap()));
             }
             drop(sender);
             let mut next = [0; 4];
-            while let Ok((who, n)) = receiver.recv() {
-                assert_eq!(n, next[who], "of sender {who}");
-                next[who] += 1;
+            while let Ok((id, n)) = receiver.recv() {
+                assert_eq!(n, next[id], "of sender {id}");
+                next[id] += 1;
             }
             assert_eq!(next, [2000; 4]);
         });
     }
 
     #[test]
-    fn who_sends_without_end_keeps_nobody_else_out() {
+    fn a_sender_that_floods_its_lane_keeps_nobody_else_out() {
         let (sender, receiver) = mailbox(100);
         thread::scope(|scope| {
             let flood = sender.clone();
-            scope.spawn(move || while flood.send_by(7, 4, Full::Wait, "flood").is_ok() {});
+            scope.spawn(move || while flood.send_by(7, 4, WhenFull::Wait, "flood").is_ok() {});
             while sender.0.state().senders_waiting == 0 {
                 thread::yield_now();
             }
-            sender.send_by(7, 4, Full::Drop, "dropped").unwrap();
-            sender.send_by(8, 4, Full::Drop, "neighbour").unwrap();
+            sender.send_by(7, 4, WhenFull::Drop, "dropped").unwrap();
+            sender.send_by(8, 4, WhenFull::Drop, "neighbour").unwrap();
             sender.try_send("owner").unwrap();
             let first: Vec<_> = (0..6).map(|_| receiver.recv().unwrap()).collect();
             assert_eq!(first[..4], ["flood"; 4]);
-            assert_eq!(first[4..], ["neighbour", "owner"], "they wait behind four");
-            assert_eq!(receiver.recv(), Ok("flood"), "which goes on when there is room");
-            assert!(!sender.0.state().lanes.contains_key(&8), "a lane that is empty is forgotten");
+            assert_eq!(first[4..], ["neighbour", "owner"], "only four items are before them");
+            assert_eq!(receiver.recv(), Ok("flood"), "the flood continues when there is room");
+            assert!(!sender.0.state().lanes.contains_key(&8), "an empty lane is removed");
             drop(receiver);
         });
     }
 
     #[test]
-    fn who_is_full_empty_or_alone_is_told() {
+    fn a_full_queue_an_empty_queue_and_a_dropped_end_are_errors() {
         let (sender, receiver) = mailbox(1);
         assert_eq!(receiver.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout));
         sender.try_send(1).unwrap();
@@ -315,7 +320,11 @@ mod tests {
         thread::scope(|scope| {
             let waiting = scope.spawn(|| sender.send(5));
             drop(receiver);
-            assert_eq!(waiting.join().unwrap(), Err(SendError(5)), "nobody waits for ever");
+            assert_eq!(
+                waiting.join().unwrap(),
+                Err(SendError(5)),
+                "the sender does not wait for ever"
+            );
         });
         assert_eq!(sender.try_send(6), Err(TrySendError::Disconnected(6)));
     }

@@ -1,4 +1,4 @@
-//! What the owner of a learner may see of it. All of it is private but the budget and the public model.
+//! What the owner of a learner sees of it. All of it is private except the budget and the public model.
 
 use crate::history::{History, Series};
 use crate::protocol::{Node, Standing, State};
@@ -10,14 +10,14 @@ use undertone::privacy::{Cap, Receipt, UNIT};
 use undertone::{LearnerId, Memory as _, RecordError};
 use undertone_models::{ExportError, Features, Prediction, model_file};
 
-/// What a learner is doing, and how well. Private: losses come from records.
+/// What a learner is doing, and how well it predicts. Private: losses come from records.
 #[derive(Clone, Serialize)]
 pub struct Status {
     /// The config's name.
     pub name: String,
-    /// Which learner.
+    /// The learner's number.
     pub learner: LearnerId,
-    /// Of how many.
+    /// How many learners the network has.
     pub learners: usize,
     /// The network's id.
     pub network: String,
@@ -27,7 +27,7 @@ pub struct Status {
     pub state: State,
     /// The round it is in.
     pub round: u64,
-    /// How many it will run; null where it goes on for ever.
+    /// How many rounds it will run; null where it goes on for ever.
     pub rounds: Option<u64>,
     /// Records that were learnt from.
     pub records: u64,
@@ -35,21 +35,21 @@ pub struct Status {
     pub waiting_records: usize,
     /// How many more there is room for.
     pub room: usize,
-    /// What is learnt.
+    /// What kind of model it learns.
     pub task: Task,
-    /// Mean loss over the last rounds, each record scored before it was learnt from.
+    /// Mean loss over the last rounds. Each record is scored before it is learnt from.
     pub loss: Option<f64>,
-    /// The same for the share that was classified rightly.
+    /// The share of these records that was classified correctly.
     pub accuracy: Option<f64>,
-    /// The distance to what the neighbours released, noise and all.
+    /// The distance to the neighbours' releases, noise included.
     pub distance: Option<f64>,
     /// The neighbours.
     pub neighbours: Vec<NeighbourStatus>,
     /// How far each source of records was read.
     pub sources: BTreeMap<String, u64>,
-    /// Messages that were of no use, by reason.
+    /// Messages that were dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Since the process started.
+    /// Values since the process started.
     pub history: Series,
 }
 
@@ -66,9 +66,9 @@ pub enum Task {
 /// A neighbour, as this learner sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct NeighbourStatus {
-    /// Who.
+    /// The neighbour's number.
     pub learner: LearnerId,
-    /// How it stands.
+    /// Whether it is waited for.
     pub standing: Standing,
     /// The latest round it was heard in.
     pub newest: Option<u64>,
@@ -76,10 +76,10 @@ pub struct NeighbourStatus {
     pub lag: Option<u64>,
 }
 
-/// What was spent. Public, as far as the releases are.
+/// What was spent. As public as the releases are.
 #[derive(Clone, Debug, Serialize)]
 pub struct Budget {
-    /// What one unit of privacy is.
+    /// What is protected: the unit of privacy.
     pub unit: &'static str,
     /// The δ of every ε.
     pub delta: f64,
@@ -89,19 +89,19 @@ pub struct Budget {
     pub pure_epsilon: Option<f64>,
     /// zCDP spent.
     pub zcdp: f64,
-    /// What is never passed: nothing is released that would.
+    /// The cap on ε: a release that would exceed it is refused.
     pub cap: Option<f64>,
-    /// The same on pure ε.
+    /// The cap on pure ε.
     pub pure_cap: Option<f64>,
-    /// What cannot be passed for ever, while neighbours are heard and records arrive as planned.
+    /// The bound on ε for ever, while neighbours are heard and records arrive as planned.
     pub lifetime_epsilon: Option<f64>,
-    /// Why there is no such bound.
+    /// Why there is no such bound, if so.
     pub no_certificate: Option<String>,
     /// How many releases were made.
     pub releases: u64,
-    /// Why nothing is released any more.
+    /// Why nothing more is released, if so.
     pub exhausted: Option<String>,
-    /// The last receipts, oldest first.
+    /// The newest receipts, oldest first.
     pub ledger: Vec<Receipt>,
 }
 
@@ -124,8 +124,8 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         .iter()
         .map(|(reason, &count)| (format!("{reason:?}").to_lowercase(), count))
         .collect();
-    dropped.insert("strangers".into(), counters.strangers);
-    dropped.insert("repeated".into(), counters.repeated);
+    dropped.insert("strangers".into(), counters.unknown_senders);
+    dropped.insert("repeated".into(), counters.duplicates);
     Status {
         name: agreement.name.clone(),
         learner: learner.id(),
@@ -153,9 +153,9 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
 #[must_use]
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
     let (setup, learner) = (node.setup(), node.learner());
-    let place = learner.id().0 as usize;
+    let index = learner.id().0 as usize;
     let (delta, spent) = (setup.agreement.delta, learner.accountant().spent());
-    let cap = setup.agreement.caps[place];
+    let cap = setup.agreement.caps[index];
     Budget {
         unit: UNIT,
         delta,
@@ -171,14 +171,14 @@ pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
             Cap::Approximate { .. } => None,
         }),
         lifetime_epsilon: setup.lifetime_epsilon(learner.id()),
-        no_certificate: setup.lifetimes[place].as_ref().err().map(ToString::to_string),
+        no_certificate: setup.lifetimes[index].as_ref().err().map(ToString::to_string),
         releases: node.releases(),
         exhausted: node.refusal().map(ToString::to_string),
         ledger: node.receipts().copied().collect(),
     }
 }
 
-/// What the learner's own parameters say of features. They are private, and so is the answer.
+/// Predictions by the learner's own parameters. They are private, and so are the predictions.
 ///
 /// # Errors
 /// When features do not fit the model.

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Makes a file that only its owner may read, where there is none.
+/// Creates a file that only its owner may read.
 ///
 /// # Errors
-/// When there is one, or it cannot be made.
+/// When the file exists, or it cannot be created.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -18,26 +18,26 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
         options.mode(0o600);
     }
     let file = options.open(path)?;
-    keep_name(path)?;
+    sync_folder(path)?;
     Ok(file)
 }
 
-/// Makes a file that only its owner may read, in the folder of `path`. It is gone again unless it gets that name, or
-/// the process is killed: then an empty store with such a prefix stays, which nobody needs.
+/// Creates a temporary file that only its owner may read, in the folder of `path`. It is deleted unless [`persist`]
+/// renames it. If the process is killed before, a file with the prefix stays behind, and can be deleted.
 ///
 /// # Errors
-/// When it cannot be made.
-pub(crate) fn unnamed(path: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+/// When it cannot be created.
+pub(crate) fn create_temporary(path: &Path, prefix: &str) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(prefix).tempfile_in(folder_of(path))
 }
 
-/// Gives such a file its name, where there is no other of that name.
+/// Renames a temporary file to `path`.
 ///
 /// # Errors
-/// When there is one, or it cannot be named.
-pub(crate) fn give_name(file: NamedTempFile, path: &Path) -> io::Result<()> {
+/// When a file of that name exists, or it cannot be renamed.
+pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist_noclobber(path)?;
-    keep_name(path)
+    sync_folder(path)
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -45,8 +45,8 @@ fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// The file's name must outlast a power failure as well as what is in it.
-fn keep_name(path: &Path) -> io::Result<()> {
+/// Syncs the folder of a new file, so that its name survives a power failure too.
+fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder_of(path))?.sync_all()?;
     }

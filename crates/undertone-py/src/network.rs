@@ -229,7 +229,7 @@ impl PyNetwork {
         let summary = Summary::new(setup, &outcome, &self.facts);
         let raw = resolved(&self.config.get().loaded, &setup.scales());
         let neural = setup.agreement.neural.as_ref();
-        let os_error = |error: run_folder::RunFolderError| PyOSError::new_err(error.to_string());
+        let os_error = |error: undertone_lab::FileError| PyOSError::new_err(error.to_string());
         py.detach(|| {
             run_folder::check(&folder).map_err(os_error)?;
             run_folder::write(&folder, &raw, &outcome, &summary, neural).map_err(os_error)

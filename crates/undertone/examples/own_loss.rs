@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use undertone::agreement::Agreement;
-use undertone::models::DeclaredLoss;
+use undertone::models::{DeclaredLoss, Prediction};
 use undertone::noise::OsEntropy;
 use undertone::{Declared, LearnerBuilder, OnlineLearner, Setup};
 
@@ -42,7 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (a, b) = (f64::from(k % 11) / 11.0, f64::from(k % 7) / 7.0);
         learner.learn(&[a, b], a - 0.5 * b)?;
     }
-    println!("f(0.8, 0.2) = 0.7, learnt: {:?}", learner.predict(&[0.8, 0.2])?);
+    if let Prediction::Value(value) = learner.predict(&[0.8, 0.2])? {
+        println!("f(0.8, 0.2) = 0.7, learnt: {value:.2}");
+    }
     println!("{}", learner.statement().join("\n"));
     Ok(())
 }

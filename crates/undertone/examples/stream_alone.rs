@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "an example")]
 
 use undertone::LearnerBuilder;
+use undertone::models::Prediction;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Two features, two classes, ε = 2 at δ = 10⁻⁶ for ever, however many records arrive.
@@ -14,8 +15,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let label = f64::from(u8::from(age + 0.5 * hours > 0.7));
         learner.learn(&[age, hours], label)?;
     }
-    println!("young, few hours: {:?}", learner.predict(&[0.1, 0.1])?);
-    println!("old, many hours:  {:?}", learner.predict(&[0.9, 0.9])?);
+    for features in [[0.1, 0.1], [0.9, 0.9]] {
+        if let Prediction::Class { class, .. } = learner.predict(&features)? {
+            println!("{features:?}: class {class}");
+        }
+    }
     println!("public model: {} parameters", learner.public_model().values().len());
     println!("{}", learner.statement().join("\n"));
     Ok(())

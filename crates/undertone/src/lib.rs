@@ -5,6 +5,7 @@
 //!
 //! ```
 //! use undertone::LearnerBuilder;
+//! use undertone::models::Prediction;
 //!
 //! // Two features, two classes, ε = 2 at δ = 10⁻⁶ for ever, however many records arrive.
 //! let mut learner = LearnerBuilder::new(2, 2.0, 1e-6).classes(2).build()?;
@@ -15,10 +16,12 @@
 //!     learner.learn(&[age, hours], label)?;
 //! }
 //! // The owner's own prediction, from private parameters.
-//! let prediction = learner.predict(&[0.9, 0.2])?;
+//! if let Prediction::Class { class, .. } = learner.predict(&[0.9, 0.2])? {
+//!     println!("class {class}");
+//! }
 //! // What may be published: ε ≤ 2 at δ = 10⁻⁶, one record replaced by another.
 //! let public = learner.public_model();
-//! println!("{prediction:?}, {} public parameters", public.values().len());
+//! println!("{} public parameters", public.values().len());
 //! println!("{}", learner.statement().join("\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

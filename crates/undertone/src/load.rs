@@ -57,6 +57,11 @@ pub trait Document: Sized {
     /// The format's own error when the text is malformed or a value has the wrong type.
     fn read<P: Parse>(parse: P) -> Result<(Self, Vec<String>), P::Error>;
 
+    /// What is said of a key that it does not know.
+    fn unknown_key(_path: &str) -> &'static str {
+        "unknown key"
+    }
+
     /// The agreement in it.
     fn agreement_mut(&mut self) -> &mut RawAgreement;
 
@@ -180,7 +185,8 @@ fn finish<D: Document>(
     }
     let mut faults = Faults::default();
     for path in unknown {
-        faults.0.push(Fault { path, value: String::new(), needed: "unknown key".into() });
+        let needed = D::unknown_key(&path).into();
+        faults.0.push(Fault { path, value: String::new(), needed });
     }
     match raw.check(strictness) {
         Ok(checked) if faults.0.is_empty() => Ok(Loaded { raw, checked, folder }),
@@ -196,6 +202,13 @@ impl Document for RawAgreement {
 
     fn read<P: Parse>(parse: P) -> Result<(RawAgreement, Vec<String>), P::Error> {
         parse.parse()
+    }
+
+    fn unknown_key(path: &str) -> &'static str {
+        match path {
+            "rounds" | "data" => "is part of an experiment, not of an agreement; remove it",
+            _ => "unknown key",
+        }
     }
 
     fn agreement_mut(&mut self) -> &mut RawAgreement {

@@ -35,9 +35,9 @@ pub(super) fn settings(scenario: &Scenario) -> Settings {
     let deadline = Duration::from_secs_f64(scenario.deadline_seconds);
     Settings {
         deadline,
-        ask_after: Duration::from_secs_f64(scenario.ask_after_seconds),
+        request_after: Duration::from_secs_f64(scenario.ask_after_seconds),
         records_wait: deadline / 2,
-        heard_least: scenario.heard_least,
+        heard_min: scenario.heard_min,
         end: Round(scenario.rounds),
         inbox_max: 16,
     }

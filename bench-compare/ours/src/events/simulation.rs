@@ -138,7 +138,7 @@ impl Simulation {
         match what {
             What::Deliver { to, from, release } => {
                 let now = self.clock();
-                self.with_node(to as usize, |node| node.hear(LearnerId(from), release.bytes(), now));
+                self.with_node(to as usize, |node| node.receive(LearnerId(from), release.bytes(), now));
             }
             What::Asked { of, by, round } => self.answer(of as usize, by as usize, round),
             What::Wake(place) => {
@@ -156,7 +156,7 @@ impl Simulation {
 
     fn answer(&mut self, of: usize, by: usize, round: u64) {
         let Machine::Up(node) = &self.machines[of] else { return };
-        if let Some(release) = node.asked(LearnerId(by as u32), Round(round)) {
+        if let Some(release) = node.release_for(LearnerId(by as u32), Round(round)) {
             self.measures.answers += 1;
             self.deliver(of, by, release);
         }
@@ -196,7 +196,7 @@ impl Simulation {
     /// most. A connection is there after two round trips.
     fn call_neighbours(&mut self, place: usize) {
         let setup = Arc::clone(&self.setup);
-        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
+        for &(neighbour, _) in setup.agreement.graph.neighbours(LearnerId(place as u32)) {
             let other = neighbour.0 as usize;
             let pause = if place < other { 0.0 } else { CALLED_WITHIN_SECONDS * self.churn.unit() };
             let trips = 2 * self.network.round_trip(place, other);
@@ -214,10 +214,10 @@ impl Simulation {
         for (own, who) in [(one, other), (other, one)] {
             let id = LearnerId(who as u32);
             let Machine::Up(node) = &self.machines[own] else { continue };
-            if let Some(newest) = node.newest_for(id) {
+            if let Some(newest) = node.newest_release_for(id) {
                 self.deliver(own, who, newest);
             }
-            self.with_node(own, |node| Ok(node.came(id)));
+            self.with_node(own, |node| Ok(node.on_connected(id)));
         }
     }
 
@@ -230,7 +230,7 @@ impl Simulation {
         }
         let record = learners::record(&self.scenario, place, self.records_given[place]);
         self.records_given[place] += 1;
-        node.take_in(vec![record], None).expect("a record within the bounds");
+        node.accept_records(vec![record], None).expect("a record within the bounds");
         node.state() == State::Gathering
     }
 
@@ -264,13 +264,13 @@ impl Simulation {
         for (number, action) in actions.into_iter().enumerate() {
             match action {
                 Action::Publish(release) => self.publish(place, &release),
-                Action::Ask { neighbour, round } => self.ask(place, neighbour.0 as usize, round),
+                Action::Request { neighbour, round } => self.ask(place, neighbour.0 as usize, round),
                 Action::Ended(end) => {
-                    let (round, heard, made_up) = (end.report.round.0, end.heard.len(), end.made_up.len());
+                    let (round, heard, made_up) = (end.report.round.0, end.heard.len(), end.late.len());
                     self.note_end(place, round, [heard, made_up], Some(number) == last_end);
                 }
                 Action::CutOff(neighbour) => panic!("learner {place} cut off {neighbour}, who was honest"),
-                Action::Retired(refusal) => panic!("learner {place}: {refusal}"),
+                Action::Exhausted(refusal) => panic!("learner {place}: {refusal}"),
             }
         }
     }
@@ -278,7 +278,7 @@ impl Simulation {
     fn note_end(&mut self, place: usize, round: u64, [heard, made_up]: [usize; 2], newest: bool) {
         let Machine::Up(node) = &self.machines[place] else { return };
         let learner = node.learner();
-        let neighbours = self.setup.config.graph.neighbours(learner.id()).len();
+        let neighbours = self.setup.agreement.graph.neighbours(learner.id()).len();
         let (at, now_in) = (self.now, learner.round().0);
         let parameters = newest.then(|| learner.private_parameters().for_owner());
         self.measures.ended(&Ended { learner: place, round, now_in, heard, neighbours, made_up, at, parameters });
@@ -289,7 +289,7 @@ impl Simulation {
 
     fn publish(&mut self, place: usize, release: &OwnRelease) {
         let setup = Arc::clone(&self.setup);
-        for &(neighbour, _) in setup.config.graph.neighbours(LearnerId(place as u32)) {
+        for &(neighbour, _) in setup.agreement.graph.neighbours(LearnerId(place as u32)) {
             self.deliver(place, neighbour.0 as usize, release.clone());
         }
     }

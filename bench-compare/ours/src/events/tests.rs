@@ -24,7 +24,7 @@ fn parameters(simulation: &Simulation, learners: usize) -> Vec<Vec<f64>> {
 /// The same learners with no network at all: everyone releases, then everyone absorbs.
 fn plain_loop(scenario: &Scenario, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let setup = learners::setup(scenario);
-    let graph = &setup.config.graph;
+    let graph = &setup.agreement.graph;
     let begin = |id: LearnerId| setup.learner(id).unwrap().starting_at(&starts[id.0 as usize]);
     let mut all: Vec<_> = graph.ids().map(begin).collect();
     let mut entropy = SeededEntropy(scenario.seed);

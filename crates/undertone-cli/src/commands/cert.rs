@@ -13,7 +13,7 @@ use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::link::router_settings;
 use undertone_node::wire::Wire;
 
-/// Make the certificates by which the learners of a network know each other
+/// Make the certificates by which the learners of a network identify each other
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -22,11 +22,11 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make a new network's authority, which can admit learners
+    /// Make the authority of a new network, which can admit learners
     NewNetwork {
         /// Folder for authority.pem and authority.key
         folder: PathBuf,
-        /// How long the authority is valid
+        /// For how many days the authority is valid
         #[arg(long, default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..))]
         days: u32,
     },
@@ -34,11 +34,11 @@ enum Action {
     Add {
         /// Folder with the authority
         folder: PathBuf,
-        /// Which learner, from 0
+        /// The learner's number, from 0
         #[arg(long, value_name = "NUMBER")]
         learner: u32,
         #[command(flatten)]
-        reach: Reach,
+        hosts: HostArguments,
     },
     /// Make a router's certificate, private key and settings for zenohd
     Router {
@@ -51,16 +51,16 @@ enum Action {
         #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:7447")]
         listen: String,
         #[command(flatten)]
-        reach: Reach,
+        hosts: HostArguments,
     },
 }
 
 #[derive(Args)]
-struct Reach {
-    /// A name or address by which others call it; give each
+struct HostArguments {
+    /// A host name or address at which others connect to it; repeat for each
     #[arg(long = "host", value_name = "NAME", required = true)]
     hosts: Vec<String>,
-    /// How long the certificate is valid
+    /// For how many days the certificate is valid
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..))]
     days: u32,
 }
@@ -73,29 +73,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             writeln!(out, "{}: for every learner", folder.join("authority.pem").display())?;
             writeln!(
                 out,
-                "{}: can admit anybody; keep it offline, give it to nobody",
+                "{}: can admit any learner; keep it offline and secret",
                 folder.join("authority.key").display()
             )?;
         }
-        Action::Add { folder, learner, reach } => {
+        Action::Add { folder, learner, hosts } => {
             let holder = Holder::Learner(LearnerId(*learner));
-            let made = certificates::add(folder, holder, &reach.hosts, Validity::days(reach.days))?;
+            let files =
+                certificates::add(folder, holder, &hosts.hosts, Validity::days(hosts.days))?;
             writeln!(
                 out,
-                "for learner {learner} alone, over a safe way, with authority.pem:\n{}\n{}",
-                made.certificate.display(),
-                made.key.display()
+                "for learner {learner} only, over a secure channel, with authority.pem:\n{}\n{}",
+                files.certificate.display(),
+                files.key.display()
             )?;
         }
-        Action::Router { folder, agreement, listen, reach } => {
+        Action::Router { folder, agreement, listen, hosts } => {
             let setup = load_agreement(agreement)?;
-            let validity = Validity::days(reach.days);
+            let validity = Validity::days(hosts.days);
             let mut files = certificates::files(folder, Holder::Router);
-            // Its settings are made again when the network changes; its certificate stays.
+            // When the network changes only the settings are made again.
             if !files.certificate.exists() {
-                files = certificates::add(folder, Holder::Router, &reach.hosts, validity)?;
+                files = certificates::add(folder, Holder::Router, &hosts.hosts, validity)?;
             }
-            // On the router's machine they are beside its settings.
+            // The settings name the files relative to their own folder.
             for file in [&mut files.authority, &mut files.certificate, &mut files.key] {
                 *file = file.canonicalize().with_context(|| file.display().to_string())?;
             }
@@ -114,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .with_context(|| path.display().to_string())?;
             writeln!(
                 out,
-                "for the router alone, with authority.pem; start it there with `zenohd -c router.json5`:\n{}\n{}\n{}",
+                "for the router only, with authority.pem; start it there with `zenohd -c router.json5`:\n{}\n{}\n{}",
                 path.display(),
                 files.certificate.display(),
                 files.key.display()

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone_lab::catalogue::recipe::{Recipe, Source};
-use undertone_lab::catalogue::{self, Cache, GetError, KNOWN, Status, client};
+use undertone_lab::catalogue::{self, Cache, CatalogueError, KNOWN, Status, client};
 
 /// List data sets, or get one by name into the cache
 ///
@@ -57,7 +57,7 @@ struct CacheArgument {
 }
 
 impl CacheArgument {
-    fn open(&self) -> Result<Cache, GetError> {
+    fn open(&self) -> Result<Cache, CatalogueError> {
         self.folder.clone().map_or_else(Cache::from_environment, |folder| Ok(Cache::new(folder)))
     }
 }

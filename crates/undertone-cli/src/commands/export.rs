@@ -1,4 +1,4 @@
-//! `undertone export`: the model of a learner that may be published.
+//! `undertone export`: a learner's public model.
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone_node::owner;
 
-/// Write the model of a learner that may be published: an average of releases, as safetensors
+/// Write a learner's public model, an average of releases, as safetensors
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     node: NodeSource,
     #[command(flatten)]
     source: ConfigSource,
-    /// The file to write, where there is none
+    /// The file to write; it must not exist
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
     out: PathBuf,
 }

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_text};
+use undertone_lab::presets::{DEFAULT_PRESET, preset_agreement_text, preset_names, preset_text};
 
 /// Write a commented starter config that runs as it is
 #[derive(Args)]
@@ -17,10 +17,17 @@ pub(crate) struct Arguments {
     /// The built-in config to start from
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET, value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: String,
+    /// Write the agreement of a network instead, for `undertone node`: no rounds and no data
+    #[arg(long)]
+    agreement: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let text = preset_text(&arguments.preset)?;
+    let text = if arguments.agreement {
+        preset_agreement_text(&arguments.preset)?
+    } else {
+        preset_text(&arguments.preset)?.to_string()
+    };
     let mut path = arguments.name.clone();
     if path.file_name().is_none() {
         return Err(anyhow::anyhow!("{} is not a name for a config", path.display()).into());
@@ -45,9 +52,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     file.write_all(named.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     let shown = path.display().to_string();
     let shown = if shown.contains(char::is_whitespace) { format!("'{shown}'") } else { shown };
-    writeln!(
-        io::stdout(),
-        "Wrote {shown}. Next:\n  undertone budget {shown}     what it will cost, before any data\n  undertone simulate {shown}   run it"
-    )?;
+    let next = if arguments.agreement {
+        format!("  undertone node {shown} --help   run a learner of its network")
+    } else {
+        format!(
+            "  undertone budget {shown}     what it will cost, before any data\n  undertone simulate {shown}   run it"
+        )
+    };
+    writeln!(io::stdout(), "Wrote {shown}. Next:\n{next}")?;
     Ok(ExitCode::SUCCESS)
 }

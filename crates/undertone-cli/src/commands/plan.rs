@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use undertone::agreement::OneOrEach;
 use undertone::planner::PlannerError;
 use undertone::privacy::Horizon;
+use undertone_lab::ExperimentError;
 use undertone_lab::experiment::RawExperiment;
-use undertone_lab::planner::{PlanReport, PlanningError, Request, Target, make};
+use undertone_lab::planner::{PlanReport, Request, Target, make};
 
 /// Choose noise, and with --tune the schedule, for a privacy target
 #[derive(Args)]
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let planned = make(&loaded, &request).map_err(|error| match (horizon, &error) {
         (
             Horizon::Lifetime,
-            PlanningError::Planner(PlannerError::Calibration { .. } | PlannerError::NoFixedPoint),
+            ExperimentError::Plan(PlannerError::Calibration { .. } | PlannerError::NoFixedPoint),
         ) => anyhow::Error::from(error).context(
             "no noise meets the target for ever (with --finite it need hold for the planned rounds only)",
         ),

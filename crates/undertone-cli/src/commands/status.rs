@@ -1,4 +1,4 @@
-//! `undertone status`: what a learner is doing, and how well.
+//! `undertone status`: what a learner is doing, and how well it predicts.
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use undertone_lab::summary::rounded_up;
 use undertone_node::history::History;
 use undertone_node::owner;
 
-/// Show what a learner is doing: one that runs (--node), or the store of one that does not (--store)
+/// Show what a learner is doing: a running one (--node), or the store of one that is not running (--store)
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -50,7 +50,10 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         text("name"),
         text("state")
     )?;
-    writeln!(out, "round     {} of {}", status["round"], status["rounds"])?;
+    match status["rounds"].as_u64() {
+        Some(rounds) => writeln!(out, "round     {} of {rounds}", status["round"])?,
+        None => writeln!(out, "round     {}", status["round"])?,
+    }
     writeln!(
         out,
         "records   {} learnt from, {} waiting",
@@ -58,7 +61,7 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
     )?;
     let epsilon = budget["epsilon"].as_f64().map(rounded_up).unwrap_or_default();
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
-    for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "for ever at most")] {
+    for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "lifetime bound")] {
         if let Some(epsilon) = budget[key].as_f64() {
             write!(out, ", {words} {}", rounded_up(epsilon))?;
         }
@@ -74,7 +77,7 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         match neighbour["newest"].as_u64() {
             Some(newest) => writeln!(
                 out,
-                "neighbour {}: {standing}, heard last in round {newest}",
+                "neighbour {}: {standing}, last heard in round {newest}",
                 neighbour["learner"]
             )?,
             None => writeln!(out, "neighbour {}: {standing}, not heard yet", neighbour["learner"])?,

@@ -1,4 +1,4 @@
-//! `undertone up`: a whole network of learners on this machine, each a process of its own.
+//! `undertone up`: a whole network of learners on this machine, each in its own process.
 
 use super::node::log::Line;
 use crate::config_source::ConfigSource;
@@ -22,33 +22,33 @@ use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::run_store::make_private_folder;
 use undertone_lab::summary::rounded_up;
 
-/// Run a network on this machine, every learner a process of its own
+/// Run a network on this machine, each learner in its own process
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// So many learners instead of the config's
+    /// Run this many learners instead of the config's
     #[arg(long)]
     learners: Option<usize>,
     /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
-    /// At most so many records a second for each learner, to watch it learn
+    /// At most this many records a second for each learner, to watch it learn
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
-    /// Keep the learners and their dashboards after the last round, until Ctrl-C
+    /// Keep the learners and their dashboards running after the last round, until Ctrl-C
     #[arg(long)]
     stay: bool,
-    /// Folder for stores, logs and the config; one that is there goes on where it stopped
+    /// Folder for stores, logs and the config; an existing network continues where it stopped
     /// [default: networks/NAME-1, -2, …]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }
 
-/// How far a learner has come, by its log.
+/// A learner's progress, from its log.
 #[derive(Clone, Default)]
 struct Progress {
     ended: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let shared = Arc::new(Shared {
         reached: ports.iter().map(|_| AtomicU64::new(0)).collect(),
         progress: progress.clone(),
-        talks: !arguments.quiet,
+        prints: !arguments.quiet,
     });
     let mut members = Vec::new();
     for id in setup.agreement.graph.ids() {
@@ -136,7 +136,7 @@ fn write_toml(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> 
     fs::write(path, toml::to_string(value)?).with_context(|| path.display().to_string())
 }
 
-/// Ports that are free now. Another program may take one before a learner does; then that learner says so.
+/// Ports that are free now. If another program takes one first, the learner reports it.
 fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
     let held = (0..count)
         .map(|_| TcpListener::bind("127.0.0.1:0"))
@@ -145,11 +145,11 @@ fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
     held.iter().map(|socket| Ok(socket.local_addr()?.port())).collect()
 }
 
-/// What the readers of all logs share.
+/// Shared by the threads that read the logs.
 struct Shared {
     reached: Vec<AtomicU64>,
     progress: ProgressBar,
-    talks: bool,
+    prints: bool,
 }
 
 fn command(
@@ -200,7 +200,7 @@ fn start(
         .stderr(errors)
         .spawn()
         .context("cannot start a learner")?;
-    let out = child.stdout.take().context("a learner without a log")?;
+    let out = child.stdout.take().context("cannot read a learner's log")?;
     let shared = Arc::clone(shared);
     let reader = thread::spawn(move || {
         let mut progress = Progress::default();
@@ -218,7 +218,7 @@ fn start(
 impl Progress {
     fn follow(&mut self, line: Line, shared: &Shared) {
         match line {
-            Line::Started { learner, http: Some(http), .. } if shared.talks => {
+            Line::Started { learner, http: Some(http), .. } if shared.prints => {
                 shared.progress.suspend(|| {
                     let _ = writeln!(io::stdout(), "learner {learner}: dashboard at {http}");
                 });
@@ -241,7 +241,7 @@ impl Progress {
     }
 }
 
-/// Waits for all learners. Ctrl-C reaches them too, and they stop by themselves.
+/// Waits for all learners. Ctrl-C reaches them too, and stops them.
 fn wait(members: &mut [Member], interrupted: &AtomicBool) -> anyhow::Result<Vec<i32>> {
     let mut codes = vec![None; members.len()];
     let mut asked = false;
@@ -264,7 +264,7 @@ fn wait(members: &mut [Member], interrupted: &AtomicBool) -> anyhow::Result<Vec<
     Ok(codes.into_iter().flatten().collect())
 }
 
-/// Asks a learner to stop. Where that cannot be asked it is killed, which is safe for a learner.
+/// Stops a learner with SIGTERM. On other systems it is killed, which is safe for a learner.
 fn stop(child: &mut Child) {
     #[cfg(unix)]
     {
@@ -289,7 +289,7 @@ fn conclude(ends: &[Progress], folder: &Path) -> io::Result<()> {
                 end.records,
                 rounded_up(end.epsilon),
             )?,
-            None => writeln!(out, "{id:<8} did not run to an end")?,
+            None => writeln!(out, "{id:<8} did not finish")?,
         }
     }
     writeln!(out, "stores and logs: {}", folder.display())

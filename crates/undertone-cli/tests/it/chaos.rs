@@ -19,7 +19,7 @@ fn start(folder: &Path, id: usize, ports: &[u16], rounds: u64) -> Child {
         File::options().create(true).append(true).open(path).unwrap()
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_undertone"));
-    command.args(["node", "config.toml", "--replay", "--deadline", "5"]);
+    command.args(["node", "net/mushrooms.toml", "--replay", "mushrooms.toml", "--deadline", "5"]);
     command.args(["--learner", &id.to_string(), "--rounds", &rounds.to_string()]);
     command.arg("--store").arg(&store);
     command.args(["--listen", &format!("127.0.0.1:{}", ports[id])]);
@@ -37,8 +37,9 @@ fn start(folder: &Path, id: usize, ports: &[u16], rounds: u64) -> Child {
 fn learners_that_are_killed_reach_the_last_round_and_no_budget_is_spent_twice() {
     let shell = Shell::new();
     let folder = shell.path();
+    fs::create_dir(folder.join("net")).unwrap();
     shell.expect(0, &["new", "mushrooms"]);
-    fs::rename(folder.join("mushrooms.toml"), folder.join("config.toml")).unwrap();
+    shell.expect(0, &["new", "net/mushrooms", "--agreement"]);
     let (kills, rounds) = (kills(), 100 + 4 * kills());
     let ports = free_ports(5);
     let mut children: Vec<Child> = (0..5).map(|id| start(folder, id, &ports, rounds)).collect();
@@ -68,12 +69,13 @@ fn learners_that_are_killed_reach_the_last_round_and_no_budget_is_spent_twice() 
     // Every charge comes out again from the config and the ledger.
     for id in 0..5 {
         let store = format!("{id}.redb");
-        let (said, _) = shell.expect(0, &["verify", "config.toml", "--store", &store, "--json"]);
+        let (said, _) =
+            shell.expect(0, &["verify", "net/mushrooms.toml", "--store", &store, "--json"]);
         let said: serde_json::Value = serde_json::from_str(&said).unwrap();
         assert_eq!(said["agrees"], true);
         let receipts = said["learners"][0]["receipts"].as_u64().unwrap();
         assert!(receipts <= rounds && receipts > rounds / 2, "{receipts} receipts");
-        let shown = ["status", "config.toml", "--store", &store, "--json"];
+        let shown = ["status", "net/mushrooms.toml", "--store", &store, "--json"];
         let status: serde_json::Value = serde_json::from_str(&shell.expect(0, &shown).0).unwrap();
         let count = |key: &str| status[key].as_u64().unwrap();
         let taken = count("records") + count("waiting_records");

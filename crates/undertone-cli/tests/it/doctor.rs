@@ -93,7 +93,7 @@ fn a_config_that_other_commands_refuse_can_be_examined() {
 #[test]
 fn a_target_that_no_noise_meets_does_not_stop_the_doctor() {
     let shell = Shell::new();
-    let path = shell.config("rule", &[("delta = 1e-6", "delta = 1e-6\nrule = \"theorem5i\"")]);
+    let path = shell.config("rule", &[("delta = 1e-6", "delta = 1e-6\nbound = \"theorem5i\"")]);
     shell.expect(2, &["budget", &path]);
     let (out, _) = shell.expect(1, &["doctor", &path]);
     assert!(out.contains("none: Theorem 5(i) bounds finite horizons only"), "{out}");

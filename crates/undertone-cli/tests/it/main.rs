@@ -150,7 +150,7 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
         ],
     );
     let number = |rule: &str, key: &str| -> f64 {
-        let arguments = ["budget", "--config", &path, "--json", "--rule", rule, "--delta", "1e-6"];
+        let arguments = ["budget", "--config", &path, "--json", "--bound", rule, "--delta", "1e-6"];
         let report: serde_json::Value =
             serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
         assert_eq!(report["learners"][0]["rule"], rule);
@@ -166,7 +166,7 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
         let found = number(rule, key);
         assert!((found / expected - 1.0).abs() < 2e-4, "{rule} {key}: {found}");
     }
-    let arguments = ["budget", "--config", &path, "--json", "--rule", "theorem5i"];
+    let arguments = ["budget", "--config", &path, "--json", "--bound", "theorem5i"];
     let report: serde_json::Value = serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
     assert!(report["learners"][0]["lifetime"]["pure_epsilon"].is_null());
 }

@@ -72,18 +72,13 @@ impl Drop for Daemon {
     }
 }
 
-/// A config of three learners in a triangle, with two features and classes that have names.
+/// An agreement of three learners in a triangle, with two features and classes that have names.
 const TRIANGLE: &str = r#"
 name = "three sites"
-rounds = 100000
 [network]
 learners = 3
 topology = "complete"
 weight = 0.3
-[data]
-source = "own"
-format = "ndjson"
-partition = "iid"
 [records]
 classes = ["well", "ill"]
 intercept = true
@@ -125,7 +120,7 @@ fn record(number: u32) -> String {
 
 /// The arguments of learner `id`, with certificates.
 fn arguments(id: usize, ports: &[u16], more: &[&str]) -> Vec<String> {
-    let mut arguments = vec!["config.toml".to_string(), "--certificates".into(), "net".into()];
+    let mut arguments = vec!["agreement.toml".to_string(), "--certificates".into(), "net".into()];
     arguments.extend(["--learner".into(), id.to_string()]);
     arguments.extend(["--store".into(), format!("{id}.redb")]);
     // Without records for a round a learner goes on after half of it.
@@ -148,7 +143,7 @@ fn start(shell: &Shell, id: usize, ports: &[u16], more: &[&str]) -> Daemon {
 #[test]
 fn three_sites_learn_together_and_go_on_after_a_stop() {
     let shell = Shell::new();
-    fs::write(shell.path().join("config.toml"), TRIANGLE).unwrap();
+    fs::write(shell.path().join("agreement.toml"), TRIANGLE).unwrap();
     shell.expect(0, &["cert", "new-network", "net"]);
     for id in ["0", "1", "2"] {
         shell.expect(0, &["cert", "add", "net", "--learner", id, "--host", "127.0.0.1"]);
@@ -197,7 +192,7 @@ fn three_sites_learn_together_and_go_on_after_a_stop() {
     let ended = second.wait_for(|line| line["event"] == "ended");
     assert_eq!(ended["how"], "stopped");
     drop(second);
-    let offline = ["--store", "1.redb", "config.toml"];
+    let offline = ["--store", "1.redb", "agreement.toml"];
     let status = shell.expect(0, &[&["status"], &offline[..], &["--json"]].concat()).0;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let taken = |status: &serde_json::Value| {
@@ -237,7 +232,12 @@ fn post(url: &str, path: &str, body: &str) {
 #[test]
 fn bad_certificates_tokens_and_sources_are_named() {
     let shell = Shell::new();
-    fs::write(shell.path().join("config.toml"), TRIANGLE).unwrap();
+    fs::write(shell.path().join("agreement.toml"), TRIANGLE).unwrap();
+    fs::write(shell.path().join("experiment.toml"), format!("rounds = 5\n{TRIANGLE}")).unwrap();
+    let node =
+        ["node", "experiment.toml", "--learner", "0", "--store", "x", "--listen", "127.0.0.1:1"];
+    let experiment = shell.expect(2, &node).1;
+    assert!(experiment.contains("rounds: is part of an experiment"), "{experiment}");
     let ports = free_ports(3);
     let refused = |more: &[&str]| -> String {
         let arguments = arguments(0, &ports, more);
@@ -268,10 +268,10 @@ fn bad_certificates_tokens_and_sources_are_named() {
     assert!(again.contains("authority"), "{again}");
     shell.expect(2, &["cert", "add", "net", "--learner", "0", "--host", "localhost"]);
     shell.expect(2, &["cert", "add", "nowhere", "--learner", "0", "--host", "localhost"]);
-    let made = ["cert", "router", "net", "config.toml", "--host", "hub.example"];
+    let made = ["cert", "router", "net", "agreement.toml", "--host", "hub.example"];
     shell.expect(0, &made);
     let settings = fs::read_to_string(shell.path().join("net/router.json5")).unwrap();
     assert!(settings.contains("\"router.key\"") && settings.contains("\"deny\""), "{settings}");
     shell.expect(2, &["status", "--node", "http://127.0.0.1:9"]);
-    shell.expect(2, &["status", "--store", "config.toml", "config.toml"]);
+    shell.expect(2, &["status", "--store", "agreement.toml", "agreement.toml"]);
 }

@@ -75,7 +75,7 @@ fn tuning_is_repeatable_and_no_worse_and_json_says_so() {
 #[test]
 fn plans_that_cannot_be_made_get_the_reason_and_code_2() {
     let shell = Shell::new();
-    let finite = shell.config("finite", &[("delta = 1e-6", "delta = 1e-6\nrule = \"theorem5i\"")]);
+    let finite = shell.config("finite", &[("delta = 1e-6", "delta = 1e-6\nbound = \"theorem5i\"")]);
     let gauss = shell.config("gauss", &[("kind = \"laplace\"", "kind = \"gaussian\"")]);
     let none = shell.config("none", &[("epsilon = 8.0", "# no target")]);
     let cases: [(&[&str], &str); 9] = [

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
-use undertone_lab::config_file::{Overrides, load_preset};
+use undertone_lab::experiment::Overrides;
+use undertone_lab::presets::load_preset;
 use undertone_lab::stream::{self, Stream};
 use undertone_lab::{Measuring, RunEntropy, SeededEntropy, simulate};
 use undertone_models::Setup;
@@ -19,28 +20,34 @@ use undertone_node::wire::Wire;
 const SEED: u64 = 11;
 
 /// Runs one learner to the end; gives its parameters.
-fn learner(setup: &Arc<Setup>, id: u32, ports: &[u16], mut stream: Stream) -> Box<[f64]> {
-    let (own, rounds) = (LearnerId(id), setup.config.rounds);
+fn learner(
+    setup: &Arc<Setup>,
+    rounds: u64,
+    id: u32,
+    ports: &[u16],
+    mut stream: Stream,
+) -> Box<[f64]> {
+    let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(setup));
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
     let settings = Settings {
         deadline: Duration::from_secs(120),
-        ask_after: Duration::from_secs(5),
+        request_after: Duration::from_secs(5),
         records_wait: Duration::from_secs(120),
-        heard_least: 1,
+        heard_min: 1,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };
     let entropy = SeededEntropy::new(SEED);
     let mut node = Node::open(Arc::clone(setup), own, settings, entropy, store).unwrap();
     let neighbours: Vec<LearnerId> =
-        setup.config.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
+        setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
     let later = neighbours.iter().filter(|one| one.0 > id);
     let addresses = Addresses::Direct {
         listen: address(id),
-        calls: later.map(|&one| (one, address(one.0))).collect(),
+        connect: later.map(|&one| (one, address(one.0))).collect(),
     };
     let message_bytes = wire.message_bytes();
     let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
@@ -50,7 +57,7 @@ fn learner(setup: &Arc<Setup>, id: u32, ports: &[u16], mut stream: Stream) -> Bo
         let _ = network.send(Event::Network(incoming));
     });
     let link = Link::open(&identity, &addresses, &Security::Loopback, deliver).unwrap();
-    let records = stream.next(setup.config.data.warmup + rounds * setup.config.data.batch);
+    let records = stream.next(setup.agreement.records.taken_after(rounds));
     let (answer, _taken) = tokio::sync::oneshot::channel();
     sender.send(Event::Records { records, position: None, answer }).unwrap();
     let until = Until { end: Round(rounds), linger: Duration::from_secs(3) };
@@ -63,22 +70,23 @@ fn learner(setup: &Arc<Setup>, id: u32, ports: &[u16], mut stream: Stream) -> Bo
 #[test]
 fn five_learners_on_sockets_end_where_simulate_ends_bit_for_bit() {
     let loaded = load_preset("mushrooms", &Overrides::default()).unwrap();
-    let setup = Arc::new(Setup::new(loaded.config.clone()).unwrap());
-    let streams = stream::load(&loaded.config, &loaded.folder, SEED).unwrap();
+    let setup = Arc::new(loaded.checked.setup().unwrap());
+    let streams = stream::load(&loaded.checked, &loaded.folder, SEED).unwrap();
+    let rounds = loaded.checked.rounds;
     let ports = crate::free_ports(streams.learners.len());
     let found: Vec<Box<[f64]>> = thread::scope(|scope| {
         let learners: Vec<_> = (0_u32..)
             .zip(streams.learners.clone())
             .map(|(id, stream)| {
                 let (setup, ports) = (&setup, &ports);
-                scope.spawn(move || learner(setup, id, ports, stream))
+                scope.spawn(move || learner(setup, rounds, id, ports, stream))
             })
             .collect();
         learners.into_iter().map(|one| one.join().unwrap()).collect()
     });
     let entropy = RunEntropy::new(Some(SEED));
     let go_on = |_: Option<&_>| ControlFlow::Continue(());
-    let outcome = simulate(&setup, streams, entropy, Measuring::Evenly(2), go_on).unwrap();
+    let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(2), go_on).unwrap();
     let bits = |thetas: &[Box<[f64]>]| -> Vec<Vec<u64>> {
         thetas.iter().map(|theta| theta.iter().map(|value| value.to_bits()).collect()).collect()
     };

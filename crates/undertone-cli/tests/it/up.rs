@@ -32,8 +32,12 @@ fn five_processes_run_all_rounds_and_go_on_later() {
 #[test]
 fn bad_arguments_are_named() {
     let shell = Shell::new();
+    fs::create_dir(shell.path().join("net")).unwrap();
+    shell.expect(0, &["new", "mushrooms"]);
+    shell.expect(0, &["new", "net/mushrooms", "--agreement"]);
     let node = |more: &[&str]| {
-        let mut arguments = vec!["node", "--store", "one.redb", "--listen", "127.0.0.1:1"];
+        let mut arguments =
+            vec!["node", "net/mushrooms.toml", "--store", "one.redb", "--listen", "127.0.0.1:1"];
         arguments.extend(more);
         shell.expect(2, &arguments).1
     };
@@ -42,13 +46,14 @@ fn bad_arguments_are_named() {
     assert!(node(&["--learner", "0", "--peer", "2=127.0.0.1:2"]).contains("not a neighbour"));
     assert!(node(&["--learner", "0", "--peer", "1"]).contains("NUMBER=HOST:PORT"));
     let peers = ["--peer", "1=127.0.0.1:2", "--peer", "4=127.0.0.1:3"];
-    let there = [&["--learner", "0", "--replay"][..], &peers].concat();
+    let there = [&["--learner", "0", "--replay", "mushrooms.toml"][..], &peers].concat();
     assert!(node(&there).contains("--new makes one"), "there is no store");
     assert!(node(&[&there[..], &["--deadline", "0"]].concat()).contains("--deadline"));
     let away = [
         "--learner",
         "0",
         "--replay",
+        "mushrooms.toml",
         "--new",
         "--peer",
         "1=10.0.0.1:2",

@@ -6,11 +6,11 @@ pub mod invert;
 mod overhear;
 
 use crate::data::MIDDLE_GREY;
+use crate::error::ExperimentError;
 use crate::experiment::LoadedExperiment;
 use crate::metrics::squared_distance;
 use crate::reproduce::Watch;
-use crate::seeded_run::{SeededRunError, prepare};
-use crate::simulate::SimulateError;
+use crate::seeded_run::prepare;
 use crate::stream::Streams;
 use invert::{Effort, Evidence, Labels, Reconstruction, invert};
 use overhear::{Overheard, Script, View, overhear};
@@ -22,7 +22,7 @@ use undertone::MemoryKind;
 use undertone::method::Perturbs;
 use undertone::neural::{LayerSpec, Shape};
 use undertone_models::Setup;
-use undertone_models::neural::{NeuralError, NeuralNetwork};
+use undertone_models::neural::NeuralNetwork;
 use undertone_models::{AnyModel, Record};
 
 /// Beyond this many records behind one gradient nobody has reconstructed any, and each costs time.
@@ -32,8 +32,8 @@ pub const RECORDS_MAX: usize = 16;
 #[derive(Debug, Error)]
 pub enum AttackError {
     /// A linear model.
-    #[error("the attack is on networks: model.loss must be \"cnn\" or \"mlp\"")]
-    NotANetwork,
+    #[error("the attack is on neural networks: model.loss must be \"cnn\" or \"mlp\"")]
+    NotNeural,
     /// The method sends nothing.
     #[error("method = \"local\" sends nothing, and nothing can be overheard")]
     NothingSent,
@@ -81,21 +81,6 @@ pub enum AttackError {
     /// A multiple of the noise that is none.
     #[error("noise multiples must be numbers from 0 to 1e6")]
     Multiple,
-    /// The data cannot be used, or the run failed.
-    #[error(transparent)]
-    Run(#[from] SeededRunError),
-    /// The network refused a vector.
-    #[error(transparent)]
-    NeuralNetwork(#[from] NeuralError),
-    /// The caller asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl From<SimulateError> for AttackError {
-    fn from(error: SimulateError) -> AttackError {
-        AttackError::Run(error.into())
-    }
 }
 
 /// What is attacked, and how hard.
@@ -200,7 +185,7 @@ pub fn attack(
     loaded: &LoadedExperiment,
     settings: Settings,
     watch: &Watch<'_>,
-) -> Result<Attack, AttackError> {
+) -> Result<Attack, ExperimentError> {
     let records = check(loaded, &settings)?;
     let mut jobs = Vec::new();
     let mut victims = Vec::new();
@@ -208,7 +193,7 @@ pub fn attack(
     for seed in 1..=settings.seeds {
         let (mut setup, mut streams) = prepare(&loaded.checked, &loaded.folder, seed)?;
         if (watch.interrupted)() {
-            return Err(AttackError::Interrupted);
+            return Err(ExperimentError::Interrupted);
         }
         // Half the noise may cost more than the cap; this is a laboratory.
         setup.agreement.caps.fill(None);
@@ -226,9 +211,11 @@ pub fn attack(
         }
         network = Some(setup.model);
     }
-    let Some(AnyModel::Neural(model)) = network else { return Err(AttackError::NotANetwork) };
+    let Some(AnyModel::Neural(model)) = network else {
+        return Err(AttackError::NotNeural.into());
+    };
     let network = model.neural();
-    let attempts: Result<Vec<(usize, Attempt)>, AttackError> = jobs
+    let attempts: Result<Vec<(usize, Attempt)>, ExperimentError> = jobs
         .into_par_iter()
         .map(|(victim, multiple, heard)| {
             let attempt = attempt(network, &settings, multiple, &heard, victim as u64, watch)?;
@@ -282,7 +269,7 @@ pub fn reconstructions(loaded: &LoadedExperiment, settings: &Settings) -> u64 {
 /// Whether there is something to attack; gives how many records are behind a gradient.
 fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackError> {
     let agreement = &loaded.checked.agreement;
-    let Some(network) = &agreement.neural else { return Err(AttackError::NotANetwork) };
+    let Some(network) = &agreement.neural else { return Err(AttackError::NotNeural) };
     if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
         return Err(AttackError::Multiple);
     }
@@ -291,9 +278,11 @@ fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackEr
     if method.perturbs() == Perturbs::Nothing {
         return Err(AttackError::NothingSent);
     }
-    let interval = method.interval().unwrap_or(1);
-    if !(settings.round + 1).is_multiple_of(interval) {
-        let next = (settings.round / interval + 1) * interval - 1;
+    // A gradient follows every `interval` rounds; `ahead` is how many rounds are missing.
+    let interval = method.interval().unwrap_or(1).max(1);
+    let ahead = interval - 1 - settings.round % interval;
+    if ahead > 0 {
+        let next = settings.round.saturating_add(ahead);
         return Err(AttackError::NoGradient { round: settings.round, next });
     }
     if settings.round > 0 && !newest_only && agreement.memory != MemoryKind::Exact {
@@ -330,7 +319,7 @@ fn hear(
     seed: u64,
     settings: &Settings,
     multiple: f64,
-) -> Result<Vec<Overheard>, AttackError> {
+) -> Result<Vec<Overheard>, ExperimentError> {
     let mut setup = setup.clone();
     let view = match (multiple > 0.0, settings.knows_start) {
         (false, _) => View::Unprotected,
@@ -355,7 +344,7 @@ fn attempt(
     heard: &Overheard,
     seed: u64,
     watch: &Watch<'_>,
-) -> Result<Attempt, AttackError> {
+) -> Result<Attempt, ExperimentError> {
     let originals: Vec<Vec<f64>> = heard.truth.iter().map(features).collect();
     let evidence = Evidence {
         network,
@@ -366,7 +355,7 @@ fn attempt(
     };
     let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted)?;
     if (watch.interrupted)() {
-        return Err(AttackError::Interrupted);
+        return Err(ExperimentError::Interrupted);
     }
     Ok(judge(multiple, &heard.truth, &originals, found))
 }

@@ -3,8 +3,8 @@
 //! Two releases in a row differ by what the neighbours said, which was overheard too, by noise, and by the step
 //! along the gradient. [(1−a_t) y_t + γ_t Σ w_ij y_t^j − y_{t+1}] / λ_t is the gradient, but for the noise.
 
-use super::AttackError;
 use crate::entropy::RunEntropy;
+use crate::error::ExperimentError;
 use crate::simulate::{Member, SimulateError, absorb_all, gather, release_all};
 use crate::stream::Streams;
 use undertone::method::{Gradients, Perturbs};
@@ -51,7 +51,7 @@ pub(super) fn overhear(
     streams: Streams,
     Script { seed, round, records }: Script,
     view: View,
-) -> Result<Vec<Overheard>, AttackError> {
+) -> Result<Vec<Overheard>, ExperimentError> {
     let entropy = RunEntropy::new(Some(seed));
     let mut members = gather(setup, streams.learners, streams.order)?;
     let mut truths: Vec<Vec<Record>> = vec![Vec::new(); members.len()];
@@ -133,7 +133,7 @@ fn observe(
     members: &mut [Member],
     count: u64,
     truths: &mut [Vec<Record>],
-) -> Result<(), AttackError> {
+) -> Result<(), ExperimentError> {
     for (member, truth) in members.iter_mut().zip(truths) {
         let batch = member.stream.next(count);
         let learner = member.learner.id();
@@ -148,7 +148,7 @@ fn observe(
     Ok(())
 }
 
-fn released(members: &mut [Member], entropy: RunEntropy) -> Result<Vec<Release>, AttackError> {
+fn released(members: &mut [Member], entropy: RunEntropy) -> Result<Vec<Release>, ExperimentError> {
     release_all(members, entropy)
         .map_err(|(learner, error)| SimulateError::Release { learner, error }.into())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use lzma_rust2::XzReader;
 
-use super::GetError;
+use super::CatalogueError;
 
 /// The most that is unpacked of one member; the largest known one has a hundred million bytes.
 const MEMBER_BYTES_MAX: u64 = 1 << 28;
@@ -32,11 +32,11 @@ pub(super) fn extract(
     package: &Path,
     wanted: &[&str],
     into: &Path,
-) -> Result<Vec<PathBuf>, GetError> {
-    let mut file = File::open(package).map_err(GetError::io(package))?;
+) -> Result<Vec<PathBuf>, CatalogueError> {
+    let mut file = File::open(package).map_err(CatalogueError::io(package))?;
     let mut start = Vec::new();
-    Read::by_ref(&mut file).take(8).read_to_end(&mut start).map_err(GetError::io(package))?;
-    file.rewind().map_err(GetError::io(package))?;
+    Read::by_ref(&mut file).take(8).read_to_end(&mut start).map_err(CatalogueError::io(package))?;
+    file.rewind().map_err(CatalogueError::io(package))?;
     let mut members = Members { package, wanted, into, found: vec![false; wanted.len()] };
     let file = BufReader::new(file);
     if start.starts_with(&[0x1f, 0x8b]) {
@@ -46,11 +46,11 @@ pub(super) fn extract(
     } else if start == AR_MAGIC {
         members.take_from_deb(file)?;
     } else {
-        return Err(GetError::NotAPackage { path: package.to_path_buf() });
+        return Err(CatalogueError::NotAPackage { path: package.to_path_buf() });
     }
     match members.found.iter().position(|found| !found) {
         None => Ok((0..wanted.len()).map(|place| members.path(place)).collect()),
-        Some(place) => Err(GetError::MissingMember {
+        Some(place) => Err(CatalogueError::MissingMember {
             path: package.to_path_buf(),
             member: wanted[place].to_string(),
         }),
@@ -69,11 +69,11 @@ impl Members<'_> {
         self.into.join(place.to_string())
     }
 
-    fn damaged(&self, reason: &impl ToString) -> GetError {
-        GetError::Damaged { path: self.package.to_path_buf(), reason: reason.to_string() }
+    fn damaged(&self, reason: &impl ToString) -> CatalogueError {
+        CatalogueError::Damaged { path: self.package.to_path_buf(), reason: reason.to_string() }
     }
 
-    fn take_from_tar(&mut self, reader: impl Read) -> Result<(), GetError> {
+    fn take_from_tar(&mut self, reader: impl Read) -> Result<(), CatalogueError> {
         let mut archive = tar::Archive::new(reader.take(PACKAGE_BYTES_MAX));
         for entry in archive.entries().map_err(|error| self.damaged(&error))? {
             let entry = entry.map_err(|error| self.damaged(&error))?;
@@ -89,7 +89,7 @@ impl Members<'_> {
         Ok(())
     }
 
-    fn take_from_zip(&mut self, reader: impl Read + Seek) -> Result<(), GetError> {
+    fn take_from_zip(&mut self, reader: impl Read + Seek) -> Result<(), CatalogueError> {
         let mut archive = zip::ZipArchive::new(reader).map_err(|error| self.damaged(&error))?;
         for (place, name) in self.wanted.iter().enumerate() {
             match archive.by_name(name) {
@@ -102,7 +102,7 @@ impl Members<'_> {
     }
 
     /// A Debian package is an `ar` archive, in which a compressed tar archive holds the files.
-    fn take_from_deb(&mut self, mut reader: impl Read + Seek) -> Result<(), GetError> {
+    fn take_from_deb(&mut self, mut reader: impl Read + Seek) -> Result<(), CatalogueError> {
         let mut at = AR_MAGIC.len() as u64;
         loop {
             reader.seek(SeekFrom::Start(at)).map_err(|error| self.damaged(&error))?;
@@ -127,18 +127,22 @@ impl Members<'_> {
         }
     }
 
-    fn keep(&mut self, place: usize, member: impl Read) -> Result<(), GetError> {
+    fn keep(&mut self, place: usize, member: impl Read) -> Result<(), CatalogueError> {
         let path = self.path(place);
-        let mut file = File::create(&path).map_err(GetError::io(&path))?;
+        let mut file = File::create(&path).map_err(CatalogueError::io(&path))?;
         let copied = copy(member.take(MEMBER_BYTES_MAX + 1), &mut file);
         let bytes = match copied {
             Ok(bytes) => bytes,
             Err(CopyError::Read(error)) => return Err(self.damaged(&error)),
-            Err(CopyError::Write(error)) => return Err(GetError::io(&path)(error)),
+            Err(CopyError::Write(error)) => return Err(CatalogueError::io(&path)(error)),
         };
         if bytes > MEMBER_BYTES_MAX {
             let (path, limit) = (self.package.to_path_buf(), MEMBER_BYTES_MAX);
-            return Err(GetError::TooLarge { path, member: self.wanted[place].into(), limit });
+            return Err(CatalogueError::TooLarge {
+                path,
+                member: self.wanted[place].into(),
+                limit,
+            });
         }
         self.found[place] = true;
         Ok(())

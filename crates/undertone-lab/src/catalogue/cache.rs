@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::recipe::Recipe;
-use super::{GetError, checksum};
+use super::{CatalogueError, checksum};
 
 /// A folder with one subfolder for each data set that has been got.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ impl Cache {
     ///
     /// # Errors
     /// When none of these is set.
-    pub fn from_environment() -> Result<Cache, GetError> {
-        choose(|name| std::env::var_os(name)).map(Cache::new).ok_or(GetError::NoCache)
+    pub fn from_environment() -> Result<Cache, CatalogueError> {
+        choose(|name| std::env::var_os(name)).map(Cache::new).ok_or(CatalogueError::NoCache)
     }
 
     /// The folder itself.
@@ -52,7 +52,7 @@ impl Cache {
     ///
     /// # Errors
     /// When a file is missing or is not the one known.
-    pub fn verify(&self, recipe: &Recipe) -> Result<(), GetError> {
+    pub fn verify(&self, recipe: &Recipe) -> Result<(), CatalogueError> {
         let folder = self.folder(recipe);
         let mut files = recipe.files().iter();
         files.try_for_each(|file| {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::GetError;
+use super::CatalogueError;
 use super::recipe::Checksum;
 
 /// The SHA-256 hash of a file, in hexadecimal digits.
@@ -28,12 +28,16 @@ pub(crate) fn hex(hash: Sha256) -> String {
 }
 
 /// Refuses a file of another hash than the one known.
-pub(super) fn check(path: &Path, file: &'static str, known: Checksum) -> Result<(), GetError> {
-    let found = sha256(path).map_err(GetError::io(path))?;
+pub(super) fn check(
+    path: &Path,
+    file: &'static str,
+    known: Checksum,
+) -> Result<(), CatalogueError> {
+    let found = sha256(path).map_err(CatalogueError::io(path))?;
     if found == known.sha256 {
         Ok(())
     } else {
-        Err(GetError::WrongHash { file, expected: known.sha256, found })
+        Err(CatalogueError::WrongHash { file, expected: known.sha256, found })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::GetError;
+use super::CatalogueError;
 use super::recipe::{Package, Recipe};
 
 /// How many of a client's last lines are passed on.
@@ -31,7 +31,7 @@ const OFFLINE: [&str; 13] = [
 ///
 /// # Errors
 /// When the client is not installed or fails.
-pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), GetError> {
+pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), CatalogueError> {
     for program in package.client.programs() {
         let run = Command::new(program)
             .args(package.arguments)
@@ -42,17 +42,17 @@ pub fn fetch(recipe: &Recipe, package: &Package, folder: &Path) -> Result<(), Ge
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => return Err(failed(recipe, package, &output)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(source) => return Err(GetError::Io { path: PathBuf::from(program), source }),
+            Err(source) => return Err(CatalogueError::Io { path: PathBuf::from(program), source }),
         }
     }
-    Err(GetError::ClientMissing {
+    Err(CatalogueError::ClientMissing {
         client: package.client.programs()[0],
         package: package.name(),
         name: recipe.name,
     })
 }
 
-fn failed(recipe: &Recipe, package: &Package, output: &Output) -> GetError {
+fn failed(recipe: &Recipe, package: &Package, output: &Output) -> CatalogueError {
     let words = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
     // Without a network clients go on to say much that does not matter.
@@ -62,7 +62,7 @@ fn failed(recipe: &Recipe, package: &Package, output: &Output) -> GetError {
         None => &lines[lines.len().saturating_sub(LINES_PASSED_ON)..],
     };
     let nothing = || format!("nothing ({})", output.status);
-    GetError::ClientFailed {
+    CatalogueError::ClientFailed {
         command: package.command(),
         name: recipe.name,
         offline: sign.is_some(),

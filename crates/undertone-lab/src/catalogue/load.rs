@@ -4,35 +4,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use thiserror::Error;
-
 use super::recipe::{Layout, Recipe, categorical_names};
-use super::{Cache, GetError};
+use super::{Cache, CatalogueError};
 use crate::data::{self, DataError, Dataset, LoadOptions, cifar, idx, mushrooms};
-
-/// Why a data set cannot be read from the cache.
-#[derive(Debug, Error)]
-pub enum LoadError {
-    /// It has not been got.
-    #[error("{name} is not in the cache {}: run `undertone data get {name}`", cache.display())]
-    NotThere {
-        /// Which set.
-        name: &'static str,
-        /// Where it was looked for.
-        cache: std::path::PathBuf,
-    },
-    /// It is not what it was when it was put there.
-    #[error("{name} is damaged: {error}; run `undertone data get {name}` to get it again")]
-    Damaged {
-        /// Which set.
-        name: &'static str,
-        /// What is wrong.
-        error: GetError,
-    },
-    /// It does not fit the options.
-    #[error(transparent)]
-    Data(#[from] DataError),
-}
 
 /// Reads a data set, training records first, after checking every hash.
 ///
@@ -40,14 +14,20 @@ pub enum LoadError {
 ///
 /// # Errors
 /// When it is not in the cache, is damaged there, or does not fit the options.
-pub fn load(recipe: &Recipe, cache: &Cache, options: &LoadOptions) -> Result<Dataset, LoadError> {
+pub fn load(
+    recipe: &Recipe,
+    cache: &Cache,
+    options: &LoadOptions,
+) -> Result<Dataset, CatalogueError> {
     let name = recipe.name;
     let Some(first) = recipe.files().first() else { return Ok(mushrooms::dataset()) };
     let folder = cache.folder(recipe);
     if !folder.is_dir() {
-        return Err(LoadError::NotThere { name, cache: cache.path().to_path_buf() });
+        return Err(CatalogueError::NotInstalled { name, cache: cache.path().to_path_buf() });
     }
-    cache.verify(recipe).map_err(|error| LoadError::Damaged { name, error })?;
+    cache
+        .verify(recipe)
+        .map_err(|error| CatalogueError::DamagedInCache { name, error: Box::new(error) })?;
     let paths: Vec<_> = recipe.files().iter().map(|file| folder.join(file.name)).collect();
     let mut dataset = match recipe.layout {
         Layout::Table(columns) => {

@@ -18,10 +18,10 @@ pub mod recipe;
 
 pub use cache::Cache;
 pub(crate) use checksum::{hex, sha256};
-pub use error::GetError;
+pub use error::CatalogueError;
 pub use install::{Status, get, install_from};
 pub use known::KNOWN;
-pub use load::{LoadError, load};
+pub use load::load;
 pub use recipe::Recipe;
 
 /// The data set with a name.
@@ -40,6 +40,6 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// When there is none; the error lists those there are.
-pub fn named(name: &str) -> Result<&'static Recipe, GetError> {
-    find(name).ok_or_else(|| GetError::Unknown { name: name.to_string(), known: names() })
+pub fn named(name: &str) -> Result<&'static Recipe, CatalogueError> {
+    find(name).ok_or_else(|| CatalogueError::Unknown { name: name.to_string(), known: names() })
 }

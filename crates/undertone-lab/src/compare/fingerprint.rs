@@ -1,18 +1,19 @@
 //! What a comparison is of, as one digest.
 
-use super::store::StoreError;
 use crate::catalogue::{hex, sha256};
 use crate::data::image_folder;
+use crate::error::{ExperimentError, FileError};
 use crate::experiment::LoadedExperiment;
+use crate::stream::StreamError;
 use crate::stream::source::{DataSource, find_source, is_image_folder};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
 /// A digest of the config, its data and the program's version: runs of others are not compared.
-pub(super) fn fingerprint(base: &LoadedExperiment) -> Result<String, StoreError> {
+pub(super) fn fingerprint(base: &LoadedExperiment) -> Result<String, ExperimentError> {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
-    hash.update(toml::to_string(&base.raw)?);
+    hash.update(toml::to_string(&base.raw).map_err(FileError::from)?);
     // A known data set has a digest of its own, which is checked whenever it is loaded.
     if let Ok(DataSource::File(path)) = find_source(&base.checked.data, &base.folder) {
         hash.update(if is_image_folder(&base.checked.data, &path) {
@@ -24,19 +25,19 @@ pub(super) fn fingerprint(base: &LoadedExperiment) -> Result<String, StoreError>
     Ok(hex(hash))
 }
 
-fn file_digest(path: &Path) -> Result<String, StoreError> {
-    sha256(path).map_err(|error| StoreError::Io { path: path.to_path_buf(), error })
+fn file_digest(path: &Path) -> Result<String, FileError> {
+    sha256(path).map_err(FileError::read(path))
 }
 
 /// A digest of the names and contents of all images, in the order in which they are loaded.
-fn folder_digest(folder: &Path) -> Result<String, StoreError> {
+fn folder_digest(folder: &Path) -> Result<String, ExperimentError> {
     let mut hash = Sha256::new();
     // Lengths go before names, so that no two folders are spelt alike.
     let mut add = |text: &[u8]| {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     };
-    for class in image_folder::list(folder)? {
+    for class in image_folder::list(folder).map_err(StreamError::from)? {
         add(class.name.as_bytes());
         add(&(class.images.len() as u64).to_le_bytes());
         for image in &class.images {
@@ -85,6 +86,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_none_of_images_has_no_digest() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(folder_digest(folder.path()), Err(StoreError::Data(_))));
+        assert!(matches!(
+            folder_digest(folder.path()),
+            Err(ExperimentError::Stream(StreamError::Data(_)))
+        ));
     }
 }

@@ -10,14 +10,14 @@ pub mod settings;
 pub mod statistics;
 pub mod store;
 
-use crate::seeded_run::{SeededRunError, prepare, seeded_run};
+use crate::error::ExperimentError;
+use crate::seeded_run::{prepare, seeded_run};
 use crate::simulate::Measuring;
 use serde::{Deserialize, Serialize};
 use settings::{Method, Settings};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
-use thiserror::Error;
 
 /// What one run of one method at one budget measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,25 +49,6 @@ pub struct Measurement {
     pub bytes_per_round: f64,
 }
 
-/// Why a run could not be measured.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The run failed.
-    #[error(transparent)]
-    Run(#[from] SeededRunError),
-    /// The settings cannot be written as TOML.
-    #[error("cannot write the settings as TOML: {0}")]
-    Toml(#[from] toml::ser::Error),
-    /// The budget did not last: a fault of the settings.
-    #[error("{method}: the budget ended the run after {rounds} rounds")]
-    Exhausted {
-        /// Which method.
-        method: Method,
-        /// How far it came.
-        rounds: u64,
-    },
-}
-
 /// So many rounds of a run are measured.
 const ROWS: Measuring = Measuring::Evenly(40);
 
@@ -75,7 +56,7 @@ const ROWS: Measuring = Measuring::Evenly(40);
 ///
 /// # Errors
 /// When data or config cannot be used.
-pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, RunError> {
+pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement, ExperimentError> {
     let (setup, streams) = prepare(&settings.experiment, folder, seed)?;
     let started = Instant::now();
     let go = |_: Option<&_>| ControlFlow::Continue(());
@@ -83,7 +64,8 @@ pub fn run(settings: &Settings, folder: &Path, seed: u64) -> Result<Measurement,
     let outcome = seeded_run(&setup, planned, streams, seed, ROWS, go)?;
     let seconds = started.elapsed().as_secs_f64();
     if outcome.rounds_run < planned {
-        return Err(RunError::Exhausted { method: settings.method, rounds: outcome.rounds_run });
+        let rounds = outcome.rounds_run;
+        return Err(ExperimentError::Exhausted { method: settings.method, rounds });
     }
     let last = outcome.rows.last().map(|row| row.metrics).unwrap_or_default();
     let rounds = planned as f64;

@@ -1,13 +1,11 @@
 //! The config of one method at one budget, from the config that all methods start from.
 
-use crate::experiment::LoadedExperiment;
-use crate::experiment::{Experiment, RawExperiment};
-use crate::planner::{PlanningError, Request, make};
+use crate::error::{ExperimentError, FileError};
+use crate::experiment::{Experiment, LoadedExperiment, RawExperiment};
+use crate::planner::{Request, make};
 use crate::run_store::config_digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use thiserror::Error;
-use undertone::LoadError;
 use undertone::agreement::OneOrEach;
 use undertone::load::check_again;
 use undertone::privacy::Horizon;
@@ -92,33 +90,9 @@ impl Settings {
     ///
     /// # Errors
     /// When the config has no form in TOML.
-    pub fn digest(&self) -> Result<String, toml::ser::Error> {
+    pub fn digest(&self) -> Result<String, FileError> {
         config_digest(&self.raw)
     }
-}
-
-/// Why a method has no config at a budget.
-#[derive(Debug, Error)]
-pub enum SettingsError {
-    /// The planner that tunes all methods knows nothing of neural networks.
-    #[error("compare knows linear models only: the planner cannot tune neural networks")]
-    Neural,
-    /// The changed config has faults.
-    #[error("{method}: {error}")]
-    Faults {
-        /// Which method.
-        method: Method,
-        /// What is wrong.
-        error: Box<LoadError>,
-    },
-    /// There is no plan.
-    #[error("{method}: {error}")]
-    Plan {
-        /// Which method.
-        method: Method,
-        /// Why.
-        error: Box<PlanningError>,
-    },
 }
 
 /// Without privacy there is still noise, as the sampler needs some: this small.
@@ -151,9 +125,9 @@ pub fn settings(
     base: &LoadedExperiment,
     method: Method,
     epsilon: Option<f64>,
-) -> Result<Settings, SettingsError> {
+) -> Result<Settings, ExperimentError> {
     if base.checked.agreement.neural.is_some() {
-        return Err(SettingsError::Neural);
+        return Err(ExperimentError::NotComparable);
     }
     let mut start = base.clone();
     let raw = &mut start.raw;
@@ -182,9 +156,7 @@ pub fn settings(
     }
     let start = checked(start.raw, base, method)?;
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
-    let planned = make(&start, &request);
-    let mut raw =
-        planned.map_err(|error| SettingsError::Plan { method, error: Box::new(error) })?.raw;
+    let mut raw = make(&start, &request).map_err(|error| of_method(method, error))?.raw;
     if epsilon.is_none() {
         raw.agreement.privacy.epsilon = None;
         raw.agreement.noise.scale = Some(OneOrEach::One(NO_NOISE));
@@ -194,7 +166,7 @@ pub fn settings(
 }
 
 /// Learners on their own step as shielded ones would without privacy: nothing else is left of those.
-fn local(base: &LoadedExperiment) -> Result<Settings, SettingsError> {
+fn local(base: &LoadedExperiment) -> Result<Settings, ExperimentError> {
     let method = Method::Local;
     let mut raw = settings(base, Method::Shielded, None)?.raw;
     raw.agreement.method = Some(method.name().into());
@@ -208,7 +180,10 @@ fn checked(
     raw: RawExperiment,
     base: &LoadedExperiment,
     method: Method,
-) -> Result<LoadedExperiment, SettingsError> {
-    check_again(raw, &base.folder)
-        .map_err(|error| SettingsError::Faults { method, error: Box::new(error) })
+) -> Result<LoadedExperiment, ExperimentError> {
+    check_again(raw, &base.folder).map_err(|error| of_method(method, error.into()))
+}
+
+fn of_method(method: Method, error: ExperimentError) -> ExperimentError {
+    ExperimentError::OfMethod { method, error: Box::new(error) }
 }

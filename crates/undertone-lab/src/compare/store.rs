@@ -3,11 +3,10 @@
 use super::Measurement;
 use super::fingerprint::fingerprint;
 use super::settings::Settings;
+use crate::error::{ExperimentError, FileError};
 use crate::experiment::LoadedExperiment;
 use crate::run_store::{Identity, RunStore};
 use std::path::Path;
-
-pub use crate::run_store::StoreError;
 
 /// The runs of one comparison.
 pub type Store = RunStore<Measurement>;
@@ -17,17 +16,17 @@ impl Store {
     ///
     /// # Errors
     /// When it belongs to another config, or cannot be read or written.
-    pub fn open(folder: &Path, base: &LoadedExperiment) -> Result<Store, StoreError> {
+    pub fn open(folder: &Path, base: &LoadedExperiment) -> Result<Store, ExperimentError> {
         let fingerprint = fingerprint(base)?;
         let identity = Identity { format: "undertone comparison", schema_version: 2, fingerprint };
-        RunStore::open_as(folder, identity)
+        Ok(RunStore::open_as(folder, identity)?)
     }
 
     /// Whether a run is there already.
     ///
     /// # Errors
     /// When the settings have no digest.
-    pub fn has(&self, settings: &Settings, seed: u64) -> Result<bool, StoreError> {
+    pub fn has(&self, settings: &Settings, seed: u64) -> Result<bool, FileError> {
         let digest = settings.digest()?;
         Ok(self.runs.iter().any(|run| run.seed == seed && run.digest == digest))
     }
@@ -36,7 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// When the settings have no digest.
-    pub fn keep_only(&mut self, all: &[Settings]) -> Result<(), StoreError> {
+    pub fn keep_only(&mut self, all: &[Settings]) -> Result<(), FileError> {
         let digests: Result<Vec<String>, _> = all.iter().map(Settings::digest).collect();
         let digests = digests?;
         self.runs.retain(|run| digests.contains(&run.digest));

@@ -3,6 +3,7 @@
 use super::axis::{Scale, Unit};
 use super::number::{epsilon, number, percent};
 use super::plot::{Across, Band, Chart, Look, POINTS_MAX, STYLES, Series, thin};
+use crate::columns::{self, Column};
 use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
 use crate::summary::Summary;
 
@@ -41,9 +42,9 @@ fn is_no_number(point: &(f64, f64)) -> bool {
 }
 
 fn test(rows: &[RoundRow]) -> Chart {
-    let public = column(rows, |row| row.metrics.test_accuracy_public);
+    let public = points(rows, &columns::TEST_ACCURACY_PUBLIC);
     if public.is_empty() {
-        let loss = column(rows, |row| row.metrics.test_loss_public);
+        let loss = points(rows, &columns::TEST_LOSS_PUBLIC);
         return Chart {
             id: "test-loss",
             title: "Test loss",
@@ -58,9 +59,9 @@ fn test(rows: &[RoundRow]) -> Chart {
             bands: Vec::new(),
         };
     }
-    let own = column(rows, |row| row.metrics.test_accuracy_private);
-    let best = column(rows, |row| row.metrics.test_accuracy_optimum);
-    let seen = column(rows, |row| row.metrics.training_accuracy);
+    let own = points(rows, &columns::TEST_ACCURACY_PRIVATE);
+    let best = points(rows, &columns::TEST_ACCURACY_OPTIMUM);
+    let seen = points(rows, &columns::TRAINING_ACCURACY);
     let gap = if best.is_empty() {
         ""
     } else {
@@ -97,7 +98,7 @@ fn tracking(rows: &[RoundRow]) -> Chart {
         "Mean squared distance ‖θᵢ − θ*‖² between a learner’s parameters and the best parameters for \
          the records so far; lower is better, and equal steps upwards multiply the value.",
         "squared distance (log scale)",
-        column(rows, |row| Some(row.metrics.tracking_error)),
+        points(rows, &columns::TRACKING_ERROR),
     )
 }
 
@@ -108,12 +109,12 @@ fn instantaneous_regret(rows: &[RoundRow]) -> Chart {
         "How much larger the learners’ mean loss is in each round than the smallest possible one, on \
          all records so far; a falling line means that learning catches up.",
         "excess loss per record (log scale)",
-        column(rows, |row| Some(row.metrics.instantaneous_regret)),
+        points(rows, &columns::INSTANTANEOUS_REGRET),
     )
 }
 
 fn dynamic_regret(rows: &[RoundRow]) -> Chart {
-    let points = column(rows, |row| Some(row.metrics.dynamic_regret));
+    let points = points(rows, &columns::DYNAMIC_REGRET);
     Chart {
         id: "dynamic-regret",
         title: "Dynamic regret",
@@ -137,7 +138,7 @@ fn consensus(rows: &[RoundRow]) -> Chart {
         "Mean squared distance ‖θᵢ − θ̄‖² between a learner’s parameters and the average over learners; \
          the lower, the more the learners agree.",
         "squared distance (log scale)",
-        column(rows, |row| Some(row.metrics.consensus_error)),
+        points(rows, &columns::CONSENSUS_ERROR),
     )
 }
 
@@ -165,7 +166,7 @@ fn error_chart(
 
 /// Absent for regression, where nothing is classified.
 fn prequential_accuracy(rows: &[RoundRow]) -> Option<Chart> {
-    let points = column(rows, |row| row.prequential_accuracy);
+    let points = points(rows, &columns::PREQUENTIAL_ACCURACY);
     (!points.is_empty()).then(|| Chart {
         id: "prequential-accuracy",
         title: "Prequential accuracy",
@@ -183,7 +184,7 @@ fn prequential_accuracy(rows: &[RoundRow]) -> Option<Chart> {
 }
 
 fn prequential_loss(rows: &[RoundRow]) -> Chart {
-    let points = column(rows, |row| row.prequential_loss);
+    let points = points(rows, &columns::PREQUENTIAL_LOSS);
     let window = (points.len() / 40).max(1);
     let smooth = moving_mean(&points, window);
     let label = match window {
@@ -225,7 +226,7 @@ fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
         across: Across::Rounds,
         bands: Vec::new(),
     };
-    per_learner(&mut chart, rows, |row| &row.epsilon, epsilon);
+    per_learner(&mut chart, rows, &columns::EPSILON, epsilon);
     let spent = chart.series.iter().flat_map(|series| &series.points).map(|point| point.1);
     let highest = spent.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let caps: Vec<f64> = summary.learners.iter().filter_map(|one| one.cap_epsilon).collect();
@@ -258,21 +259,17 @@ fn noise(rows: &[RoundRow]) -> Chart {
         across: Across::Rounds,
         bands: Vec::new(),
     };
-    per_learner(&mut chart, rows, |row| &row.noise_scale, number);
+    per_learner(&mut chart, rows, &columns::NOISE_SCALE, number);
     chart
 }
 
 /// Adds one line for all learners, one for each, or their minimum, median and maximum.
-fn per_learner(
-    chart: &mut Chart,
-    rows: &[RoundRow],
-    values: impl Fn(&RoundRow) -> &Vec<f64>,
-    text: fn(f64) -> String,
-) {
-    let learners = rows.iter().map(|row| values(row).len()).max().unwrap_or(0);
-    let curve = |learner: usize| column(rows, |row| values(row).get(learner).copied());
+fn per_learner(chart: &mut Chart, rows: &[RoundRow], column: &Column, text: fn(f64) -> String) {
+    let learners = rows.iter().map(|row| column.of_learners(row).len()).max().unwrap_or(0);
+    let of_learner =
+        |learner: usize| curve(rows, |row| column.of_learners(row).get(learner).copied());
     let same = rows.iter().all(|row| {
-        let list = values(row);
+        let list = column.of_learners(row);
         list.len() == learners && list.windows(2).all(|w| w[0].to_bits() == w[1].to_bits())
     });
     if learners == 0 {
@@ -280,19 +277,20 @@ fn per_learner(
     }
     if same {
         let label = if learners == 1 { "the learner" } else { "all learners" };
-        chart.series.push(series(label, Look::Line(1), &curve(0), text));
+        chart.series.push(series(label, Look::Line(1), &of_learner(0), text));
     } else if learners <= usize::from(STYLES) {
         for (learner, style) in (0..learners).zip(1..) {
             let label = format!("learner {learner}");
-            chart.series.push(series(&label, Look::Line(style), &curve(learner), text));
+            chart.series.push(series(&label, Look::Line(style), &of_learner(learner), text));
         }
     } else {
         let every = rows.len().div_ceil(POINTS_MAX - 1).max(1);
         let last = rows.len() - 1;
         let kept =
             rows.iter().enumerate().filter(|(place, _)| place % every == 0 || *place == last);
-        let spread: Vec<(f64, [f64; 3])> =
-            kept.filter_map(|(_, row)| Some((round(row), spread(values(row))?))).collect();
+        let spread: Vec<(f64, [f64; 3])> = kept
+            .filter_map(|(_, row)| Some((round(row), spread(column.of_learners(row))?)))
+            .collect();
         let pick = |which: usize| -> Vec<(f64, f64)> {
             spread.iter().map(|(round, values)| (*round, values[which])).collect()
         };
@@ -353,7 +351,12 @@ fn series(label: &str, look: Look, points: &[(f64, f64)], text: fn(f64) -> Strin
     Series { label: label.into(), value, look, points: thin(points) }
 }
 
-fn column(rows: &[RoundRow], value: impl Fn(&RoundRow) -> Option<f64>) -> Vec<(f64, f64)> {
+/// The curve of a column that has one number in a row.
+fn points(rows: &[RoundRow], column: &Column) -> Vec<(f64, f64)> {
+    curve(rows, |row| column.number(row))
+}
+
+fn curve(rows: &[RoundRow], value: impl Fn(&RoundRow) -> Option<f64>) -> Vec<(f64, f64)> {
     rows.iter().filter_map(|row| Some((round(row), value(row)?))).collect()
 }
 

@@ -4,8 +4,9 @@ use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
-use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
+use super::{PRESET, Watch, run, run_all, setup};
 use crate::compare::settings::Method;
+use crate::error::ExperimentError;
 use crate::experiment::{LoadedExperiment, RawExperiment};
 use crate::presets::load_preset_with;
 use crate::simulate::{Measuring, Outcome};
@@ -78,7 +79,7 @@ pub(super) fn contender(
     unknowns: Unknowns,
     rounds: u64,
     change: impl FnOnce(&mut RawExperiment),
-) -> Result<LoadedExperiment, ReproduceError> {
+) -> Result<LoadedExperiment, ExperimentError> {
     let loaded = load_preset_with(PRESET, |raw| {
         raw.rounds = Some(rounds);
         raw.data.test_fraction = Some(0.0);
@@ -98,7 +99,7 @@ pub(super) fn contender(
 ///
 /// # Errors
 /// When interrupted.
-pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, ReproduceError> {
+pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, ExperimentError> {
     let unknowns = CLOSEST;
     let (mut configs, mut tunings) = (Vec::new(), Vec::new());
     for method in METHODS {

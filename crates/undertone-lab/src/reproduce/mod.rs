@@ -14,55 +14,13 @@ pub mod table2;
 pub mod tuning;
 pub mod unknowns;
 
-use crate::attack::AttackError;
-use crate::compare::settings::Method;
+use crate::error::ExperimentError;
 use crate::experiment::LoadedExperiment;
-use crate::presets::PresetError;
-use crate::run_store::StoreError;
-use crate::seeded_run::{SeededRunError, prepare, seeded_run};
+use crate::seeded_run::{prepare, seeded_run};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
-use thiserror::Error;
 use undertone_models::Setup;
-
-/// Why an experiment could not be run.
-#[derive(Debug, Error)]
-pub enum ReproduceError {
-    /// The settings have faults.
-    #[error(transparent)]
-    Config(#[from] PresetError),
-    /// A run failed.
-    #[error(transparent)]
-    Run(#[from] SeededRunError),
-    /// No step that was tried converges without noise while twice of it does not.
-    #[error("{method}: no step was found at which doubling breaks convergence")]
-    NoStep {
-        /// Which method.
-        method: Method,
-    },
-    /// Runs measured nothing: the data have no test set.
-    #[error("nothing was measured")]
-    NothingMeasured,
-    /// The folder of finished runs cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The attack failed.
-    #[error(transparent)]
-    Attack(#[from] AttackError),
-    /// A config cannot be written as TOML.
-    #[error("cannot write a config as TOML: {0}")]
-    Toml(#[from] toml::ser::Error),
-    /// The caller asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// The same, in an experiment that can be gone on with.
-    #[error("interrupted; {runs} finished runs are kept, and the same command goes on from there")]
-    InterruptedButKept {
-        /// How many.
-        runs: usize,
-    },
-}
 
 /// How an experiment is watched: both are called from many threads.
 #[derive(Clone, Copy)]
@@ -76,7 +34,7 @@ pub struct Watch<'a> {
 /// The preset that the experiments on mushrooms start from.
 const PRESET: &str = "paper-mushrooms";
 
-fn setup(loaded: &LoadedExperiment) -> Result<Setup, SeededRunError> {
+fn setup(loaded: &LoadedExperiment) -> Result<Setup, ExperimentError> {
     Ok(loaded.checked.setup()?)
 }
 
@@ -87,9 +45,9 @@ fn run(
     measuring: Measuring,
     watch: &Watch<'_>,
     mut stop: impl FnMut(&RoundRow) -> bool,
-) -> Result<Outcome, ReproduceError> {
+) -> Result<Outcome, ExperimentError> {
     if (watch.interrupted)() {
-        return Err(ReproduceError::Interrupted);
+        return Err(ExperimentError::Interrupted);
     }
     let (setup, streams) = prepare(&loaded.checked, &loaded.folder, seed)?;
     let mut interrupted = false;
@@ -102,7 +60,7 @@ fn run(
         }
     })?;
     if interrupted {
-        return Err(ReproduceError::Interrupted);
+        return Err(ExperimentError::Interrupted);
     }
     (watch.done)();
     Ok(outcome)
@@ -112,11 +70,11 @@ fn run(
 fn run_all<T: Send>(
     configs: &[LoadedExperiment],
     seeds: u64,
-    one: impl Fn(&LoadedExperiment, u64) -> Result<T, ReproduceError> + Sync,
-) -> Result<Vec<Vec<T>>, ReproduceError> {
+    one: impl Fn(&LoadedExperiment, u64) -> Result<T, ExperimentError> + Sync,
+) -> Result<Vec<Vec<T>>, ExperimentError> {
     let jobs: Vec<(&LoadedExperiment, u64)> =
         configs.iter().flat_map(|config| (1..=seeds).map(move |seed| (config, seed))).collect();
-    let results: Result<Vec<T>, ReproduceError> =
+    let results: Result<Vec<T>, ExperimentError> =
         jobs.into_par_iter().map(|(config, seed)| one(config, seed)).collect();
     let mut results = results?.into_iter();
     let of_one = |_| results.by_ref().take(seeds as usize).collect();

@@ -4,11 +4,12 @@
 
 use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
-use super::{ReproduceError, Watch, run, setup};
+use super::{Watch, run, setup};
 use crate::compare::settings::Method;
+use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, RawExperiment};
 use crate::presets::load_preset_with;
-use crate::run_store::{Identity, RunStore, StoreError, config_digest};
+use crate::run_store::{Identity, RunStore, config_digest};
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -147,7 +148,7 @@ pub struct NeuralFigure {
 ///
 /// # Errors
 /// When it belongs to another experiment, or cannot be read or written.
-pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NeuralRun>, StoreError> {
+pub fn open(folder: &Path, experiment: &str) -> Result<RunStore<NeuralRun>, FileError> {
     let fingerprint = format!("{experiment} {} {RESULTS}", env!("CARGO_PKG_VERSION"));
     let format = "undertone reproduction";
     RunStore::open_as(folder, Identity { format, schema_version: 1, fingerprint })
@@ -162,8 +163,8 @@ pub fn figure(
     extent: Extent,
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
-) -> Result<NeuralFigure, ReproduceError> {
-    let configs: Result<Vec<LoadedExperiment>, ReproduceError> =
+) -> Result<NeuralFigure, ExperimentError> {
+    let configs: Result<Vec<LoadedExperiment>, ExperimentError> =
         METHODS.iter().map(|&method| contender(method, images, extent)).collect();
     let configs = configs?;
     run_missing(&configs, extent.seeds, ROWS, store, watch)?;
@@ -188,7 +189,7 @@ pub fn missing(
     images: Images,
     extent: Extent,
     store: &RunStore<NeuralRun>,
-) -> Result<u64, ReproduceError> {
+) -> Result<u64, ExperimentError> {
     let mut runs = 0;
     for method in METHODS {
         let loaded = contender(method, images, extent)?;
@@ -202,7 +203,7 @@ fn contender(
     method: Method,
     images: Images,
     extent: Extent,
-) -> Result<LoadedExperiment, ReproduceError> {
+) -> Result<LoadedExperiment, ExperimentError> {
     let preset = match (method, images) {
         (Method::Shielded, Images::Mnist) => "shielded-mnist",
         (Method::Shielded, Images::Cifar10) => "shielded-cifar10",
@@ -247,7 +248,7 @@ pub(super) fn run_missing(
     rows: u64,
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
-) -> Result<(), ReproduceError> {
+) -> Result<(), ExperimentError> {
     for seed in 1..=seeds {
         for loaded in configs {
             let digest = config_digest(&loaded.raw)?;
@@ -260,8 +261,8 @@ pub(super) fn run_missing(
                 false
             });
             let outcome = match outcome {
-                Err(ReproduceError::Interrupted) => {
-                    return Err(ReproduceError::InterruptedButKept { runs: store.runs.len() });
+                Err(ExperimentError::Interrupted) => {
+                    return Err(ExperimentError::InterruptedButKept { runs: store.runs.len() });
                 }
                 other => other?,
             };
@@ -282,14 +283,14 @@ pub(super) fn kept<'a>(
     store: &'a RunStore<NeuralRun>,
     loaded: &LoadedExperiment,
     seeds: u64,
-) -> Result<Vec<&'a NeuralRun>, ReproduceError> {
+) -> Result<Vec<&'a NeuralRun>, ExperimentError> {
     let digest = config_digest(&loaded.raw)?;
     let of_seed = |seed| store.runs.iter().find(|run| run.seed == seed && run.digest == digest);
     Ok((1..=seeds).filter_map(of_seed).collect())
 }
 
 /// ε for ever of one record, unless nothing can be certified.
-fn certified(loaded: &LoadedExperiment, outcome: &Outcome) -> Result<Option<f64>, ReproduceError> {
+fn certified(loaded: &LoadedExperiment, outcome: &Outcome) -> Result<Option<f64>, ExperimentError> {
     // Nothing is sent: there is nothing to certify.
     let silent = loaded.checked.agreement.method.perturbs() == Perturbs::Nothing;
     if silent || outcome.ran_dry() {
@@ -328,7 +329,7 @@ fn points(runs: &[&NeuralRun], unit_budget: &[f64]) -> Vec<Point> {
 
 /// By round: Σ (t+1)^−(1+v−u) / ρ_t for Algorithm 1, by the rate of its Theorem 5, and Σ λ_t / ρ_{t+1} for
 /// methods that step along the newest batch; of the learner with the least noise. Empty for the others.
-fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ReproduceError> {
+fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ExperimentError> {
     let setup = setup(loaded)?;
     let schedule = &loaded.checked.agreement.schedule;
     let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
@@ -413,7 +414,7 @@ mod tests {
         let page = crate::report::network_page(&found);
         assert!(page.contains("no certificate") && !page.contains("NaN"));
         drop(store);
-        assert!(matches!(open(folder.path(), "fig3"), Err(StoreError::Other { .. })));
+        assert!(matches!(open(folder.path(), "fig3"), Err(FileError::OtherRuns { .. })));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Table I: how the budget falls and learning slows as noise is multiplied.
 
 use super::quartiles::Quartiles;
-use super::{PRESET, ReproduceError, Watch, run, run_all, setup};
+use super::{PRESET, Watch, run, run_all, setup};
+use crate::error::ExperimentError;
 use crate::experiment::LoadedExperiment;
 use crate::presets::load_preset_with;
 use crate::simulate::Measuring;
@@ -113,8 +114,8 @@ pub fn unit_formula(multiple: f64, iterations: u64) -> f64 {
 ///
 /// # Errors
 /// When a setting is out of range.
-pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ReproduceError> {
-    Ok(load_preset_with(PRESET, |raw| {
+pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, ExperimentError> {
+    load_preset_with(PRESET, |raw| {
         raw.rounds = Some(ROUNDS_MAX);
         raw.data.test_fraction = Some(0.0);
         raw.agreement.records.batch = Some(unknowns.batch);
@@ -122,7 +123,7 @@ pub fn config(multiple: f64, unknowns: Unknowns) -> Result<LoadedExperiment, Rep
         raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
         raw.agreement.noise.scale = Some(OneOrEach::One(BASE_NOISE * multiple));
         raw.agreement.privacy.delta = Some(DELTA);
-    })?)
+    })
 }
 
 /// Runs some rows of the table with seeds 1 to `seeds`.
@@ -134,8 +135,8 @@ pub fn table(
     unknowns: Unknowns,
     seeds: u64,
     watch: &Watch<'_>,
-) -> Result<Table, ReproduceError> {
-    let configs: Result<Vec<LoadedExperiment>, ReproduceError> =
+) -> Result<Table, ExperimentError> {
+    let configs: Result<Vec<LoadedExperiment>, ExperimentError> =
         printed.iter().map(|printed| config(printed.multiple, unknowns)).collect();
     let configs = configs?;
     let passages = run_all(&configs, seeds, |loaded, seed| first_passage(loaded, seed, watch))?;
@@ -151,7 +152,7 @@ fn first_passage(
     loaded: &LoadedExperiment,
     seed: u64,
     watch: &Watch<'_>,
-) -> Result<f64, ReproduceError> {
+) -> Result<f64, ExperimentError> {
     let close = |row: &crate::RoundRow| row.metrics.tracking_distance_of_mean <= CLOSE;
     let outcome = run(loaded, seed, Measuring::Geometrically(RESOLUTION), watch, close)?;
     let found = outcome.rows.last().filter(|row| close(row));

@@ -1,10 +1,11 @@
 //! Table II: what noise does to accuracy, and to an attacker.
 
+use super::Watch;
 use super::neural::{Extent, NeuralRun, RunPoint, kept, run_missing};
 use super::quartiles::Quartiles;
-use super::{ReproduceError, Watch};
 use crate::attack::invert::{Effort, Labels};
-use crate::attack::{AttackError, Line, Settings, attack};
+use crate::attack::{Line, Settings, attack};
+use crate::error::ExperimentError;
 use crate::experiment::{LoadedExperiment, RawExperiment};
 use crate::presets::load_preset_with;
 use crate::run_store::RunStore;
@@ -91,7 +92,7 @@ pub fn table(
     extent: Extent,
     store: &mut RunStore<NeuralRun>,
     watch: &Watch<'_>,
-) -> Result<Table2, ReproduceError> {
+) -> Result<Table2, ExperimentError> {
     let multiples: Vec<f64> = PRINTED.iter().map(|printed| printed.multiple).collect();
     let mut configs = Vec::new();
     for &multiple in &multiples {
@@ -112,10 +113,10 @@ pub fn table(
         effort: EFFORT,
     };
     let attacked = |knows_start| match attack(&base, settings(knows_start), watch) {
-        Err(AttackError::Interrupted) => {
-            Err(ReproduceError::InterruptedButKept { runs: store.runs.len() })
+        Err(ExperimentError::Interrupted) => {
+            Err(ExperimentError::InterruptedButKept { runs: store.runs.len() })
         }
-        other => Ok(other?),
+        other => other,
     };
     let (alone, with_start) = (attacked(false)?, attacked(true)?);
     let mut rows = Vec::new();
@@ -136,13 +137,13 @@ pub fn table(
 fn config(
     extent: Extent,
     change: impl FnOnce(&mut RawExperiment),
-) -> Result<LoadedExperiment, ReproduceError> {
-    Ok(load_preset_with("paper-mnist", |raw| {
+) -> Result<LoadedExperiment, ExperimentError> {
+    load_preset_with("paper-mnist", |raw| {
         raw.rounds = Some(extent.rounds);
         raw.agreement.records.batch = Some(extent.batch);
         raw.agreement.noise.exponent = Some(OneOrEach::Each(NOISE_EXPONENTS.to_vec()));
         change(raw);
-    })?)
+    })
 }
 
 /// Training and test accuracy after the last round, over seeds.
@@ -150,11 +151,11 @@ fn last(
     store: &RunStore<NeuralRun>,
     loaded: &LoadedExperiment,
     seeds: u64,
-) -> Result<(Quartiles, Quartiles), ReproduceError> {
+) -> Result<(Quartiles, Quartiles), ExperimentError> {
     let runs = kept(store, loaded, seeds)?;
     let over_seeds = |value: fn(&RunPoint) -> f64| {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.points.last()).map(value).collect();
-        Quartiles::of(&values).ok_or(ReproduceError::NothingMeasured)
+        Quartiles::of(&values).ok_or(ExperimentError::NothingMeasured)
     };
     Ok((over_seeds(|point| point.training)?, over_seeds(|point| point.test_own)?))
 }
@@ -208,6 +209,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = neural::open(folder.path(), "table2").unwrap();
         let loaded = config(QUICK, |_| ()).unwrap();
-        assert!(matches!(last(&store, &loaded, 1), Err(ReproduceError::NothingMeasured)));
+        assert!(matches!(last(&store, &loaded, 1), Err(ExperimentError::NothingMeasured)));
     }
 }

@@ -6,8 +6,9 @@
 use super::fig1::contender;
 use super::quartiles::Quartiles;
 use super::table1::Unknowns;
-use super::{ReproduceError, Watch, run, run_all};
+use super::{Watch, run, run_all};
 use crate::compare::settings::Method;
+use crate::error::ExperimentError;
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::agreement::OneOrEach;
@@ -57,7 +58,7 @@ pub fn tune(
     unknowns: Unknowns,
     rounds: u64,
     watch: &Watch<'_>,
-) -> Result<Tuned, ReproduceError> {
+) -> Result<Tuned, ExperimentError> {
     let step = |halvings: i32| f64::from(4 - halvings).exp2();
     let trial = |halvings| trial(method, step(halvings), unknowns, rounds, watch);
     let mut at_double = trial(0)?;
@@ -68,7 +69,7 @@ pub fn tune(
         }
         at_double = here;
     }
-    Err(ReproduceError::NoStep { method })
+    Err(ExperimentError::NoStep { method })
 }
 
 /// Runs a step without noise.
@@ -78,7 +79,7 @@ fn trial(
     unknowns: Unknowns,
     rounds: u64,
     watch: &Watch<'_>,
-) -> Result<Trial, ReproduceError> {
+) -> Result<Trial, ExperimentError> {
     let loaded = contender(method, step, unknowns, rounds, |raw| {
         // The sampler needs some noise, and one that does not vanish.
         raw.agreement.noise.scale = Some(OneOrEach::One(1e-6));

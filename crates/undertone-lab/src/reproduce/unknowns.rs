@@ -1,7 +1,8 @@
 //! Which settings come closest to the iterations that the paper prints.
 
+use super::Watch;
 use super::table1::{PRINTED, Printed, ROUNDS_MAX, Row, Unknowns, table};
-use super::{ReproduceError, Watch};
+use crate::error::ExperimentError;
 use serde::Serialize;
 
 /// One setting and how far it is from the paper.
@@ -39,7 +40,7 @@ pub fn grid() -> Vec<Unknowns> {
 ///
 /// # Errors
 /// When interrupted.
-pub fn search(seeds: u64, watch: &Watch<'_>) -> Result<Vec<Candidate>, ReproduceError> {
+pub fn search(seeds: u64, watch: &Watch<'_>) -> Result<Vec<Candidate>, ExperimentError> {
     let mut found = Vec::new();
     for unknowns in grid() {
         let table = table(&rows(), unknowns, seeds, watch)?;

@@ -1,6 +1,6 @@
 //! Why records cannot be used.
 
-use crate::catalogue::{self, GetError, LoadError};
+use crate::catalogue::{self, CatalogueError};
 use crate::data::DataError;
 use crate::data::partition::PartitionError;
 use thiserror::Error;
@@ -64,12 +64,9 @@ pub enum StreamError {
         /// What the config says.
         name: String,
     },
-    /// A data set cannot be read from the cache.
+    /// A data set cannot be read from the cache, or there is no cache.
     #[error("data.source: {0}")]
-    Catalogue(#[from] LoadError),
-    /// There is no cache.
-    #[error("data.source: {0}")]
-    Cache(#[from] GetError),
+    Catalogue(#[from] CatalogueError),
     /// A key says what the data set says itself.
     #[error("{key}: has no meaning with the data set {name}; remove it")]
     UnusedKey {

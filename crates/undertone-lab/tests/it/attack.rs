@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use undertone::agreement::OneOrEach;
 use undertone::load::{Source, Strictness};
+use undertone::method::{Method, Shielded};
+use undertone_lab::ExperimentError;
 use undertone_lab::attack::invert::{Effort, Labels};
 use undertone_lab::attack::{Attack, AttackError, Settings, attack};
 use undertone_lab::experiment::{LoadedExperiment, RawExperiment};
@@ -127,8 +129,16 @@ fn settings(labels: Labels) -> Settings {
     }
 }
 
-fn run(loaded: &LoadedExperiment, settings: Settings) -> Result<Attack, AttackError> {
+fn run(loaded: &LoadedExperiment, settings: Settings) -> Result<Attack, ExperimentError> {
     attack(loaded, settings, &Watch { done: &|| (), interrupted: &|| false })
+}
+
+/// Why there is nothing to attack.
+fn refusal(result: Result<Attack, ExperimentError>) -> AttackError {
+    match result.map(|_| ()).unwrap_err() {
+        ExperimentError::Attack(error) => error,
+        other => panic!("{other}"),
+    }
 }
 
 fn assert_noise_decides(method: &str, found: &Attack) {
@@ -183,7 +193,7 @@ fn several_records_and_later_rounds_are_taken_together() {
 fn what_cannot_be_attacked_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let loaded = load(folder.path(), "algorithm1");
-    let refused = |settings| run(&loaded, settings).map(|_| ()).unwrap_err();
+    let refused = |settings| refusal(run(&loaded, settings));
     let late = Settings { round: 40, ..settings(Labels::Dlg) };
     assert!(matches!(refused(late), AttackError::TooManyRecords { found: 41, .. }));
     let two = Settings { round: 1, ..settings(Labels::Idlg) };
@@ -194,20 +204,30 @@ fn what_cannot_be_attacked_is_refused() {
     assert!(matches!(refused(two), AttackError::OneRecordOnly(2)));
     let huge = Settings { round: u64::MAX, ..settings(Labels::Dlg) };
     assert!(matches!(refused(huge), AttackError::TooManyRecords { .. }));
+    let mut shielded = load(folder.path(), "shielded");
+    shielded.checked.agreement.method = Method::Shielded(Shielded { interval: 8 });
+    for (round, next) in [(0, 7), (7 + 2, 15), (u64::MAX - 1, u64::MAX)] {
+        let between = run(&shielded, Settings { round, ..settings(Labels::Dlg) });
+        let AttackError::NoGradient { next: found, .. } = refusal(between) else {
+            panic!("{round}")
+        };
+        assert_eq!(found, next);
+    }
     let newest = load(folder.path(), "dsgd");
     let dry = run(&newest, Settings { round: 50, ..settings(Labels::Dlg) });
-    assert!(matches!(dry, Err(AttackError::TooFewRecords { .. })));
+    assert!(matches!(refusal(dry), AttackError::TooFewRecords { .. }));
     for bad in [f64::NAN, -1.0, f64::INFINITY] {
         let bad = Settings { multiples: vec![bad], ..settings(Labels::Dlg) };
         assert!(matches!(refused(bad), AttackError::Multiple));
     }
     let silent = run(&load(folder.path(), "local"), settings(Labels::Dlg));
-    assert!(matches!(silent, Err(AttackError::NothingSent)));
+    assert!(matches!(refusal(silent), AttackError::NothingSent));
     let linear = load_preset("mushrooms", &Default::default()).unwrap();
-    assert!(matches!(run(&linear, settings(Labels::Dlg)), Err(AttackError::NotANetwork)));
+    let linear = run(&linear, settings(Labels::Dlg));
+    assert!(matches!(refusal(linear), AttackError::NotNeural));
     let stopped = Watch { done: &|| (), interrupted: &|| true };
     let stopped = attack(&loaded, settings(Labels::Dlg), &stopped);
-    assert!(matches!(stopped, Err(AttackError::Interrupted)));
+    assert!(matches!(stopped, Err(ExperimentError::Interrupted)));
 }
 
 #[test]

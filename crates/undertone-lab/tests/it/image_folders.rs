@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use undertone::load::{Source, Strictness};
 use undertone::neural::Shape;
-use undertone_lab::compare::store::{Store, StoreError};
+use undertone_lab::compare::store::Store;
 use undertone_lab::experiment::{LoadedExperiment, RawExperiment, load_file, resolved};
-use undertone_lab::{Measuring, Outcome, RunEntropy, simulate, stream};
+use undertone_lab::{ExperimentError, FileError, Measuring, Outcome, RunEntropy, simulate, stream};
 
 /// How many images there are of each class.
 const IMAGES: u32 = 60;
@@ -219,5 +219,6 @@ fn a_comparison_is_one_of_the_images_that_were_there() {
     drop(Store::open(&out, &base).unwrap());
     drop(Store::open(&out, &base).unwrap());
     fs::write(folder.path().join("images/left/0.png"), image(true, 1000)).unwrap();
-    assert!(matches!(Store::open(&out, &base), Err(StoreError::Other { .. })));
+    let other = Store::open(&out, &base);
+    assert!(matches!(other, Err(ExperimentError::File(FileError::OtherRuns { .. }))));
 }

@@ -7,6 +7,7 @@ mod audit;
 mod audit_shielded;
 mod budgets;
 mod catalogue;
+mod golden;
 mod image_folders;
 mod neural;
 mod online;

@@ -6,7 +6,9 @@ use undertone::load::{Source, Strictness};
 use undertone::{OnlineError, OnlineLearner};
 use undertone_lab::experiment::{Experiment, RawExperiment};
 use undertone_lab::presets::load_preset;
-use undertone_lab::{Falsehood, Measuring, RunEntropy, Setup, check_declaration, simulate, stream};
+use undertone_lab::{
+    DeclarationError, Measuring, RunEntropy, Setup, check_declaration, simulate, stream,
+};
 use undertone_models::{DeclaredFault, DeclaredLoss, Features, Record};
 
 const ALONE: &str = r#"
@@ -188,17 +190,17 @@ fn declarations_are_tried() {
     assert_eq!(tried(&declared(0.1, None, None), &SQUARE), Ok(()), "what is cut needs no bound");
     let found = |setup: &Setup| tried(setup, &SQUARE).unwrap_err();
     let smooth = found(&declared(6.0, Some((0.7, 0.0)), None));
-    assert!(matches!(smooth, Falsehood::Smoothness { .. }), "{smooth}");
+    assert!(matches!(smooth, DeclarationError::Smoothness { .. }), "{smooth}");
     let convex = found(&declared(6.0, Some((1.0, 0.3)), None));
-    assert!(matches!(convex, Falsehood::Convexity { .. }), "{convex}");
+    assert!(matches!(convex, DeclarationError::Convexity { .. }), "{convex}");
     let spread = found(&declared(6.0, None, Some(5.0)));
-    assert!(matches!(spread, Falsehood::Spread { .. }), "{spread}");
+    assert!(matches!(spread, DeclarationError::Spread { .. }), "{spread}");
     let norm = found(&declared(3.0, Some((1.0, 0.0)), None));
-    assert!(matches!(norm, Falsehood::Norm { .. }), "{norm}");
+    assert!(matches!(norm, DeclarationError::Norm { .. }), "{norm}");
     let gradient = tried(&honest, &Square { wrong_gradient: true, ..SQUARE }).unwrap_err();
-    assert!(matches!(gradient, Falsehood::Gradient { .. }), "{gradient}");
+    assert!(matches!(gradient, DeclarationError::Gradient { .. }), "{gradient}");
     let failed = tried(&honest, &Square { fails_at: 0.5, ..SQUARE }).unwrap_err();
-    assert_eq!(failed, Falsehood::Failed);
+    assert_eq!(failed, DeclarationError::Failed);
 }
 
 fn learn_with(setup: &Setup, loss: Square) -> Result<OnlineLearner<RunEntropy>, OnlineError> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use undertone_lab::columns::{COLUMNS, Values, WARNING};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -198,4 +199,18 @@ fn documented_files_exist() {
         checked += 1;
     }
     assert!(checked > 10, "the paper map names files");
+}
+
+#[test]
+fn every_column_of_a_run_is_documented() {
+    let text = fs::read_to_string(root().join("docs/config.md")).unwrap();
+    for column in COLUMNS {
+        let heading = match column.values {
+            Values::Count(_) | Values::Number(_) => format!("`{}`", column.name),
+            Values::PerLearner(_) => format!("`{}_0`", column.name),
+        };
+        let documented = text.lines().any(|line| line.starts_with('|') && line.contains(&heading));
+        assert!(documented, "docs/config.md does not describe the column {heading}");
+    }
+    assert!(text.contains(&format!("`{WARNING}`")));
 }

@@ -1,7 +1,8 @@
-//! Who may ask: the owner, from this machine or with the token, and no other site's page in the owner's browser.
+//! Access control: requests come from this machine or carry the token, and never from another site's page in the
+//! owner's browser.
 
-use super::answers::problem;
-use super::{BODY_MAX, Desk, TIME_MAX};
+use super::handlers::problem;
+use super::{AppState, BODY_MAX, TIME_MAX};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::uri::Authority;
@@ -11,22 +12,22 @@ use axum::response::{IntoResponse as _, Response};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
-/// What the owner has to show. Private.
+/// The owner's access token. Private.
 pub struct Token(Box<[u8]>);
 
-/// Why a text is no token.
+/// Why a text is not a token.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("a token is one line of at least {} visible ASCII characters", Token::LENGTH_MIN)]
 pub struct TokenError;
 
 impl Token {
-    /// A token that is shorter could be guessed.
+    /// A shorter token could be guessed.
     pub const LENGTH_MIN: usize = 16;
 
-    /// A token, from the only line of a text.
+    /// Makes a token from the only line of a text.
     ///
     /// # Errors
-    /// When it is too short, or has characters that a header cannot hold.
+    /// When it is too short, or has characters that a header cannot contain.
     pub fn new(text: &str) -> Result<Token, TokenError> {
         let text = text.trim();
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -36,13 +37,13 @@ impl Token {
         Ok(Token(text.as_bytes().into()))
     }
 
-    /// Compares in a time that does not depend on where the first difference is.
-    fn is(&self, shown: &[u8]) -> bool {
-        self.0.ct_eq(shown).into()
+    /// Compares in constant time.
+    fn matches(&self, given: &[u8]) -> bool {
+        self.0.ct_eq(given).into()
     }
 }
 
-/// What is asked of everybody.
+/// What every request is checked for.
 pub(super) struct Guard {
     pub(super) token: Option<Token>,
     /// Whether only this machine can connect.
@@ -50,17 +51,17 @@ pub(super) struct Guard {
 }
 
 pub(super) async fn require_token(
-    State(desk): State<Desk>,
+    State(state): State<AppState>,
     request: Request,
     next: Next,
 ) -> Response {
-    let shown = request.headers().get(AUTHORIZATION).and_then(bearer);
-    match &desk.guard.token {
-        Some(token) if !shown.is_some_and(|shown| token.is(shown)) => {
-            let answer = problem(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
-            let mut answer = answer.into_response();
-            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            answer
+    let given = request.headers().get(AUTHORIZATION).and_then(bearer);
+    match &state.guard.token {
+        Some(token) if !given.is_some_and(|given| token.matches(given)) => {
+            let problem = problem(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+            let mut response = problem.into_response();
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
         }
         _ => next.run(request).await,
     }
@@ -71,10 +72,10 @@ fn bearer(header: &HeaderValue) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
 }
 
-/// A page of another site, open in the owner's browser, can make it call this machine. Such a call says where it
-/// comes from, or (where another name was made to lead here) names another host.
-pub(super) async fn keep_out_other_sites(
-    State(desk): State<Desk>,
+/// Rejects requests that another site's page makes in the owner's browser. Such a request names the other site as its
+/// origin, or (after DNS rebinding) as its host.
+pub(super) async fn reject_other_sites(
+    State(state): State<AppState>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -83,15 +84,13 @@ pub(super) async fn keep_out_other_sites(
         return problem(StatusCode::BAD_REQUEST, "the Host header is missing or wrong")
             .into_response();
     };
-    if desk.guard.loopback && !is_local(&host) {
-        return problem(
-            StatusCode::FORBIDDEN,
-            "this learner is called localhost or 127.0.0.1, and by no other name",
-        )
-        .into_response();
+    if state.guard.loopback && !is_local(&host) {
+        return problem(StatusCode::FORBIDDEN, "the host must be localhost or 127.0.0.1")
+            .into_response();
     }
     if !is_own_page(headers, &host) {
-        return problem(StatusCode::FORBIDDEN, "pages of other sites may not ask").into_response();
+        return problem(StatusCode::FORBIDDEN, "requests from other sites are not allowed")
+            .into_response();
     }
     next.run(request).await
 }
@@ -106,7 +105,7 @@ fn is_local(host: &Authority) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Browsers name the site of the page that asks; other programs name none.
+/// Browsers name the site of the page that makes a request. Other programs name none.
 fn is_own_page(headers: &HeaderMap, host: &Authority) -> bool {
     let from_here = match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
         Some(site) => site == b"same-origin" || site == b"none",
@@ -123,7 +122,7 @@ fn is_own_page(headers: &HeaderMap, host: &Authority) -> bool {
     from_here && named_here
 }
 
-/// A body that is too large is refused before it is read, and nothing takes for ever.
+/// Rejects a body that is too large before it is read, and ends a request that takes too long.
 pub(super) async fn limit_size_and_time(request: Request, next: Next) -> Response {
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     if length
@@ -134,10 +133,10 @@ pub(super) async fn limit_size_and_time(request: Request, next: Next) -> Respons
             .into_response();
     }
     match tokio::time::timeout(TIME_MAX, next.run(request)).await {
-        Ok(answer) => answer,
+        Ok(response) => response,
         Err(_) => problem(
             StatusCode::GATEWAY_TIMEOUT,
-            "the learner did not answer in time; records that were sent may have been taken",
+            "the learner did not answer in time; records in the request may have been accepted",
         )
         .into_response(),
     }

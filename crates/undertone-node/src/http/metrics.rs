@@ -1,10 +1,10 @@
-//! The owner's numbers for Prometheus.
+//! Metrics for Prometheus.
 
 use crate::owner::{Budget, Status};
 use crate::protocol::Standing;
 use std::fmt::{Display, Write as _};
 
-/// The text that Prometheus reads.
+/// The metrics in Prometheus's text format.
 pub(super) fn text(status: &Status, budget: &Budget) -> String {
     let mut page = Page::default();
     page.gauge("undertone_epsilon_spent", "Epsilon spent, at the config's delta", budget.epsilon);

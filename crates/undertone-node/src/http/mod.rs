@@ -1,10 +1,10 @@
-//! The owner's way in: what a learner is doing, its budget, its predictions, and new records.
+//! The owner's HTTP API: what a learner is doing, its budget, its predictions, and new records.
 //!
-//! Everything here is for the owner of the learner and shows private things, such as losses. It listens on this
-//! machine only, or asks for a token.
+//! It is for the owner of the learner only and shows private values, such as losses. It listens on this machine only, or
+//! requires a token.
 
-mod answers;
 mod guard;
+mod handlers;
 mod metrics;
 
 pub use guard::{Token, TokenError};
@@ -27,43 +27,43 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-/// What an answer may take altogether, body included.
+/// How long a request may take, body included.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(20);
-/// What the first lines of a request may take.
+/// How long the headers of a request may take.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
-/// What a whole connection may take, until the answer was read.
+/// How long a connection may take, until the response was read.
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(120);
-/// How many may be connected.
+/// How many connections may be open.
 const CONNECTIONS_MAX: usize = 64;
-/// The largest body.
+/// The largest body of a request.
 pub const BODY_MAX: usize = 16 << 20;
 
-/// What every answer needs.
+/// What every handler needs.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct AppState {
     learner: Sender<Event>,
     intake: Intake,
     guard: Arc<guard::Guard>,
 }
 
-/// Why the owner cannot be served.
+/// Why the HTTP server cannot start.
 #[derive(Debug, Error)]
 pub enum HttpError {
-    /// Anyone could read private things.
+    /// Without a token, others could read private values.
     #[error(
-        "{address}: others than this machine could read private losses and post records there; \
+        "{address}: other machines could read private losses and post records there; \
          give a token (--token-file), or listen on 127.0.0.1"
     )]
     Open {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be used.
     #[error("{address}: {error}")]
     Listen {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
     /// The server cannot start.
@@ -71,17 +71,17 @@ pub enum HttpError {
     Start(io::Error),
 }
 
-/// A server in a thread of its own, until it is dropped.
+/// A server in its own thread. It stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
     _stop: oneshot::Sender<()>,
 }
 
 impl Server {
-    /// Listens, and passes what is asked on to the learner's thread.
+    /// Starts the server, which forwards requests to the learner's thread.
     ///
     /// # Errors
-    /// When the address cannot be used, or is open to others without a token.
+    /// When the address cannot be used, or other machines could connect without a token.
     pub fn start(
         address: SocketAddr,
         token: Option<Token>,
@@ -100,13 +100,13 @@ impl Server {
             .map_err(|error| HttpError::Listen { address, error })?;
         let address = listener.local_addr().map_err(HttpError::Start)?;
         let guard = Arc::new(guard::Guard { token, loopback: address.ip().is_loopback() });
-        let router = router(Desk { learner, intake, guard });
+        let router = router(AppState { learner, intake, guard });
         let (stop, stopped) = oneshot::channel::<()>();
         thread::Builder::new()
             .name("http".into())
             .spawn(move || {
                 runtime.block_on(async {
-                    // Ends when the server is dropped; requests under way are given up.
+                    // Ends when the server is dropped. Open requests are aborted.
                     tokio::select! {
                         () = serve(listener, router) => {}
                         _ = stopped => {}
@@ -117,54 +117,54 @@ impl Server {
         Ok(Server { address, _stop: stop })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Serves connections, each in a task of its own, as many at a time as there may be.
+/// Serves connections, each in its own task, up to the limit.
 async fn serve(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((socket, _)) = listener.accept().await else {
-            // The system has no room for another; in a moment it may have.
+            // The system may have run out of file descriptors for a moment.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(async move {
-            // Whoever does not say what it wants, or does not read the answer, has its place taken from it.
+            // A client that sends no request or does not read the response is disconnected.
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIME_MAX)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(socket), service);
             let _ = tokio::time::timeout(CONNECTION_TIME_MAX, connection).await;
-            drop(place);
+            drop(permit);
         });
     }
 }
 
-fn router(desk: Desk) -> Router {
+fn router(state: AppState) -> Router {
     Router::new()
-        .route("/v1/status", get(answers::status))
-        .route("/v1/budget", get(answers::budget))
-        .route("/v1/records", post(answers::records))
-        .route("/v1/predict", post(answers::predict))
-        .route("/v1/model/public", get(answers::public_model))
-        .route("/metrics", get(answers::metrics))
-        .route_layer(middleware::from_fn_with_state(desk.clone(), guard::require_token))
-        // These show nothing of the learner.
-        .route("/", get(answers::dashboard))
-        .route("/healthz", get(answers::healthz))
-        .route("/v1/openapi.json", get(answers::openapi))
-        .fallback(answers::nothing_here)
-        .method_not_allowed_fallback(answers::not_so)
+        .route("/v1/status", get(handlers::status))
+        .route("/v1/budget", get(handlers::budget))
+        .route("/v1/records", post(handlers::records))
+        .route("/v1/predict", post(handlers::predict))
+        .route("/v1/model/public", get(handlers::public_model))
+        .route("/metrics", get(handlers::metrics))
+        .route_layer(middleware::from_fn_with_state(state.clone(), guard::require_token))
+        // These show nothing private.
+        .route("/", get(handlers::dashboard))
+        .route("/healthz", get(handlers::healthz))
+        .route("/v1/openapi.json", get(handlers::openapi))
+        .fallback(handlers::not_found)
+        .method_not_allowed_fallback(handlers::method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(middleware::from_fn_with_state(desk.clone(), guard::keep_out_other_sites))
+        .layer(middleware::from_fn_with_state(state.clone(), guard::reject_other_sites))
         .layer(middleware::from_fn(guard::limit_size_and_time))
-        .with_state(desk)
+        .with_state(state)
 }

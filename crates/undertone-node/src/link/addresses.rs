@@ -1,42 +1,42 @@
-//! Where a learner is found, whom it calls, and what protects the way.
+//! Where a learner listens, which neighbours it connects to, and how connections are protected.
 
 use super::LinkError;
-use crate::mailbox::Full;
+use crate::mailbox::WhenFull;
 use std::path::PathBuf;
 use undertone::LearnerId;
 
 /// How a learner and its neighbours reach each other.
 #[derive(Clone, Debug)]
 pub enum Addresses {
-    /// By themselves.
+    /// Over their own connections.
     Direct {
         /// `host:port` to listen on.
         listen: String,
-        /// Neighbours to call, and at which `host:port`. Of two neighbours one has to call the other.
-        calls: Vec<(LearnerId, String)>,
+        /// Neighbours to connect to, each with its `host:port`. Of two neighbours one has to connect to the other.
+        connect: Vec<(LearnerId, String)>,
     },
-    /// Through the router at this `host:port`, which passes on what they say.
+    /// Through the router at this `host:port`, which forwards their messages.
     Router(String),
 }
 
 impl Addresses {
-    /// What happens to messages that come faster than a learner takes them in. Neighbours who reach each other have a thread
-    /// each, which may wait; through a router all come by one.
+    /// What to do with messages that arrive faster than the learner processes them. A direct connection has its own
+    /// thread, which may wait. A router's messages all arrive on one thread.
     #[must_use]
-    pub fn when_full(&self) -> Full {
+    pub fn when_full(&self) -> WhenFull {
         match self {
-            Addresses::Direct { .. } => Full::Wait,
-            Addresses::Router(_) => Full::Drop,
+            Addresses::Direct { .. } => WhenFull::Wait,
+            Addresses::Router(_) => WhenFull::Drop,
         }
     }
 }
 
-/// What protects the way.
+/// How connections are protected.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Nothing: only between processes on one machine.
+    /// Not at all: for processes on one machine only.
     Loopback,
-    /// TLS with certificates on both sides, and access by the names in them.
+    /// By TLS with certificates on both sides. The names in them decide who may connect.
     MutualTls(Certificates),
 }
 
@@ -58,15 +58,15 @@ pub fn certificate_name(learner: LearnerId) -> String {
 }
 
 impl Addresses {
-    /// Without certificates every address has to be of this machine.
+    /// Checks that without certificates every address is a loopback address.
     pub(super) fn check(&self, security: &Security) -> Result<(), LinkError> {
         if let Security::MutualTls(_) = security {
             return Ok(());
         }
         match self {
-            Addresses::Direct { listen, calls } => {
+            Addresses::Direct { listen, connect } => {
                 check_loopback(listen)?;
-                calls.iter().try_for_each(|(_, address)| check_loopback(address))
+                connect.iter().try_for_each(|(_, address)| check_loopback(address))
             }
             Addresses::Router(address) => check_loopback(address),
         }
@@ -83,8 +83,8 @@ fn check_loopback(address: &str) -> Result<(), LinkError> {
     }
     Err(LinkError::Setting {
         what: address.to_string(),
-        reason: "without certificates learners talk within one machine only (127.0.0.1); \
-                 `undertone cert` makes them"
+        reason: "without certificates learners connect within one machine only (127.0.0.1); \
+                 `undertone cert` makes certificates"
             .into(),
     })
 }

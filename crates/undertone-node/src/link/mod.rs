@@ -1,8 +1,7 @@
 //! Releases over a real network.
 //!
-//! Neighbours that reach each other talk over connections of their own ([`direct`], ADR 0022). Where nobody can open a
-//! port they meet at a router (`routed`, ADR 0019). What is said is the same: releases, questions for one that was
-//! missed, and a farewell.
+//! Neighbours connect to each other directly ([`direct`], ADR 0022), or through a router where neither can open a port
+//! (`routed`, ADR 0019). The messages are the same: releases, requests for a release that was missed, and a farewell.
 
 mod addresses;
 pub mod direct;
@@ -21,99 +20,99 @@ use tracing_subscriber::EnvFilter;
 use undertone::agreement::NetworkId;
 use undertone::{LearnerId, Round};
 
-/// What comes in.
+/// What arrives from neighbours.
 pub enum Incoming {
-    /// There is a connection to a neighbour, the first or another one.
-    Came {
-        /// Who.
-        who: LearnerId,
-        /// Where to send what it may have missed.
-        answer: Answer,
+    /// A neighbour has connected or reconnected.
+    Connected {
+        /// The neighbour.
+        neighbour: LearnerId,
+        /// Sends a release that it may have missed.
+        reply: Reply,
     },
-    /// Bytes of a neighbour.
-    Heard {
-        /// Whose.
+    /// Bytes that should be a release. They are not checked yet.
+    Release {
+        /// The sender.
         from: LearnerId,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A neighbour asks for a release.
-    Asked {
-        /// Who.
-        by: LearnerId,
-        /// Of which round.
+    /// A neighbour requests a release.
+    Request {
+        /// The neighbour.
+        from: LearnerId,
+        /// The round.
         round: Round,
-        /// Where to answer.
-        answer: Answer,
+        /// Sends the release.
+        reply: Reply,
     },
-    /// A neighbour says that it will not come back.
+    /// A neighbour has sent a farewell: it will not come back.
     Left(LearnerId),
 }
 
 impl Incoming {
-    /// Whose doing it is.
+    /// The neighbour it is from.
     #[must_use]
     pub fn neighbour(&self) -> LearnerId {
         match self {
-            Incoming::Came { who: one, .. }
-            | Incoming::Heard { from: one, .. }
-            | Incoming::Asked { by: one, .. }
-            | Incoming::Left(one) => *one,
+            Incoming::Connected { neighbour, .. }
+            | Incoming::Release { from: neighbour, .. }
+            | Incoming::Request { from: neighbour, .. }
+            | Incoming::Left(neighbour) => *neighbour,
         }
     }
 }
 
-/// Where what comes in is taken. It may wait: then the network waits too.
+/// Called with what arrives. If it blocks, the connection waits too.
 pub type Deliver = Arc<dyn Fn(Incoming) + Send + Sync>;
 
-/// The way back to one who asked.
-pub struct Answer(Way);
+/// Sends a release to one neighbour.
+pub struct Reply(Route);
 
-enum Way {
-    Direct(direct::WayBack),
-    Routed(routed::WayBack),
+enum Route {
+    Direct(direct::ReplyTo),
+    Routed(routed::ReplyTo),
 }
 
-impl Answer {
-    /// Sends a release back.
+impl Reply {
+    /// Sends the release.
     pub fn send(self, release: &OwnRelease) {
         match self.0 {
-            Way::Direct(way) => way.send(release),
-            Way::Routed(way) => way.send(release),
+            Route::Direct(reply) => reply.send(release),
+            Route::Routed(reply) => reply.send(release),
         }
     }
 }
 
-/// Why there is no link.
+/// Why a link cannot be opened.
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// An address or a file of the settings cannot be used.
     #[error("{what}: {reason}")]
     Setting {
-        /// Which.
+        /// The address, file or setting.
         what: String,
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
-    /// A port cannot be listened on, or a router not be used.
+    /// A port or a router cannot be used.
     #[error("the network cannot be used: {0}")]
     Network(String),
 }
 
-/// Who a link belongs to.
+/// The learner that a link belongs to.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Of which network.
+    /// Its network.
     pub network: NetworkId,
     /// The learner.
     pub own: LearnerId,
     /// Its neighbours.
     pub neighbours: Vec<LearnerId>,
-    /// The size of a message.
+    /// The size of the network's messages.
     pub message_bytes: usize,
 }
 
-/// A learner's connection to its neighbours.
+/// A learner's connections to its neighbours.
 pub struct Link(Kind);
 
 enum Kind {
@@ -122,7 +121,7 @@ enum Kind {
 }
 
 impl Link {
-    /// Opens the link. Neighbours may come later and in any order.
+    /// Opens the link. Neighbours may start later and in any order.
     ///
     /// # Errors
     /// When an address, a file or a port cannot be used.
@@ -134,8 +133,8 @@ impl Link {
     ) -> Result<Link, LinkError> {
         addresses.check(security)?;
         Ok(Link(match addresses {
-            Addresses::Direct { listen, calls } => {
-                Kind::Direct(Direct::open(identity, listen, calls, security, incoming)?)
+            Addresses::Direct { listen, connect } => {
+                Kind::Direct(Direct::open(identity, listen, connect, security, incoming)?)
             }
             Addresses::Router(router) => {
                 Kind::Routed(Box::new(Routed::open(identity, router, security, incoming)?))
@@ -143,7 +142,7 @@ impl Link {
         }))
     }
 
-    /// Sends a release to all neighbours that can be reached. Others ask for it later.
+    /// Sends a release to all neighbours that are connected. Others request it later.
     pub fn publish(&self, release: &OwnRelease) {
         match &self.0 {
             Kind::Direct(link) => link.publish(release),
@@ -151,23 +150,23 @@ impl Link {
         }
     }
 
-    /// Asks a neighbour for a release. The answer comes in as if it had been published.
-    pub fn ask(&self, of: LearnerId, round: Round) {
+    /// Requests a release from a neighbour. The answer arrives as [`Incoming::Release`].
+    pub fn request(&self, neighbour: LearnerId, round: Round) {
         match &self.0 {
-            Kind::Direct(link) => link.ask(of, round),
-            Kind::Routed(link) => link.ask(of, round),
+            Kind::Direct(link) => link.request(neighbour, round),
+            Kind::Routed(link) => link.request(neighbour, round),
         }
     }
 
-    /// Says that this learner will not come back.
-    pub fn say_farewell(&self) {
+    /// Tells all neighbours that this learner will not come back.
+    pub fn send_farewell(&self) {
         match &self.0 {
-            Kind::Direct(link) => link.say_farewell(),
-            Kind::Routed(link) => link.say_farewell(),
+            Kind::Direct(link) => link.send_farewell(),
+            Kind::Routed(link) => link.send_farewell(),
         }
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn close(self) {
         match self.0 {
             Kind::Direct(link) => drop(link),
@@ -176,14 +175,14 @@ impl Link {
     }
 }
 
-/// Lets the link write what it does to stderr: nothing, or at this level and above.
+/// Logs what the link does to stderr, from this level on.
 ///
-/// Only the link: others see the owner's token.
+/// Only the link is logged: other modules handle the owner's token.
 pub fn log_link(level: &str) {
     if let Ok(filter) =
         EnvFilter::try_new(format!("off,zenoh={level},undertone_node::link={level}"))
     {
-        // Whoever has set up a log of its own keeps it.
+        // A log that the program has set up already is kept.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)

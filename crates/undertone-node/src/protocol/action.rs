@@ -9,8 +9,8 @@ use undertone::{LearnerId, Round, RoundReport, Score};
 pub enum Action {
     /// Send this to all neighbours.
     Publish(OwnRelease),
-    /// Ask a neighbour for its release of a round.
-    Ask {
+    /// Request a neighbour's release of a round.
+    Request {
         /// The neighbour.
         neighbour: LearnerId,
         /// The round.
@@ -21,7 +21,7 @@ pub enum Action {
     /// Report only: a neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
     /// Send a farewell: the budget is spent, and nothing more will be released.
-    Retired(Refusal),
+    Exhausted(Refusal),
 }
 
 /// A round that has ended.
@@ -36,5 +36,5 @@ pub struct RoundEnd {
     /// The root mean square distance from the learner to the releases it used, noise included. Private.
     pub distance: Option<f64>,
     /// Releases of earlier rounds that were used now, because the neighbour had used this learner's release.
-    pub made_up: Vec<(LearnerId, Round)>,
+    pub late: Vec<(LearnerId, Round)>,
 }

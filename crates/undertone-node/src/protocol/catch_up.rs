@@ -1,4 +1,4 @@
-//! Catching up: asking for releases that have not arrived, late pulls, and skipping rounds to follow neighbours.
+//! Catching up: requests for releases that have not arrived, late pulls, and skipping rounds to follow neighbours.
 
 use super::KEPT_ROUNDS;
 use super::action::Action;
@@ -8,37 +8,37 @@ use crate::wire::{OwnRelease, ReceivedRelease, ReleaseContent};
 use std::time::Duration;
 use undertone::{LatePull, Round};
 
-/// When neighbours are asked for releases that have not arrived.
+/// When releases that have not arrived are requested.
 pub(super) struct CatchUp {
-    ask_after: Duration,
-    ask_at: Duration,
+    request_after: Duration,
+    request_at: Duration,
 }
 
 impl CatchUp {
-    pub(super) fn new(ask_after: Duration) -> CatchUp {
-        CatchUp { ask_after, ask_at: Duration::ZERO }
+    pub(super) fn new(request_after: Duration) -> CatchUp {
+        CatchUp { request_after, request_at: Duration::ZERO }
     }
 
-    /// When neighbours are asked next.
-    pub(super) fn ask_at(&self) -> Duration {
-        self.ask_at
+    /// When the next requests are due.
+    pub(super) fn request_at(&self) -> Duration {
+        self.request_at
     }
 
-    /// Asks after the usual time: this learner has just released.
-    pub(super) fn ask_later(&mut self, now: Duration) {
-        self.ask_at = now + self.ask_after;
+    /// Requests after the usual time: this learner has just released.
+    pub(super) fn request_later(&mut self, now: Duration) {
+        self.request_at = now + self.request_after;
     }
 
-    /// Asks at the next opportunity: whatever arrived before a restart is lost.
-    pub(super) fn ask_at_once(&mut self, now: Duration) {
-        self.ask_at = now;
+    /// Requests at once: what arrived before a restart is lost.
+    pub(super) fn request_now(&mut self, now: Duration) {
+        self.request_at = now;
     }
 
-    /// Whether it is time to ask. The next time is set.
+    /// Whether requests are due. If so, the next time is set.
     pub(super) fn is_due(&mut self, now: Duration) -> bool {
-        let due = now >= self.ask_at;
+        let due = now >= self.request_at;
         if due {
-            self.ask_later(now);
+            self.request_later(now);
         }
         due
     }
@@ -60,12 +60,12 @@ impl LateReleases {
     }
 }
 
-/// What to ask a neighbour for in a round: its release of that round, and one that a late pull needs.
-pub(super) fn questions(neighbour: &Neighbour, round: Round) -> impl Iterator<Item = Action> {
-    let wanted = [Some(round), neighbour.owed(round)].into_iter().flatten();
+/// What to request from a neighbour: its release of the round, and one that a late pull needs.
+pub(super) fn requests(neighbour: &Neighbour, round: Round) -> impl Iterator<Item = Action> {
+    let wanted = [Some(round), neighbour.one_sided_round(round)].into_iter().flatten();
     let missing =
-        wanted.filter(|wanted| neighbour.could_come() && !neighbour.unused.contains_key(wanted));
-    missing.map(|round| Action::Ask { neighbour: neighbour.id, round })
+        wanted.filter(|wanted| neighbour.may_be_heard() && !neighbour.unused.contains_key(wanted));
+    missing.map(|round| Action::Request { neighbour: neighbour.id, round })
 }
 
 /// The round to skip to, if neighbours that are present are too far ahead to be heard in this one.

@@ -1,4 +1,4 @@
-//! Why a node cannot be opened, cannot go on, or does not accept records.
+//! Why a node cannot be opened, has halted, or does not accept records.
 
 use crate::store::StorageError;
 use crate::wire::Rejection;
@@ -44,7 +44,7 @@ pub enum OpenError {
     Memory(#[from] MemoryError),
 }
 
-/// Why a node cannot go on. What it has stored is safe; start it again.
+/// Why a node has halted. What it has stored is safe; start it again.
 #[derive(Debug, Error)]
 pub enum Halt {
     /// The store failed. What it holds is known only after it was opened again.
@@ -61,12 +61,12 @@ pub enum Halt {
     Receipt,
     /// It halted before.
     #[error("the learner has halted before")]
-    Before,
+    AlreadyHalted,
 }
 
 /// Why records were not accepted.
 #[derive(Debug, Error)]
-pub enum TakeInError {
+pub enum AcceptError {
     /// One of them is out of bounds; none was accepted.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -1,6 +1,6 @@
 //! Records that wait for a round.
 
-use super::error::TakeInError;
+use super::error::AcceptError;
 use crate::store::Position;
 use std::collections::{BTreeMap, VecDeque};
 use undertone_models::Record;
@@ -23,13 +23,13 @@ impl Inbox {
     }
 
     /// Checks that there is room for `count` more records.
-    pub(super) fn check_room(&self, count: usize) -> Result<(), TakeInError> {
+    pub(super) fn check_room(&self, count: usize) -> Result<(), AcceptError> {
         let (limit, room) = (self.capacity, self.room());
         if count > limit {
-            return Err(TakeInError::TooMany { count, limit });
+            return Err(AcceptError::TooMany { count, limit });
         }
         if count > room {
-            return Err(TakeInError::Full { waiting: self.len(), room });
+            return Err(AcceptError::Full { waiting: self.len(), room });
         }
         Ok(())
     }

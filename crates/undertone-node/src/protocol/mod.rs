@@ -10,24 +10,24 @@ mod entry;
 mod error;
 mod inbox;
 mod journal;
-mod marks;
 mod neighbour;
 mod neighbours;
 mod node;
 mod public_start;
 mod recovery;
 mod round;
+mod round_set;
 mod settings;
 mod snapshot;
 mod view;
 
 pub use action::{Action, RoundEnd};
-pub use error::{Halt, OpenError, TakeInError};
+pub use error::{AcceptError, Halt, OpenError};
 pub use neighbour::Standing;
 pub use node::Node;
 pub use recovery::check_method;
 pub use settings::Settings;
 pub use view::{Counters, NeighbourView, State};
 
-/// For how many rounds a learner holds releases: its own for neighbours that ask, and theirs for late pulls.
+/// For how many rounds a learner holds releases: its own for neighbours that request them, and theirs for late pulls.
 pub const KEPT_ROUNDS: u64 = 8;

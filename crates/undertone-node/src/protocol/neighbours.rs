@@ -11,13 +11,13 @@ pub(super) struct Neighbours(Vec<Neighbour>);
 impl Neighbours {
     /// The neighbours of a learner.
     pub(super) fn of(graph: &Graph, own: LearnerId) -> Neighbours {
-        let own_place = |id: LearnerId| {
+        let own_index = |id: LearnerId| {
             let others = graph.neighbours(id).iter();
             others.map(|&(id, _)| id).filter(|&id| id < own).count()
         };
         let neighbours = graph.neighbours(own).iter();
         let mut neighbours: Vec<Neighbour> =
-            neighbours.map(|&(id, _)| Neighbour::new(id, own_place(id))).collect();
+            neighbours.map(|&(id, _)| Neighbour::new(id, own_index(id))).collect();
         neighbours.sort_by_key(|neighbour| neighbour.id);
         Neighbours(neighbours)
     }
@@ -43,8 +43,8 @@ impl Neighbours {
         let heard = |one: &Neighbour| one.unused.contains_key(&round);
         Attendance {
             heard: self.iter().filter(|one| heard(one)).count(),
-            missing: self.iter().any(|one| one.is_waited_for(round) && !heard(one)),
-            reachable: self.iter().filter(|one| one.could_come()).count(),
+            missing: self.iter().any(|one| one.is_expected(round) && !heard(one)),
+            reachable: self.iter().filter(|one| one.may_be_heard()).count(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One learner in its network: when it releases, whom it waits for, and when it goes on without.
+//! One learner in its network: when it releases, which neighbours it waits for, and when it stops waiting.
 //!
 //! A node knows no sockets and no clock. Its driver tells it what has arrived and what time it is, and does the
 //! [`Action`]s it returns. Read next: `round` (deadlines), `journal` (what is stored), `catch_up`.
@@ -7,7 +7,7 @@ use super::action::{Action, RoundEnd};
 use super::catch_up::{self, CatchUp, LateReleases};
 use super::distance::root_mean_square;
 use super::entry::{Closing, Entry};
-use super::error::{Halt, TakeInError};
+use super::error::{AcceptError, Halt};
 use super::inbox::Inbox;
 use super::journal::Journal;
 use super::neighbour::{Arrival, Neighbour, Standing};
@@ -58,7 +58,7 @@ impl<E, S> Node<E, S> {
             round: RoundState::new(settings),
             inbox: Inbox::new(settings.inbox_max),
             journal: Journal::new(store),
-            catch_up: CatchUp::new(settings.ask_after),
+            catch_up: CatchUp::new(settings.request_after),
             counters: Counters::default(),
             wire,
             learner,
@@ -79,17 +79,17 @@ impl<E, S> Node<E, S> {
 }
 
 impl<E: Entropy, S: Storage> Node<E, S> {
-    /// Begins, or goes on where it stopped: the newest release is sent again.
+    /// Starts, or resumes after a restart: the newest release is sent again.
     ///
     /// # Errors
-    /// When it cannot go on.
+    /// When the node has halted.
     pub fn start(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
         match (self.round.phase(), self.journal.newest_release()) {
             (Phase::Waiting, Some(newest)) => {
                 actions.push(Action::Publish(newest.clone()));
                 self.round.enter(Phase::Waiting, now);
-                self.catch_up.ask_at_once(now);
+                self.catch_up.request_now(now);
             }
             _ => self.round.enter(Phase::Gathering, now),
         }
@@ -97,13 +97,13 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(actions)
     }
 
-    /// Takes in bytes that a neighbour sent.
+    /// Receives bytes that a neighbour sent.
     ///
     /// Bytes that are no release of that neighbour are counted and dropped.
     ///
     /// # Errors
-    /// When it cannot go on.
-    pub fn hear(
+    /// When the node has halted.
+    pub fn receive(
         &mut self,
         from: LearnerId,
         bytes: impl Into<Vec<u8>>,
@@ -113,7 +113,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let round = self.learner.round();
         let neighbour = self.neighbours.get_mut(from);
         let Some(neighbour) = neighbour.filter(|one| one.standing != Standing::CutOff) else {
-            self.counters.strangers += 1;
+            self.counters.unknown_senders += 1;
             return Ok(actions);
         };
         let release = match self.wire.decode(from, bytes) {
@@ -123,61 +123,63 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 return Ok(actions);
             }
         };
-        match neighbour.take(release, round) {
-            Arrival::New => self.go_on(now, &mut actions)?,
-            Arrival::Again => self.counters.repeated += 1,
-            Arrival::Different => {
+        match neighbour.receive(release, round) {
+            Arrival::New => self.advance(now, &mut actions)?,
+            Arrival::Duplicate => self.counters.duplicates += 1,
+            Arrival::Conflicting => {
                 neighbour.standing = Standing::CutOff;
                 neighbour.unused.clear();
                 actions.push(Action::CutOff(from));
                 let stored = self.journal.cut_off(from);
                 self.or_halt(stored.map_err(Halt::from))?;
-                self.go_on(now, &mut actions)?;
+                self.advance(now, &mut actions)?;
             }
         }
         Ok(actions)
     }
 
-    /// What to answer a neighbour that asks for a release: that of the round, or the newest if that is gone.
+    /// The release to send a neighbour that requests one: that of the round, or the newest if that one is gone.
     #[must_use]
-    pub fn asked(&self, by: LearnerId, round: Round) -> Option<OwnRelease> {
-        let newest = self.newest_for(by)?;
+    pub fn release_for(&self, neighbour: LearnerId, round: Round) -> Option<OwnRelease> {
+        let newest = self.newest_release_for(neighbour)?;
         let is_later = newest.round()? > round;
         let wanted = self.journal.release_of(round).cloned();
         wanted.or_else(|| is_later.then_some(newest))
     }
 
-    /// What to send a neighbour that has just connected: the newest release, which it may have missed. It is stored
-    /// already, and the bytes are the same as before.
+    /// The release to send a neighbour that has connected: the newest, which it may have missed. It is stored
+    /// already, and its bytes are the same as before.
     #[must_use]
-    pub fn newest_for(&self, neighbour: LearnerId) -> Option<OwnRelease> {
+    pub fn newest_release_for(&self, neighbour: LearnerId) -> Option<OwnRelease> {
         let neighbour = self.neighbours.get(neighbour)?;
-        let may_have_it = neighbour.standing != Standing::CutOff && !self.round.is_halted();
-        self.journal.newest_release().filter(|_| may_have_it).cloned()
+        if neighbour.standing == Standing::CutOff || self.round.is_halted() {
+            return None;
+        }
+        self.journal.newest_release().cloned()
     }
 
-    /// A neighbour has connected: it is asked at once for releases that have not arrived.
+    /// A neighbour has connected: releases that have not arrived are requested at once.
     #[must_use]
-    pub fn came(&self, neighbour: LearnerId) -> Vec<Action> {
+    pub fn on_connected(&self, neighbour: LearnerId) -> Vec<Action> {
         if self.round.phase() != Phase::Waiting || self.round.is_halted() {
             return Vec::new();
         }
         let round = self.learner.round();
         let connected = self.neighbours.get(neighbour);
-        connected.into_iter().flat_map(|one| catch_up::questions(one, round)).collect()
+        connected.into_iter().flat_map(|one| catch_up::requests(one, round)).collect()
     }
 
-    /// A neighbour has said that it will not come back.
+    /// A neighbour has sent a farewell.
     ///
     /// # Errors
-    /// When it cannot go on.
-    pub fn left(&mut self, neighbour: LearnerId, now: Duration) -> Result<Vec<Action>, Halt> {
+    /// When the node has halted.
+    pub fn on_left(&mut self, neighbour: LearnerId, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
         let known = self.neighbours.get_mut(neighbour);
         if let Some(one) = known.filter(|one| one.standing != Standing::CutOff) {
             one.standing = Standing::Left;
         }
-        self.go_on(now, &mut actions)?;
+        self.advance(now, &mut actions)?;
         Ok(actions)
     }
 
@@ -186,19 +188,19 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// # Errors
     /// When one is out of bounds or too many are waiting, and then none is accepted. When they could not be stored
     /// the node has halted, and whether they were accepted shows when it is opened again.
-    pub fn take_in(
+    pub fn accept_records(
         &mut self,
         records: Vec<Record>,
         position: Option<Position>,
-    ) -> Result<(), TakeInError> {
+    ) -> Result<(), AcceptError> {
         if self.round.is_halted() {
-            return Err(Halt::Before.into());
+            return Err(Halt::AlreadyHalted.into());
         }
         for (position, record) in records.iter().enumerate() {
             self.learner.memory().check(&self.wire.setup().model, record, position)?;
         }
         if matches!(self.state(), State::Finished | State::Exhausted) {
-            return Err(TakeInError::Over);
+            return Err(AcceptError::Over);
         }
         self.inbox.check_room(records.len())?;
         let stored = self.journal.accept(&records, position.as_ref());
@@ -210,13 +212,13 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// Does what is due by now.
     ///
     /// # Errors
-    /// When it cannot go on.
+    /// When the node has halted.
     pub fn tick(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
-        self.go_on(now, &mut actions)?;
+        self.advance(now, &mut actions)?;
         if self.round.phase() == Phase::Waiting && self.catch_up.is_due(now) {
             let round = self.learner.round();
-            actions.extend(self.neighbours.iter().flat_map(|one| catch_up::questions(one, round)));
+            actions.extend(self.neighbours.iter().flat_map(|one| catch_up::requests(one, round)));
         }
         Ok(actions)
     }
@@ -229,14 +231,14 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             Phase::Gathering => {
                 (self.may_begin() && self.has_begun()).then(|| self.round.records_due())
             }
-            Phase::Waiting => Some(self.round.neighbours_due(self.catch_up.ask_at())),
+            Phase::Waiting => Some(self.round.neighbours_due(self.catch_up.request_at())),
         }
     }
 
-    /// Ends and begins rounds as long as it can.
-    fn go_on(&mut self, now: Duration, actions: &mut Vec<Action>) -> Result<(), Halt> {
+    /// Ends and begins rounds while it can.
+    fn advance(&mut self, now: Duration, actions: &mut Vec<Action>) -> Result<(), Halt> {
         if self.round.is_halted() {
-            return Err(Halt::Before);
+            return Err(Halt::AlreadyHalted);
         }
         self.round.note_check(now);
         loop {
@@ -268,7 +270,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     fn may_begin(&self) -> bool {
         self.round.refusal().is_none()
             && !self.round.is_past_end(self.learner.round())
-            && self.neighbours.iter().any(Neighbour::could_come)
+            && self.neighbours.iter().any(Neighbour::may_be_heard)
     }
 
     /// Releases, if there are records for the round: observe, pay, draw, store, send.
@@ -282,7 +284,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         if self.learner.accountant().would_exceed() {
             // Checked before any record is used that would then have no round.
-            self.retire(actions);
+            self.exhaust(actions);
             return Ok(false);
         }
         let records = self.inbox.take(needed);
@@ -299,15 +301,15 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         self.store_round(Entry { round, closing, records, release: encoded.clone() })?;
         actions.push(Action::Publish(encoded));
         self.round.enter(Phase::Waiting, now);
-        self.catch_up.ask_later(now);
+        self.catch_up.request_later(now);
         Ok(true)
     }
 
-    fn retire(&mut self, actions: &mut Vec<Action>) {
+    fn exhaust(&mut self, actions: &mut Vec<Action>) {
         let mut account = self.learner.accountant().clone();
         if let Err(refusal) = account.pay() {
-            self.round.retire(refusal);
-            actions.push(Action::Retired(refusal));
+            self.round.set_refusal(refusal);
+            actions.push(Action::Exhausted(refusal));
         }
     }
 
@@ -335,15 +337,21 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         actions.push(Action::Ended(self.close_round()));
         if let Some(ahead) = ahead {
-            self.learner.skip_to(ahead);
+            self.skip_to(ahead);
         }
         let round = self.learner.round();
-        self.neighbours.iter_mut().for_each(|one| one.forget_before(round));
+        self.neighbours.iter_mut().for_each(|one| one.drop_old(round));
         self.round.enter(Phase::Gathering, now);
         true
     }
 
-    /// Absorbs the releases of the round, and makes up for one earlier round of each edge that only the other end used.
+    /// Skips rounds: no release, no step, no charge. Returns the round that the learner is in now.
+    pub(super) fn skip_to(&mut self, round: Round) -> Round {
+        self.learner.skip_to(round)
+    }
+
+    /// Absorbs the releases of the round, with one late pull for each neighbour that used a release of this learner in
+    /// an earlier round that was one-sided.
     fn close_round(&mut self) -> RoundEnd {
         let heard = self.use_releases();
         let late = self.use_late_releases();
@@ -355,7 +363,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             score: self.round.score(),
             distance,
             heard: heard.iter().map(ReceivedRelease::learner).collect(),
-            made_up: late.iter().map(|late| (late.theirs.learner(), late.theirs.round())).collect(),
+            late: late.iter().map(|late| (late.theirs.learner(), late.theirs.round())).collect(),
         };
         self.journal.set_closing(Closing {
             heard: heard.iter().map(|release| release.encoded().clone()).collect(),
@@ -385,10 +393,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let (id, round) = (self.learner.id(), self.learner.round());
         let mut late = Vec::new();
         for neighbour in self.neighbours.iter_mut() {
-            if let Some(owed) = neighbour.owed(round)
-                && let Some(own) = self.journal.release_of(owed)
+            if let Some(missed) = neighbour.one_sided_round(round)
+                && let Some(own) = self.journal.release_of(missed)
                 && let Ok(content) = self.wire.decode_own(id, own)
-                && let Some(theirs) = neighbour.use_release(owed)
+                && let Some(theirs) = neighbour.use_release(missed)
             {
                 late.push(LateReleases { own: own.clone(), content, theirs });
             }

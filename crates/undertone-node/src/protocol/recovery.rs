@@ -60,8 +60,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let stored = store.load()?;
         let learner = learner_at_start(&wire, id)?;
         let mut node = Node::new(Parts { wire, settings, learner, entropy, store });
-        // Every value in a store carries its hash, so accidental damage was found by now. A value that somebody made up
-        // and hashed correctly may still fail an assertion.
+        // Every value in a store carries its hash, so accidental damage was found by now. A forged value
+        // with a correct hash may still fail an assertion.
         let replayed = catch_unwind(AssertUnwindSafe(|| node.replay(&stored)));
         replayed.unwrap_or_else(|_| Err(Damaged.into()))?;
         node.inbox.restore(stored.waiting, stored.positions);
@@ -113,7 +113,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         if entry.round < self.learner.round() {
             return Err(Damaged.into());
         }
-        if self.learner.skip_to(entry.round) != entry.round {
+        if self.skip_to(entry.round) != entry.round {
             return Err(Damaged.into());
         }
         self.learner.observe(&entry.records)?;
@@ -149,7 +149,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         for release in heard.iter().chain(late.iter().map(|late| &late.theirs)) {
             if let Some(neighbour) = self.neighbours.get_mut(release.learner()) {
-                neighbour.used_before(release);
+                neighbour.restore_used(release);
             }
         }
         self.absorb(&heard, &late);

@@ -81,7 +81,7 @@ impl RoundState {
     }
 
     /// Notes that the budget is spent.
-    pub(super) fn retire(&mut self, refusal: Refusal) {
+    pub(super) fn set_refusal(&mut self, refusal: Refusal) {
         self.refusal = Some(refusal);
     }
 
@@ -113,12 +113,12 @@ impl RoundState {
         self.since + self.settings.records_wait
     }
 
-    /// When a round that waits for neighbours has to be looked at again, given when they are asked again.
+    /// When a round that waits for neighbours is checked next, given when the next requests are due.
     ///
-    /// After the deadline a message ends the round, or the check after the next question: nothing is due before.
-    pub(super) fn neighbours_due(&self, ask_at: Duration) -> Duration {
+    /// After the deadline only a message or the next request can change anything.
+    pub(super) fn neighbours_due(&self, request_at: Duration) -> Duration {
         let deadline = self.since + self.settings.deadline;
-        if self.checked_at < deadline { ask_at.min(deadline) } else { ask_at }
+        if self.checked_at < deadline { request_at.min(deadline) } else { request_at }
     }
 
     /// Whether the round can end: enough neighbours were heard, and all that are waited for or the deadline is over.
@@ -135,6 +135,6 @@ impl RoundState {
     }
 
     fn heard_enough(&self, attendance: &Attendance) -> bool {
-        attendance.heard >= self.settings.heard_least.min(attendance.reachable)
+        attendance.heard >= self.settings.heard_min.min(attendance.reachable)
     }
 }

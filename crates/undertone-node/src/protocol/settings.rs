@@ -8,12 +8,12 @@ use undertone::Round;
 pub struct Settings {
     /// How long a round waits for neighbours that are present.
     pub deadline: Duration,
-    /// A release that has not arrived after this time is asked for, and again after the same time.
-    pub ask_after: Duration,
+    /// A release that has not arrived after this time is requested, and again after the same time.
+    pub request_after: Duration,
     /// How long a round waits for its records before it starts with those it has.
     pub records_wait: Duration,
     /// A round does not end before this many neighbours were heard.
-    pub heard_least: usize,
+    pub heard_min: usize,
     /// The first round that is not run.
     pub end: Round,
     /// How many records may wait for a round.

@@ -15,10 +15,10 @@ use undertone_models::{AnyMemory, Setup};
 pub struct Counters {
     /// Bytes that are no release of the sender.
     pub rejected: BTreeMap<Rejection, u64>,
-    /// Messages of learners that are no neighbours, or are cut off.
-    pub strangers: u64,
-    /// Messages that had arrived before.
-    pub repeated: u64,
+    /// Messages of learners that are no neighbours or are cut off.
+    pub unknown_senders: u64,
+    /// Releases that had arrived before.
+    pub duplicates: u64,
 }
 
 /// What is known of a neighbour.

@@ -1,16 +1,16 @@
-//! A learner's store on disk: one file, one transaction a round.
+//! A learner's store on disk: one file, one transaction for each round.
 //!
 //! | table | key | value |
 //! |---|---|---|
 //! | `about` | name | the format, the network and the learner |
-//! | `rounds` | a number that counts up | what a round since the last snapshot was computed from |
+//! | `rounds` | number, increasing | what a round since the last snapshot was computed from |
 //! | `snapshot` | 0 | the whole state |
 //! | `waiting` | number | a record that no round has used yet |
 //! | `ledger` | round | the receipt, as JSON |
 //! | `cut_off` | learner | nothing |
 //! | `sources` | name | how far it was read |
 //!
-//! Values that hold state begin with a hash of the rest, so that a damaged one is not taken for another.
+//! Values that hold state begin with a hash of the rest, so that damage is found.
 
 use super::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 use redb::{
@@ -40,7 +40,7 @@ const SOURCES: TableDefinition<'_, &str, u64> = TableDefinition::new("sources");
 
 const FORMAT: &[u8] = b"undertone store 3";
 
-/// A store in a file that nobody else may read.
+/// A store in a file that only its owner may read.
 ///
 /// The file holds private records and parameters. It is locked while it is open: two daemons on one store
 /// would release twice.
@@ -51,32 +51,32 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
-    /// Makes an empty store, where there is none.
+    /// Creates an empty store.
     ///
-    /// It gets its name when it is whole: a learner that is killed before leaves no store that none can open.
+    /// It gets its name when it is complete: a process that is killed before leaves no store that cannot be opened.
     ///
     /// # Errors
-    /// When there is a file already, or none can be made.
+    /// When the file exists, or it cannot be created.
     pub fn create(
         path: &Path,
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let unnamed =
-            private_file::unnamed(path, ".new-store-").map_err(|error| unavailable(&error))?;
-        let file = unnamed.as_file().try_clone().map_err(|error| unavailable(&error))?;
+        let temporary = private_file::create_temporary(path, ".new-store-")
+            .map_err(|error| unavailable(&error))?;
+        let file = temporary.as_file().try_clone().map_err(|error| unavailable(&error))?;
         let store = DiskStore::with_file(file, network, learner)?;
-        private_file::give_name(unnamed, path).map_err(|error| unavailable(&error))?;
+        private_file::persist(temporary, path).map_err(|error| unavailable(&error))?;
         Ok(store)
     }
 
     /// Opens the store of a learner that ran before.
     ///
-    /// A file that is missing or empty is not a new learner: it would begin anew, and release rounds a second
-    /// time.
+    /// A missing or empty file is an error, not a new learner: that learner would start again, and release rounds a
+    /// second time.
     ///
     /// # Errors
-    /// When it is not there, in use, readable for others, damaged, or that of another learner or network.
+    /// When it is missing, in use, readable for others, damaged, or of another learner or network.
     pub fn open(
         path: &Path,
         network: NetworkId,
@@ -85,7 +85,7 @@ impl DiskStore {
         DiskStore::with_file(existing(path)?, network, learner)
     }
 
-    /// Opens the store of any learner of a network, to look at it.
+    /// Opens the store of any learner of a network, to inspect it.
     ///
     /// # Errors
     /// As [`DiskStore::open`].
@@ -94,19 +94,19 @@ impl DiskStore {
         let learner = store.learner()?;
         store.check_owner(setup.network_id(), learner)?;
         if learner.0 as usize >= setup.mechanisms.len() {
-            return Err(StorageError::Other("learner"));
+            return Err(StorageError::Mismatch("learner"));
         }
-        store.find_next()?;
+        store.find_next_keys()?;
         Ok((store, learner))
     }
 
-    /// Whose it is.
+    /// The learner it belongs to.
     fn learner(&self) -> Result<LearnerId, StorageError> {
         let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
         let about = read.open_table(ABOUT).map_err(table)?;
         let learner = about.get("learner").map_err(storage)?;
         let bytes: Option<[u8; 4]> = learner.and_then(|bytes| bytes.value().try_into().ok());
-        let damaged = || StorageError::Damaged("it does not say whose it is".into());
+        let damaged = || StorageError::Damaged("the learner's number is missing".into());
         Ok(LearnerId(u32::from_le_bytes(bytes.ok_or_else(damaged)?)))
     }
 
@@ -117,19 +117,19 @@ impl DiskStore {
     ) -> Result<DiskStore, StorageError> {
         let mut store = DiskStore::at(file)?;
         store.check_owner(network, learner)?;
-        store.find_next()?;
+        store.find_next_keys()?;
         Ok(store)
     }
 
     fn at(file: File) -> Result<DiskStore, StorageError> {
-        // On some damage redb panics instead of saying so.
+        // On some damage redb panics instead of returning an error.
         let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
         let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
         Ok(DiskStore { database, next_round: 0, next_waiting: 0 })
     }
 
-    /// The numbers after the last ones that are taken.
-    fn find_next(&mut self) -> Result<(), StorageError> {
+    /// Finds the next free keys.
+    fn find_next_keys(&mut self) -> Result<(), StorageError> {
         let read = self.database.begin_read().map_err(|error| unavailable(&error))?;
         let after = |name| -> Result<u64, StorageError> {
             let table = read.open_table(name).map_err(table)?;
@@ -140,15 +140,15 @@ impl DiskStore {
         Ok(())
     }
 
-    /// A transaction in two phases: after a crash, what is damaged in the last one is told from what was
-    /// never finished. In one phase redb would take the first for the second, and go back a round.
+    /// Begins a transaction with two-phase commit. After a crash, damage in the last commit can then be told from a
+    /// commit that was never finished. With one phase redb would mistake the first for the second, and go back a round.
     fn begin_write(&self) -> Result<redb::WriteTransaction, StorageError> {
         let mut write = self.database.begin_write().map_err(|error| unavailable(&error))?;
         write.set_two_phase_commit(true);
         Ok(write)
     }
 
-    /// Writes whose store it is into an empty one, and compares with another.
+    /// Writes the owner into an empty store, and checks it in any other.
     fn check_owner(&mut self, network: NetworkId, learner: LearnerId) -> Result<(), StorageError> {
         let facts: [(&str, Vec<u8>); 3] = [
             ("format", FORMAT.to_vec()),
@@ -170,11 +170,11 @@ impl DiskStore {
                     return Err(if format {
                         StorageError::Format
                     } else {
-                        StorageError::Other(name)
+                        StorageError::Mismatch(name)
                     });
                 }
             }
-            // So that all tables are there to be read.
+            // Creates all tables, so that they can be read.
             write.open_table(ROUNDS).map_err(table)?;
             write.open_table(SNAPSHOT).map_err(table)?;
             write.open_table(WAITING).map_err(table)?;
@@ -207,16 +207,16 @@ impl Storage for DiskStore {
         let mut stored = Stored::default();
         let snapshot = read.open_table(SNAPSHOT).map_err(table)?;
         if let Some(bytes) = snapshot.get(0).map_err(storage)? {
-            stored.snapshot = Some(unsealed("the snapshot", bytes.value())?);
+            stored.snapshot = Some(without_hash("the snapshot", bytes.value())?);
         }
         for row in read.open_table(ROUNDS).map_err(table)?.iter().map_err(storage)? {
             let (_, bytes) = row.map_err(storage)?;
-            stored.entries.push(unsealed("a round", bytes.value())?);
+            stored.entries.push(without_hash("a round", bytes.value())?);
         }
         for row in read.open_table(WAITING).map_err(table)?.iter().map_err(storage)? {
             let (_, bytes) = row.map_err(storage)?;
             let mut record = Record::empty();
-            load(&mut record, &unsealed("a record", bytes.value())?)
+            load(&mut record, &without_hash("a record", bytes.value())?)
                 .map_err(|damaged| StorageError::Damaged(damaged.to_string()))?;
             stored.waiting.push_back(record);
         }
@@ -251,7 +251,7 @@ impl Storage for DiskStore {
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for (number, record) in (self.next_waiting..).zip(records) {
                 let record = save(&mut record.clone());
-                let bytes = sealed([&*record].into_iter());
+                let bytes = with_hash([&*record].into_iter());
                 waiting.insert(number, bytes.as_slice()).map_err(storage)?;
             }
         }
@@ -271,11 +271,13 @@ impl Storage for DiskStore {
             match commit.snapshot {
                 Some(state) => {
                     let mut snapshot = write.open_table(SNAPSHOT).map_err(table)?;
-                    snapshot.insert(0, sealed([state].into_iter()).as_slice()).map_err(storage)?;
+                    snapshot
+                        .insert(0, with_hash([state].into_iter()).as_slice())
+                        .map_err(storage)?;
                     rounds.retain(|_, _| false).map_err(storage)?;
                 }
                 None => {
-                    let entry = sealed(commit.entry.iter());
+                    let entry = with_hash(commit.entry.iter());
                     rounds.insert(self.next_round, entry.as_slice()).map_err(storage)?;
                 }
             }
@@ -299,7 +301,7 @@ impl Storage for DiskStore {
     }
 }
 
-/// Opens a file that is there, has something in it, and is for its owner alone.
+/// Opens a file that exists, is not empty, and is private to its owner.
 fn existing(path: &Path) -> Result<File, StorageError> {
     let options = OpenOptions::new().read(true).write(true).open(path);
     let file = options.map_err(|error| unavailable(&error))?;
@@ -322,23 +324,24 @@ fn checked_database(file: File) -> Result<Database, StorageError> {
 }
 
 fn damaged_pages() -> StorageError {
-    StorageError::Damaged("its pages do not fit together".into())
+    StorageError::Damaged("its pages are inconsistent".into())
 }
 
-/// Bytes with their hash before them.
-fn sealed<'a>(pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(32 + pieces.clone().map(<[u8]>::len).sum::<usize>());
-    sealed.extend_from_slice(&[0; 32]);
-    pieces.for_each(|piece| sealed.extend_from_slice(piece));
-    let digest = Sha256::digest(&sealed[32..]);
-    sealed[..32].copy_from_slice(&digest);
-    sealed
+/// Bytes with their hash in front.
+fn with_hash<'a>(pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
+    let mut hashed = Vec::with_capacity(32 + pieces.clone().map(<[u8]>::len).sum::<usize>());
+    hashed.extend_from_slice(&[0; 32]);
+    pieces.for_each(|piece| hashed.extend_from_slice(piece));
+    let digest = Sha256::digest(&hashed[32..]);
+    hashed[..32].copy_from_slice(&digest);
+    hashed
 }
 
-fn unsealed(what: &str, bytes: &[u8]) -> Result<Vec<u8>, StorageError> {
+/// Checks the hash in front of bytes and removes it.
+fn without_hash(what: &str, bytes: &[u8]) -> Result<Vec<u8>, StorageError> {
     match bytes.split_at_checked(32) {
         Some((digest, rest)) if Sha256::digest(rest)[..] == *digest => Ok(rest.to_vec()),
-        _ => Err(StorageError::Damaged(format!("{what} does not have the hash it was kept with"))),
+        _ => Err(StorageError::Damaged(format!("the hash of {what} is wrong"))),
     }
 }
 

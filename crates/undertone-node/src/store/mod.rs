@@ -1,8 +1,8 @@
-//! What a learner never forgets.
+//! The durable state of a learner.
 //!
-//! One commit a round holds what the round was computed from: the records that arrived, the releases that
+//! Each round has one commit. It holds what the round was computed from: the records that arrived, the releases that
 //! were heard in the round before, and the learner's own release as it will be sent. After a crash the rounds
-//! since the last snapshot are computed again from these, bit for bit, without any new noise.
+//! since the last snapshot are computed again from these, bit for bit, without new noise.
 
 mod disk;
 
@@ -15,100 +15,100 @@ use undertone::LearnerId;
 use undertone::privacy::Receipt;
 use undertone_models::Record;
 
-/// Where a learner keeps what it must not forget. Faults are injected here.
+/// A learner's durable storage. Tests inject faults here.
 ///
 /// # Guarantee
-/// What a method returned `Ok` for is there after any crash. After an `Err` it may be there or not, whole
-/// in either case, and the caller does nothing more than stop.
+/// After a method has returned `Ok`, its change survives any crash. After an `Err` the change is there completely or not
+/// at all, and the caller must stop.
 pub trait Storage {
-    /// Everything that was kept.
+    /// Loads everything.
     ///
     /// # Errors
     /// When it cannot be read, or is damaged.
     fn load(&mut self) -> Result<Stored, StorageError>;
 
-    /// Keeps records that no round has used yet, and with them how far their source was read.
+    /// Stores records that no round has used yet, with the position of their source.
     ///
     /// # Errors
-    /// When they could not be kept.
+    /// When they could not be stored.
     fn accept(
         &mut self,
         records: &[Record],
         position: Option<&Position>,
     ) -> Result<(), StorageError>;
 
-    /// Keeps one round.
+    /// Stores one round.
     ///
     /// # Errors
-    /// When it could not be kept.
+    /// When it could not be stored.
     fn commit(&mut self, commit: Commit<'_>) -> Result<(), StorageError>;
 
-    /// Keeps that a neighbour is not to be heard any more.
+    /// Stores that a neighbour is ignored from now on.
     ///
     /// # Errors
-    /// When it could not be kept.
+    /// When it could not be stored.
     fn cut_off(&mut self, neighbour: LearnerId) -> Result<(), StorageError>;
 }
 
-/// How many receipts are read back when a store is opened.
+/// How many receipts are loaded when a store is opened.
 pub const RECEIPTS_SHOWN: usize = 20;
 
-/// How far a source of records was read: after a crash it is read on from there, and no record is taken twice.
+/// How far a source of records was read. After a crash reading continues there, so that no record is used twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// What the source is called.
+    /// The source's name.
     pub source: String,
-    /// So far, in whatever unit the source counts.
+    /// How far it was read, in the source's own unit.
     pub reached: u64,
 }
 
-/// Bytes in pieces that follow each other: releases may be large, and are copied only by who keeps them.
+/// Consecutive pieces of bytes. Releases may be large, so they are copied only once, into the store.
 #[derive(Default)]
 pub struct Pieces<'a>(Vec<Cow<'a, [u8]>>);
 
 impl<'a> Pieces<'a> {
-    /// Adds bytes that stay where they are.
+    /// Adds borrowed bytes.
     pub(crate) fn add(&mut self, piece: &'a [u8]) {
         self.0.push(Cow::Borrowed(piece));
     }
 
-    /// Adds bytes.
+    /// Adds owned bytes.
     pub(crate) fn add_owned(&mut self, piece: Vec<u8>) {
         self.0.push(Cow::Owned(piece));
     }
 
-    /// Piece by piece.
+    /// The pieces, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.iter().map(|piece| &**piece)
     }
 
-    /// How many bytes there are in all.
+    /// The total number of bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.iter().map(<[u8]>::len).sum()
     }
 
-    /// All of them in one piece.
+    /// All pieces in one.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.iter().collect::<Vec<_>>().concat()
     }
 }
 
-/// One round to keep.
+/// One round to store.
 #[derive(Clone, Copy)]
 pub struct Commit<'a> {
     /// The round as bytes. Private.
     pub entry: &'a Pieces<'a>,
-    /// How many of the records that were waiting it has used.
+    /// How many waiting records it has used.
     pub records_used: usize,
     /// What was charged for its release.
     pub receipt: &'a Receipt,
-    /// The whole state after it: with this, no earlier round is needed any more. Private.
+    /// The whole state after it, which replaces all earlier rounds. Private.
     pub snapshot: Option<&'a [u8]>,
 }
 
-/// Everything that was kept. Private.
+/// The contents of a store. Private.
 #[derive(Clone, Default)]
 pub struct Stored {
     /// The newest snapshot.
@@ -123,17 +123,17 @@ pub struct Stored {
     pub receipts: VecDeque<Receipt>,
     /// How far each source of records was read.
     pub positions: BTreeMap<String, u64>,
-    /// Neighbours that are not to be heard any more.
+    /// Neighbours that are ignored.
     pub cut_off: Vec<LearnerId>,
 }
 
-/// Why something could not be kept or read.
+/// Why a store cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StorageError {
-    /// The disk, or what is between.
+    /// The file cannot be read or written.
     #[error("the store cannot be used: {0}")]
     Unavailable(String),
-    /// What is there is not what was put there.
+    /// The contents are not what was written.
     #[error(
         "the store is damaged: {0}; restore no older copy (it would release rounds a second time): \
          start with a new store and a new learner"
@@ -150,7 +150,7 @@ pub enum StorageError {
     /// It was made by another version of the program.
     #[error("the store was made by a version of undertone whose stores this one cannot read")]
     Format,
-    /// It was made for something else.
+    /// It belongs to another learner or another network.
     #[error("the store is of another {0}: every learner of every network has its own")]
-    Other(&'static str),
+    Mismatch(&'static str),
 }

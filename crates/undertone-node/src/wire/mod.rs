@@ -2,7 +2,7 @@
 //!
 //! All numbers are little-endian, and every message of a network has the same size:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | `UNDT` |
 //! | 4 | the version of the format |
@@ -10,12 +10,12 @@
 //! | 4 | the learner |
 //! | 4 | n, the number of values |
 //! | 8 | the round t |
-//! | 8 for each neighbour, up to the most that any learner has | whose releases the sender used: bit k is for round t − 1 − k |
+//! | 8 for each neighbour, up to the largest number that any learner has | whose releases the sender used: bit k stands for round t − 1 − k |
 //! | 8 for each value | the value, as a whole number of steps of the sender's public grid |
-//! | 4 | CRC-32 of all before |
+//! | 4 | CRC-32 of everything before |
 //!
-//! There are no floating-point numbers, so none is infinite or not a number. Decoding makes room for one
-//! message of the size that the config says, and for no other.
+//! There are no floating-point numbers, so none can be infinite or NaN. Decoding allocates memory for one message of the
+//! size that follows from the config, and rejects any other size.
 
 mod release;
 
@@ -36,7 +36,7 @@ const VERSION: u32 = 1;
 const HEADER: usize = 4 + 4 + 16 + 4 + 4 + 8;
 const CHECKSUM: usize = 4;
 
-/// Beyond this a whole number of steps is no f64.
+/// Larger whole numbers are not all f64.
 const STEPS_MAX: u64 = 1 << 53;
 
 /// The wire format of one network.
@@ -48,23 +48,23 @@ pub struct Wire {
     degree_max: usize,
 }
 
-/// Why bytes are not a message of this network.
+/// Why bytes are not a release of this network.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
-    /// Not of the size that every message of the network has.
+    /// Not the size that every message of the network has.
     #[error("not of the size of a message")]
     Size,
-    /// Not a message at all, or of another version.
+    /// Not a message, or of another version.
     #[error("not a message of this version")]
     Format,
-    /// Damaged on the way.
+    /// Damaged in transit.
     #[error("the checksum is wrong")]
     Checksum,
     /// Of another network, or of one with another config.
     #[error("of another network, or of another config")]
     Network,
-    /// Not by the learner it came from.
+    /// Not made by the learner that sent it.
     #[error("not by the learner it came from")]
     Sender,
     /// Past the last round that any learner may take part in.
@@ -73,7 +73,7 @@ pub enum Rejection {
     /// Of another number of values.
     #[error("of another dimension")]
     Dimension,
-    /// A value that no honest learner sends.
+    /// A value that an honest learner practically never sends.
     #[error("a value is out of range")]
     Value,
 }
@@ -87,7 +87,7 @@ impl Wire {
         Wire { network: setup.network_id(), dimension: setup.model.parameters(), degree_max, setup }
     }
 
-    /// The setup that it follows from.
+    /// The setup of the network.
     pub(crate) fn setup(&self) -> &Arc<Setup> {
         &self.setup
     }
@@ -104,14 +104,18 @@ impl Wire {
         HEADER + 8 * (self.degree_max + self.dimension) + CHECKSUM
     }
 
-    /// A release as bytes, with what its learner used of its neighbours.
+    /// Encodes a release, with the rounds in which its learner used each neighbour's release.
     ///
     /// # Panics
     /// When the release is not of this network: a bug in the caller.
     #[must_use]
     pub fn encode(&self, release: &Release, used: &[u64]) -> OwnRelease {
-        assert_eq!(release.values().len(), self.dimension, "a release of this network");
-        assert!(used.len() <= self.degree_max, "a mask for each neighbour");
+        assert_eq!(
+            release.values().len(),
+            self.dimension,
+            "the release has the dimension of this network"
+        );
+        assert!(used.len() <= self.degree_max, "there is at most one mask for each neighbour");
         let mut bytes = Vec::with_capacity(self.message_bytes());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -123,7 +127,7 @@ impl Wire {
             let mask = used.get(place).copied().unwrap_or(0);
             bytes.extend_from_slice(&mask.to_le_bytes());
         }
-        // A step is a power of two, so that its inverse is exact, and so is the product.
+        // A step is a power of two, so its inverse and the product are exact.
         let steps_in = 1.0 / release.grid().step();
         let start = bytes.len();
         bytes.resize(start + 8 * self.dimension, 0);
@@ -208,7 +212,7 @@ fn read_values(
     grid: &Grid,
     round: Round,
 ) -> Result<Box<[f64]>, Rejection> {
-    // Honest noise passes it with probability e⁻⁶⁴.
+    // Honest noise exceeds it with probability e⁻⁶⁴.
     let bound = mechanism.message_bound(round);
     let (steps, _) = bytes.as_chunks();
     let mut fits = true;
@@ -216,7 +220,7 @@ fn read_values(
         let steps = i64::from_le_bytes(*steps);
         #[expect(clippy::cast_precision_loss, reason = "at most 2⁵³ in size")]
         let value = steps as f64 * grid.step();
-        // All are read before any is refused: a branch for each would take longer than the rest.
+        // One check after the loop: a branch for each value would take longer than everything else.
         fits &= (steps.unsigned_abs() <= STEPS_MAX) & (value.abs() <= bound);
         value
     });
@@ -224,7 +228,7 @@ fn read_values(
     if fits { Ok(values) } else { Err(Rejection::Value) }
 }
 
-/// Reads from the front. The size was checked, so nothing is ever missing.
+/// Reads from the front. The size was checked before, so bytes are never missing.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

@@ -1,7 +1,8 @@
-//! Who is refused: a peer with no certificate, an expired one, one of another network, or another's name.
+//! Peers that are refused: without a certificate, or with one that is expired, of another network or of another name.
 
 use crate::peer::{
-    PATIENCE, PING, Victim, answer, call, hello, is_heard, is_over, speaker, wait_until_over,
+    PATIENCE, PING, Victim, accept_tls, connect_tls, hello, is_heard, is_over, sender_of,
+    wait_until_over,
 };
 use crate::sockets::{certified, identity, ports};
 use crate::support::setup;
@@ -18,7 +19,7 @@ use undertone_node::link::{Addresses, Certificates, Identity, Link, Security, ro
 use undertone_node::wire::Wire;
 use zenoh::Wait as _;
 
-/// Learner 0 of a ring of five behind a router, and what it hears.
+/// Learner 0 of a ring of five behind a router, and the senders of what it receives.
 struct BehindRouter {
     _link: Link,
     _router: zenoh::Session,
@@ -40,7 +41,7 @@ impl BehindRouter {
         let (sender, heard) = channel();
         let sender = std::sync::Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {
-            let _ = sender.lock().unwrap().send(speaker(&incoming));
+            let _ = sender.lock().unwrap().send(sender_of(&incoming));
         });
         let security = Security::MutualTls(learner(folder, 0));
         let addresses = Addresses::Router(address.clone());
@@ -48,7 +49,7 @@ impl BehindRouter {
         BehindRouter { _link: link, _router: router, identity, address, heard }
     }
 
-    /// Whether anything said on a learner's keys is heard, by one who shows these certificates.
+    /// Whether anything that the holder of these certificates publishes on a learner's keys is received.
     fn hears(&self, files: &Certificates, with_own: bool, claimed: u32) -> bool {
         let mut tls = json!({
             "root_ca_certificate": files.authority,
@@ -60,7 +61,7 @@ impl BehindRouter {
             tls["connect_certificate"] = json!(files.certificate);
         }
         let session = zenoh::open(settings(&self.address, &tls)).wait();
-        // Some are refused at the door, and some when they speak.
+        // Some peers are refused when they connect, and some when they publish.
         let Ok(session) = session else { return false };
         let network = self.identity.network;
         let mut heard = false;
@@ -107,7 +108,7 @@ fn learner(folder: &Path, id: u32) -> Certificates {
     certificates::files(folder, Holder::Learner(LearnerId(id)))
 }
 
-/// The same authority, and a certificate that ended a day ago.
+/// A certificate of the same authority that expired a day ago.
 fn expired(folder: &Path, id: u32) -> (tempfile::TempDir, Certificates) {
     let ten_days_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
     short_lived(folder, id, Validity { from: ten_days_ago, days: 9 })
@@ -124,7 +125,7 @@ fn short_lived(folder: &Path, id: u32, validity: Validity) -> (tempfile::TempDir
     (other, files)
 }
 
-/// The same name, from another authority; whom the peer itself trusts is its own affair.
+/// The same name from another authority, with the network's own as the trusted root.
 fn foreign(folder: &Path, other: &Path, id: u32) -> Certificates {
     Certificates { authority: folder.join("authority.pem"), ..learner(other, id) }
 }
@@ -134,34 +135,34 @@ fn only_neighbours_with_a_valid_certificate_are_heard_and_only_as_themselves() {
     let folder = certified();
     let victim = Victim::listening(Some(folder.path()));
     let hears = |files: &Certificates, with_own: bool, claimed: u32| {
-        is_heard(&victim, &mut *call(&victim.address, files, with_own), claimed)
+        is_heard(&victim, &mut *connect_tls(&victim.address, files, with_own), claimed)
     };
     let own = learner(folder.path(), 1);
-    // The control: without it the others might be silent for another reason.
+    // The control: without it the others might be refused for another reason.
     assert!(hears(&own, true, 1), "a neighbour is heard");
     assert!(!hears(&own, true, 4), "a neighbour is not heard as another");
     assert!(!hears(&own, false, 1), "nobody is heard without a certificate");
-    let stranger = learner(folder.path(), 2);
-    assert!(!hears(&stranger, true, 1), "who is no neighbour is not heard as one");
-    assert!(!hears(&stranger, true, 2), "nor as itself");
+    let other = learner(folder.path(), 2);
+    assert!(!hears(&other, true, 1), "a learner that is no neighbour is not heard as one");
+    assert!(!hears(&other, true, 2), "nor as itself");
     let router = certificates::files(folder.path(), Holder::Router);
-    assert!(!hears(&router, true, 1), "a router is no neighbour");
+    assert!(!hears(&router, true, 1), "a router is not a neighbour");
 
     let other = certified();
     let foreign = foreign(folder.path(), other.path(), 1);
-    assert!(!hears(&foreign, true, 1), "nobody of another network is heard");
+    assert!(!hears(&foreign, true, 1), "another network's certificate is refused");
     let (_folder, expired) = expired(folder.path(), 1);
-    assert!(!hears(&expired, true, 1), "an expired certificate is none");
-    assert!(hears(&own, true, 1), "and the neighbour is heard still");
+    assert!(!hears(&expired, true, 1), "an expired certificate is refused");
+    assert!(hears(&own, true, 1), "the neighbour is still heard");
 }
 
 #[test]
-fn who_answers_has_to_be_the_one_that_was_called() {
+fn only_the_expected_neighbour_may_answer() {
     let folder = certified();
     let other = certified();
     let (_folder, expired) = expired(folder.path(), 1);
     let elsewhere = {
-        // Of the right name and network, but for another host.
+        // The right name and network, but another host.
         let other = tempfile::tempdir().unwrap();
         for file in ["authority.pem", "authority.key"] {
             std::fs::copy(folder.path().join(file), other.path().join(file)).unwrap();
@@ -172,42 +173,42 @@ fn who_answers_has_to_be_the_one_that_was_called() {
         other
     };
     let answers = [
-        (learner(folder.path(), 1), 1, true, "the one that was called"),
+        (learner(folder.path(), 1), 1, true, "the expected neighbour"),
         (learner(folder.path(), 4), 4, false, "another neighbour"),
-        (learner(folder.path(), 4), 1, false, "another neighbour, who lies"),
-        (learner(folder.path(), 2), 1, false, "no neighbour"),
-        (learner(other.path(), 1), 1, false, "one of another network"),
-        (learner(elsewhere.path(), 1), 1, false, "one that should be elsewhere"),
-        (expired, 1, false, "one whose certificate has expired"),
+        (learner(folder.path(), 4), 1, false, "another neighbour under a false name"),
+        (learner(folder.path(), 2), 1, false, "a learner that is no neighbour"),
+        (learner(other.path(), 1), 1, false, "a learner of another network"),
+        (learner(elsewhere.path(), 1), 1, false, "a learner with a certificate for another host"),
+        (expired, 1, false, "a learner whose certificate has expired"),
     ];
-    for (files, claimed, heard, who) in answers {
+    for (files, claimed, heard, peer) in answers {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let victim = Victim::calling(Some(folder.path()), &address);
-        let mut stream = answer(&listener, &files);
-        assert_eq!(is_heard(&victim, &mut *stream, claimed), heard, "{who}");
+        let victim = Victim::connecting(Some(folder.path()), &address);
+        let mut stream = accept_tls(&listener, &files);
+        assert_eq!(is_heard(&victim, &mut *stream, claimed), heard, "{peer}");
     }
 }
 
 #[test]
-fn who_is_refused_is_told_who_refuses() {
+fn a_refused_peer_gets_the_hello_of_the_learner_that_refuses_it() {
     let folder = certified();
     let victim = Victim::listening(Some(folder.path()));
-    let mut stranger = call(&victim.address, &learner(folder.path(), 2), true);
-    stranger.socket().set_read_timeout(Some(PATIENCE)).unwrap();
-    stranger.write_all(&hello(&victim.identity, 2)).unwrap();
+    let mut refused = connect_tls(&victim.address, &learner(folder.path(), 2), true);
+    refused.socket().set_read_timeout(Some(PATIENCE)).unwrap();
+    refused.write_all(&hello(&victim.identity, 2)).unwrap();
     let expected = hello(&victim.identity, 0);
-    let mut said = vec![0; expected.len()];
-    stranger.read_exact(&mut said).expect("a hello, of which it can see who is there");
-    assert_eq!(said, expected);
-    wait_until_over(&mut *stranger);
+    let mut received = vec![0; expected.len()];
+    refused.read_exact(&mut received).expect("a hello");
+    assert_eq!(received, expected);
+    wait_until_over(&mut *refused);
 }
 
 #[test]
-fn who_breaks_tls_is_told_why_the_link_ends() {
+fn a_peer_that_breaks_tls_gets_an_alert() {
     let folder = certified();
     let victim = Victim::listening(Some(folder.path()));
-    let mut neighbour = call(&victim.address, &learner(folder.path(), 1), true);
+    let mut neighbour = connect_tls(&victim.address, &learner(folder.path(), 1), true);
     assert!(is_heard(&victim, &mut *neighbour, 1));
     // A record that was never encrypted.
     let mut record = vec![23, 3, 3, 0, 32];
@@ -216,7 +217,7 @@ fn who_breaks_tls_is_told_why_the_link_ends() {
     neighbour.socket().set_read_timeout(Some(PATIENCE)).unwrap();
     let error = loop {
         match neighbour.read(&mut [0; 4096]) {
-            Ok(0) => panic!("ended without a word"),
+            Ok(0) => panic!("closed without an alert"),
             Ok(_) => {}
             Err(error) => break error,
         }
@@ -225,23 +226,23 @@ fn who_breaks_tls_is_told_why_the_link_ends() {
 }
 
 #[test]
-fn a_link_ends_when_a_certificate_on_it_does() {
+fn a_connection_is_closed_when_its_certificate_expires() {
     let folder = certified();
     let victim = Victim::listening(Some(folder.path()));
-    // It ends a few seconds from now.
+    // It expires a few seconds from now.
     let a_day = Duration::from_secs(24 * 3600);
     let end = SystemTime::now() + Duration::from_secs(6);
     let (_folder, files) = short_lived(folder.path(), 1, Validity { from: end - a_day, days: 1 });
-    let mut stream = call(&victim.address, &files, true);
+    let mut stream = connect_tls(&victim.address, &files, true);
     assert!(is_heard(&victim, &mut *stream, 1), "it is valid now");
-    // It shows that it is there, so that there is no other reason to end the link.
+    // Pings, so that the connection does not time out.
     while !is_over(&mut *stream) {
         let _ = stream.write_all(&PING).and_then(|()| stream.flush());
     }
     // Certificates have whole seconds.
-    assert!(SystemTime::now() >= end - Duration::from_secs(1), "not before it has to");
-    let mut stream = call(&victim.address, &files, true);
-    assert!(!is_heard(&victim, &mut *stream, 1), "nor is there a new one");
+    assert!(SystemTime::now() >= end - Duration::from_secs(1), "not too early");
+    let mut stream = connect_tls(&victim.address, &files, true);
+    assert!(!is_heard(&victim, &mut *stream, 1), "nor is a new connection accepted");
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn a_learner_does_not_start_with_the_wrong_certificate() {
     let identity = identity(&setup(5, "algorithm1", ""), 0);
     let open = |files: Certificates| {
         let listen = "127.0.0.1:0".to_string();
-        let addresses = Addresses::Direct { listen, calls: Vec::new() };
+        let addresses = Addresses::Direct { listen, connect: Vec::new() };
         Link::open(&identity, &addresses, &Security::MutualTls(files), Arc::new(|_| ())).map(drop)
     };
     open(own).unwrap();
@@ -276,19 +277,19 @@ fn a_learner_does_not_start_with_the_wrong_certificate() {
 }
 
 #[test]
-fn a_router_lets_learners_speak_for_themselves_alone() {
+fn a_router_lets_learners_publish_under_their_own_number_only() {
     let folder = certified();
     let victim = BehindRouter::new(folder.path());
-    let (neighbour, stranger) = (learner(folder.path(), 1), learner(folder.path(), 2));
+    let (neighbour, other) = (learner(folder.path(), 1), learner(folder.path(), 2));
     assert!(victim.hears(&neighbour, true, 1), "a neighbour is heard");
     assert!(!victim.hears(&neighbour, true, 4), "and not as another");
-    assert!(!victim.hears(&stranger, true, 1) && !victim.hears(&stranger, true, 2));
+    assert!(!victim.hears(&other, true, 1) && !victim.hears(&other, true, 2));
     assert!(!victim.hears(&neighbour, false, 1), "nobody is heard without a certificate");
-    assert!(victim.hears(&neighbour, true, 1), "the neighbour is heard still");
+    assert!(victim.hears(&neighbour, true, 1), "the neighbour is still heard");
 }
 
 #[test]
-fn certificates_are_made_once_and_keys_are_for_their_owner() {
+fn certificates_are_never_overwritten_and_keys_are_private() {
     let folder = certified();
     let again = certificates::new_network(folder.path(), Validity::days(1));
     assert!(matches!(again, Err(CertificateError::File { .. })), "an authority is not replaced");

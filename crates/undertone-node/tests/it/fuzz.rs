@@ -1,4 +1,4 @@
-//! Whatever comes from a peer, a disk, a file or an owner: an error, never a panic.
+//! Any input from a peer, a disk, a file or an owner is at worst an error, never a panic.
 //!
 //! Valid inputs are changed at random, in ways that keep them nearly valid. `UNDERTONE_FUZZ=1000000` sets how
 //! many times; a failure prints its seed.
@@ -23,7 +23,7 @@ fn executions() -> u64 {
     std::env::var("UNDERTONE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
 }
 
-/// Runs a check on many inputs, each from a seed of its own.
+/// Runs a check on many inputs, each from its own seed.
 fn fuzz(share: u64, check: impl Fn(&mut Dice)) {
     for seed in 0..(executions() / share).max(100) {
         let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Dice(seed))));
@@ -46,7 +46,7 @@ fn mutated(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
             3 => bytes.insert(place.min(bytes.len()), dice.bits().to_le_bytes()[0]),
             4 if !bytes.is_empty() => drop(bytes.remove(place)),
             5 => {
-                // Numbers that are limits of something.
+                // Extreme numbers.
                 let extreme = [0, 1, u64::MAX, u64::MAX / 2, 1 << 53, 1 << 32, 0x7ff0 << 48];
                 let number = extreme[pick(dice, extreme.len())].to_le_bytes();
                 let end = (place + 8).min(bytes.len());
@@ -83,7 +83,7 @@ fn mutated(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Some rounds of a learner with two neighbours; what is on its disk, and what was on the wire.
+/// Runs some rounds of three learners. Returns the store of the first, and everything that was sent.
 fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u8>>) {
     let setup = setup(3, method, "");
     let entropy = || CountedEntropy { seed: 9, drawn: Rc::default() };
@@ -99,7 +99,7 @@ fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u
     for round in 0..12_u64 {
         let now = Duration::from_secs(round);
         for (place, node) in nodes.iter_mut().enumerate() {
-            node.take_in((0..5).map(|_| record(&mut dice)).collect(), None).unwrap();
+            node.accept_records((0..5).map(|_| record(&mut dice)).collect(), None).unwrap();
             for action in node.tick(now).unwrap() {
                 if let undertone_node::protocol::Action::Publish(release) = action {
                     open.push((place, release));
@@ -110,7 +110,7 @@ fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u
             sent.push(release.bytes().to_vec());
             for (place, node) in nodes.iter_mut().enumerate().filter(|(place, _)| *place != from) {
                 let from = LearnerId(u32::try_from(from).unwrap());
-                for action in node.hear(from, release.bytes(), now).unwrap() {
+                for action in node.receive(from, release.bytes(), now).unwrap() {
                     if let undertone_node::protocol::Action::Publish(release) = action {
                         open.push((place, release));
                     }
@@ -131,16 +131,16 @@ fn what_a_peer_sends() {
         fuzz(1, |dice| {
             let mut bytes = mutated(dice, &sent);
             if dice.below(4) > 0 && bytes.len() > 4 {
-                // Only with the right checksum is the rest looked at.
+                // Only with a correct checksum is the rest checked.
                 let end = bytes.len() - 4;
                 let checksum = crc32fast::hash(&bytes[..end]).to_le_bytes();
                 bytes[end..].copy_from_slice(&checksum);
             }
             for from in 0..3 {
-                if let Ok(message) = wire.decode(LearnerId(from), &bytes[..]) {
-                    assert_eq!(message.learner(), LearnerId(from));
-                    assert!(message.round() < Round::LIMIT);
-                    assert!(message.values().iter().all(|value| value.is_finite()));
+                if let Ok(release) = wire.decode(LearnerId(from), &bytes[..]) {
+                    assert_eq!(release.learner(), LearnerId(from));
+                    assert!(release.round() < Round::LIMIT);
+                    assert!(release.values().iter().all(|value| value.is_finite()));
                 }
             }
         });
@@ -151,34 +151,34 @@ fn what_a_peer_sends() {
 fn what_a_connection_brings() {
     let identity = identity(&setup(5, "algorithm1", ""), 0);
     let size = identity.message_bytes;
-    let mut talk = peer::hello(&identity, 1);
-    talk.extend_from_slice(&peer::release(&vec![7; size]));
-    talk.extend_from_slice(&[2, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    talk.extend_from_slice(&[4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
-    let taken = |bytes: &[u8], piece: usize| {
+    let mut sent = peer::hello(&identity, 1);
+    sent.extend_from_slice(&peer::release(&vec![7; size]));
+    sent.extend_from_slice(&[2, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    sent.extend_from_slice(&[4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    let decode = |bytes: &[u8], piece: usize| {
         let (mut decoder, mut frames) = (Decoder::new(size), Vec::new());
-        let garbage =
+        let error =
             bytes.chunks(piece.max(1)).find_map(|part| decoder.take(part, &mut frames).err());
-        (frames, garbage)
+        (frames, error)
     };
-    assert_eq!(taken(&talk, 1000).0.len(), 5, "all of it is understood");
+    assert_eq!(decode(&sent, 1000).0.len(), 5, "all frames are decoded");
     fuzz(1, |dice| {
-        let bytes = mutated(dice, std::slice::from_ref(&talk));
-        let (frames, garbage) = taken(&bytes, bytes.len());
-        for (place, frame) in frames.iter().enumerate() {
+        let bytes = mutated(dice, std::slice::from_ref(&sent));
+        let (frames, error) = decode(&bytes, bytes.len());
+        for (index, frame) in frames.iter().enumerate() {
             assert_eq!(
                 matches!(frame, Frame::Hello(_)),
-                place == 0,
-                "a hello first, and then none"
+                index == 0,
+                "the first frame is a hello, and no other is"
             );
             if let Frame::Release(body) = frame {
-                // No more room is made than for one message.
+                // No more memory is allocated than for one message.
                 assert!(body.len() <= size && body.capacity() <= size);
             }
         }
-        // However it is cut, it means the same.
+        // The pieces it arrives in make no difference.
         let piece = usize::try_from(1 + dice.below(40)).unwrap();
-        assert_eq!(taken(&bytes, piece), (frames, garbage));
+        assert_eq!(decode(&bytes, piece), (frames, error));
     });
 }
 

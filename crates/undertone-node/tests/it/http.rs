@@ -1,4 +1,4 @@
-//! The owner's interface: what it answers, to whom, and what it refuses.
+//! The owner's HTTP API: what it answers, to whom, and what it refuses.
 
 use crate::sockets::{identity, ports};
 use crate::support::{Dice, record, settings, setup};
@@ -20,16 +20,16 @@ use undertone_node::store::DiskStore;
 
 const TOKEN: &str = "a-token-of-many-letters";
 
-/// One learner, whose neighbours never come, and its server.
-struct Owned {
+/// A learner whose neighbours never connect, and its server.
+struct Daemon {
     server: Option<Server>,
     learner: Sender<Event>,
     thread: Option<JoinHandle<()>>,
     token: Option<&'static str>,
 }
 
-impl Owned {
-    fn start(token: Option<&'static str>, inbox_max: usize) -> Owned {
+impl Daemon {
+    fn start(token: Option<&'static str>, inbox_max: usize) -> Daemon {
         let setup = setup(5, "algorithm1", "");
         let (learner, events) = mailbox(100);
         let intake = Intake::new(Arc::clone(&setup));
@@ -44,16 +44,16 @@ impl Owned {
             let settings = Settings { inbox_max, ..settings(10) };
             let mut node = Node::open(setup, own, settings, OsEntropy, store).unwrap();
             let listen = format!("127.0.0.1:{}", ports(1)[0]);
-            let addresses = Addresses::Direct { listen, calls: Vec::new() };
+            let addresses = Addresses::Direct { listen, connect: Vec::new() };
             let link =
                 Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ())).unwrap();
             let until = Until { end: Round(10), linger: Duration::ZERO };
             run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
         });
-        Owned { server: Some(server), learner, thread: Some(thread), token }
+        Daemon { server: Some(server), learner, thread: Some(thread), token }
     }
 
-    /// Sends bytes as they are, and reads until the end.
+    /// Sends raw bytes, and reads until the connection is closed.
     fn raw(&self, bytes: &[u8]) -> (u16, String) {
         let mut socket = TcpStream::connect(self.server.as_ref().unwrap().address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -97,7 +97,7 @@ impl Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.learner.send(Event::Stop);
         if let Some(thread) = self.thread.take() {
@@ -117,23 +117,23 @@ const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
 #[test]
-fn records_come_one_by_one_in_arrays_and_in_lines_and_each_fault_is_named() {
-    let owned = Owned::start(None, 1000);
+fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() {
+    let daemon = Daemon::start(None, 1000);
     let mut dice = Dice(1);
     let mut some = |count: usize| -> Vec<String> { (0..count).map(|_| line(&mut dice)).collect() };
-    assert_eq!(owned.post("/v1/records", JSON, &some(1)[0]).1["accepted"], 1);
+    assert_eq!(daemon.post("/v1/records", JSON, &some(1)[0]).1["accepted"], 1);
     let array = format!("[{}]", some(3).join(", "));
-    assert_eq!(owned.post("/v1/records", JSON, &array).1["accepted"], 3);
+    assert_eq!(daemon.post("/v1/records", JSON, &array).1["accepted"], 3);
     let lines = some(4).join("\n") + "\n\n";
-    assert_eq!(owned.post("/v1/records", LINES, &lines).1["accepted"], 4);
-    // Warm-up and first batch are learnt from at once: the learner has released, and waits for neighbours.
-    let status = owned.json("/v1/status");
+    assert_eq!(daemon.post("/v1/records", LINES, &lines).1["accepted"], 4);
+    // The learner learns from warm-up and first batch at once, releases, and waits for neighbours.
+    let status = daemon.json("/v1/status");
     let count = |key: &str| status[key].as_u64().unwrap();
     assert_eq!(count("records") + count("waiting_records"), 8);
     assert_eq!(status["state"], "waiting");
 
     let sparse = json!({ "features": { "indices": [1, 4], "values": [0.5, -0.1] }, "label": 1 });
-    assert_eq!(owned.post("/v1/records", JSON, &sparse.to_string()).0, 200);
+    assert_eq!(daemon.post("/v1/records", JSON, &sparse.to_string()).0, 200);
     let bad = [
         ("{\"features\": [0.1, 0.2], \"label\": 0}", "2 features: the model takes 5"),
         ("{\"features\": [0.1, 0, 0, 0, 0], \"label\": 2}", "must be one of the classes 0 to 1"),
@@ -150,95 +150,99 @@ fn records_come_one_by_one_in_arrays_and_in_lines_and_each_fault_is_named() {
     ];
     for (text, reason) in bad {
         let body = format!("{}\n{text}\n", some(1)[0]);
-        let (status, said) = owned.post("/v1/records", LINES, &body);
+        let (status, said) = daemon.post("/v1/records", LINES, &body);
         let error = said["error"].as_str().unwrap().to_string();
         assert_eq!((status, &said["line"]), (400, &json!(2)), "{error}");
         assert!(error.contains(reason), "{error}");
         assert!(!error.contains("secret") && !error.contains("7.25"), "no values: {error}");
     }
-    assert_eq!(owned.post("/v1/records", JSON, "[1, 2").0, 400);
-    let status = owned.json("/v1/status");
+    assert_eq!(daemon.post("/v1/records", JSON, "[1, 2").0, 400);
+    let status = daemon.json("/v1/status");
     let count = |key: &str| status[key].as_u64().unwrap();
-    assert_eq!(count("records") + count("waiting_records"), 9, "nothing of a bad body was taken");
+    assert_eq!(
+        count("records") + count("waiting_records"),
+        9,
+        "no record of a bad body was accepted"
+    );
 }
 
 #[test]
-fn a_full_learner_says_so_and_takes_nothing() {
-    let owned = Owned::start(None, 10);
+fn a_full_learner_refuses_records_and_accepts_none() {
+    let daemon = Daemon::start(None, 10);
     let mut dice = Dice(2);
     let lines: Vec<String> = (0..11).map(|_| line(&mut dice)).collect();
-    let (status, said) = owned.post("/v1/records", LINES, &lines.join("\n"));
-    assert_eq!(status, 413, "so many never fit");
+    let (status, said) = daemon.post("/v1/records", LINES, &lines.join("\n"));
+    assert_eq!(status, 413, "more than ever fit");
     assert!(said["error"].as_str().unwrap().contains("in parts"));
-    assert_eq!(owned.post("/v1/records", LINES, &lines[..3].join("\n")).0, 200);
-    let (status, said) = owned.post("/v1/records", LINES, &lines[..10].join("\n"));
+    assert_eq!(daemon.post("/v1/records", LINES, &lines[..3].join("\n")).0, 200);
+    let (status, said) = daemon.post("/v1/records", LINES, &lines[..10].join("\n"));
     assert_eq!(status, 503);
     assert!(said["error"].as_str().unwrap().contains("try again later"));
-    assert_eq!(owned.json("/v1/status")["waiting_records"], 3, "nothing of it was taken");
+    assert_eq!(daemon.json("/v1/status")["waiting_records"], 3, "none was accepted");
 }
 
 #[test]
-fn predictions_the_budget_the_model_and_the_metrics_can_be_asked_for() {
-    let owned = Owned::start(None, 1000);
+fn predictions_the_budget_the_model_and_the_metrics_are_served() {
+    let daemon = Daemon::start(None, 1000);
     let mut dice = Dice(3);
     let lines: Vec<String> = (0..20).map(|_| line(&mut dice)).collect();
-    assert_eq!(owned.post("/v1/records", LINES, &lines.join("\n")).0, 200);
-    let (status, said) = owned.post("/v1/predict", JSON, "[{\"features\": [0.1, 0, 0, 0, 0.2]}]");
+    assert_eq!(daemon.post("/v1/records", LINES, &lines.join("\n")).0, 200);
+    let (status, said) = daemon.post("/v1/predict", JSON, "[{\"features\": [0.1, 0, 0, 0, 0.2]}]");
     assert_eq!(status, 200, "{said}");
     let one = &said["predictions"][0];
     let sum: f64 = one["probabilities"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
     assert!((sum - 1.0).abs() < 1e-12 && one["label"].as_u64().is_some_and(|label| label < 2));
-    assert_eq!(owned.post("/v1/predict", JSON, "{\"features\": [1]}").0, 400);
+    assert_eq!(daemon.post("/v1/predict", JSON, "{\"features\": [1]}").0, 400);
 
-    let budget = owned.json("/v1/budget");
+    let budget = daemon.json("/v1/budget");
     assert_eq!(
         (&budget["releases"], budget["ledger"].as_array().map(Vec::len)),
         (&json!(1), Some(1))
     );
     assert!(budget["epsilon"].as_f64().unwrap() >= 0.0);
 
-    let (status, metrics) = owned.get("/metrics");
+    let (status, metrics) = daemon.get("/metrics");
     assert_eq!(status, 200);
     for name in ["epsilon_spent", "round", "records_total", "neighbour_present{learner=\"4\"}"] {
         assert!(metrics.contains(&format!("\nundertone_{name} ")), "{name}: {metrics}");
     }
-    let (status, model) = owned.get("/v1/model/public");
+    let (status, model) = daemon.get("/v1/model/public");
     assert!(status == 200 && model.contains("\"theta\"") && model.contains("safe to publish"));
-    assert_eq!(owned.get("/healthz"), (200, "ok\n".into()));
-    assert_eq!(owned.get("/v2").0, 404);
-    let (status, said) = owned.request("DELETE /v1/records", &[], "");
-    assert!(status == 405 && said.contains("not with this method"));
+    assert_eq!(daemon.get("/healthz"), (200, "ok\n".into()));
+    assert_eq!(daemon.get("/v2").0, 404);
+    let (status, said) = daemon.request("DELETE /v1/records", &[], "");
+    assert!(status == 405 && said.contains("method not allowed"));
 }
 
 #[test]
-fn every_path_of_the_document_is_there() {
-    let owned = Owned::start(None, 1000);
-    let document = owned.json("/v1/openapi.json");
+fn every_path_of_the_api_description_exists() {
+    let daemon = Daemon::start(None, 1000);
+    let document = daemon.json("/v1/openapi.json");
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() >= 9);
     for (path, methods) in paths {
         for method in methods.as_object().unwrap().keys() {
-            let (status, _) = owned.request(&format!("{} {path}", method.to_uppercase()), &[], "");
+            let (status, _) = daemon.request(&format!("{} {path}", method.to_uppercase()), &[], "");
             assert!(![404, 405].contains(&status), "{method} {path}: {status}");
         }
     }
 }
 
 #[test]
-fn a_token_is_asked_for_by_all_that_shows_anything() {
-    let mut owned = Owned::start(Some(TOKEN), 1000);
-    assert_eq!(owned.get("/v1/status").0, 200);
+fn every_private_path_requires_the_token() {
+    let mut daemon = Daemon::start(Some(TOKEN), 1000);
+    assert_eq!(daemon.get("/v1/status").0, 200);
     for wrong in [None, Some("a-token-of-many-letterS"), Some("a-token"), Some("")] {
-        owned.token = wrong;
+        daemon.token = wrong;
         for path in ["/v1/status", "/v1/budget", "/v1/model/public", "/metrics"] {
-            assert_eq!(owned.get(path).0, 401, "{path} with {wrong:?}");
+            assert_eq!(daemon.get(path).0, 401, "{path} with {wrong:?}");
         }
         for path in ["/v1/records", "/v1/predict"] {
-            assert_eq!(owned.post(path, JSON, "{}").0, 401, "{path}");
+            assert_eq!(daemon.post(path, JSON, "{}").0, 401, "{path}");
         }
-        // These show nothing of the learner.
-        assert_eq!(owned.get("/healthz").0, 200);
-        assert_eq!(owned.get("/").0, 200);
+        // These show nothing private.
+        assert_eq!(daemon.get("/healthz").0, 200);
+        assert_eq!(daemon.get("/").0, 200);
     }
     let address: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let intake = Intake::new(setup(5, "algorithm1", ""));
@@ -250,51 +254,51 @@ fn a_token_is_asked_for_by_all_that_shows_anything() {
 }
 
 #[test]
-fn pages_of_other_sites_are_kept_out() {
-    let owned = Owned::start(None, 1000);
-    let with = |headers: &[(&str, &str)]| owned.request("GET /v1/status", headers, "").0;
-    let own = format!("http://{}", owned.server.as_ref().unwrap().address());
+fn requests_from_other_sites_are_refused() {
+    let daemon = Daemon::start(None, 1000);
+    let with = |headers: &[(&str, &str)]| daemon.request("GET /v1/status", headers, "").0;
+    let own = format!("http://{}", daemon.server.as_ref().unwrap().address());
     let host = own.trim_start_matches("http://");
     assert_eq!(with(&[("Host", host), ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]), 200);
     assert_eq!(with(&[("Host", "[::1]:80")]), 200);
-    assert_eq!(with(&[("Host", "evil.example")]), 403, "another name was made to lead here");
+    assert_eq!(with(&[("Host", "evil.example")]), 403, "DNS rebinding");
     assert_eq!(with(&[("Host", "localhost.evil.example")]), 403);
     assert_eq!(with(&[("Host", "")]), 400);
     assert_eq!(with(&[("Host", host), ("Origin", "http://evil.example")]), 403);
     assert_eq!(with(&[("Host", host), ("Origin", "null")]), 403);
     assert_eq!(with(&[("Host", host), ("Sec-Fetch-Site", "cross-site")]), 403);
     assert_eq!(with(&[("Host", host), ("Sec-Fetch-Site", "same-site")]), 403);
-    // What a form can send without asking first is no kind of record.
+    // Content types that a form of another site can send are not accepted.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
-        assert_eq!(owned.post("/v1/records", kind, "{}").0, 415, "{kind}");
+        assert_eq!(daemon.post("/v1/records", kind, "{}").0, 415, "{kind}");
     }
 }
 
 #[test]
 fn large_and_broken_requests_are_refused() {
-    let owned = Owned::start(None, 1000);
+    let daemon = Daemon::start(None, 1000);
     let head = "POST /v1/records HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     let too_long = format!("{head}Content-Length: {}\r\n\r\n", BODY_MAX + 1);
-    assert_eq!(owned.raw(too_long.as_bytes()).0, 413);
+    assert_eq!(daemon.raw(too_long.as_bytes()).0, 413);
     let mut binary = format!("{head}Connection: close\r\nContent-Length: 3\r\n\r\n").into_bytes();
     binary.extend([0xff, 0xfe, 0xfd]);
-    assert_eq!(owned.raw(&binary).0, 400);
-    assert_eq!(owned.raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").0, 400, "no host");
-    assert_eq!(owned.raw(b"nonsense\r\n\r\n").0, 400);
-    // An array nested a hundred thousand times must not bring the process down.
+    assert_eq!(daemon.raw(&binary).0, 400);
+    assert_eq!(daemon.raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").0, 400, "no host");
+    assert_eq!(daemon.raw(b"nonsense\r\n\r\n").0, 400);
+    // An array nested a hundred thousand times must not crash the process.
     let deep = "[".repeat(100_000);
-    assert_eq!(owned.post("/v1/records", JSON, &deep).0, 400);
+    assert_eq!(daemon.post("/v1/records", JSON, &deep).0, 400);
     let deep = format!("{{\"features\": {}", "[".repeat(100_000));
-    assert_eq!(owned.post("/v1/records", JSON, &deep).0, 400);
-    assert_eq!(owned.get("/healthz").0, 200);
+    assert_eq!(daemon.post("/v1/records", JSON, &deep).0, 400);
+    assert_eq!(daemon.get("/healthz").0, 200);
 }
 
 #[test]
 fn a_learner_that_stopped_is_not_healthy() {
-    let mut owned = Owned::start(None, 1000);
-    assert_eq!(owned.get("/healthz").0, 200);
-    owned.learner.send(Event::Stop).unwrap();
-    owned.thread.take().unwrap().join().unwrap();
-    assert_eq!(owned.get("/healthz").0, 503);
-    assert_eq!(owned.get("/v1/status").0, 503);
+    let mut daemon = Daemon::start(None, 1000);
+    assert_eq!(daemon.get("/healthz").0, 200);
+    daemon.learner.send(Event::Stop).unwrap();
+    daemon.thread.take().unwrap().join().unwrap();
+    assert_eq!(daemon.get("/healthz").0, 503);
+    assert_eq!(daemon.get("/v1/status").0, 503);
 }

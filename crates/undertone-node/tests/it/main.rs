@@ -1,4 +1,4 @@
-//! The node, without sockets: the wire, the store and the protocol under faults.
+//! The node: wire format, store and protocol under faults, links over real sockets, and the owner's interface.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(clippy::print_stderr, reason = "a failing run names its seed")]

@@ -13,7 +13,7 @@ use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
-use undertone_node::protocol::{Action, Halt, Node, RoundEnd, TakeInError};
+use undertone_node::protocol::{AcceptError, Action, Halt, Node, RoundEnd};
 use undertone_node::wire::OwnRelease;
 
 type TestNode = Node<CountedEntropy, MemoryStore>;
@@ -196,10 +196,10 @@ impl Sim {
         match event {
             Event::Deliver { to, from, bytes } => {
                 let now = self.now;
-                self.with_node(to, |node| node.hear(from, &bytes[..], now));
+                self.with_node(to, |node| node.receive(from, &bytes[..], now));
             }
             Event::Asked { of, by, round } => {
-                let answer = self.nodes[of].as_ref().and_then(|node| node.asked(by, round));
+                let answer = self.nodes[of].as_ref().and_then(|node| node.release_for(by, round));
                 if let Some(answer) = answer {
                     self.check_sent(of, &answer);
                     let from = LearnerId(u32::try_from(of).unwrap());
@@ -218,7 +218,7 @@ impl Sim {
                 self.wakes[place] = None;
                 self.with_node(place, |node| node.tick(now));
             }
-            Event::Records(place) => self.take_in(place),
+            Event::Records(place) => self.give_records(place),
             Event::Crash(place) => self.crash_by_chance(place),
             Event::Restart(place) => self.restart(place),
             Event::Cut(left, right) => self.cut_by_chance(left, right),
@@ -236,24 +236,24 @@ impl Sim {
         }
         for (own, other) in [(left, right), (right, left)] {
             let [from, who] = [own, other].map(|place| LearnerId(u32::try_from(place).unwrap()));
-            let newest = self.nodes[own].as_ref().and_then(|node| node.newest_for(who));
+            let newest = self.nodes[own].as_ref().and_then(|node| node.newest_release_for(who));
             if let Some(newest) = newest {
                 self.check_sent(own, &newest);
                 let bytes = newest.bytes().to_vec();
                 self.transmit(own, other, |to| Event::Deliver { to, from, bytes });
             }
-            self.with_node(own, |node| Ok(node.came(who)));
+            self.with_node(own, |node| Ok(node.on_connected(who)));
         }
     }
 
     /// A few records every now and then; less often than rounds would like them.
-    fn take_in(&mut self, place: usize) {
+    fn give_records(&mut self, place: usize) {
         let count = 1 + self.record_dice[place].below(8);
         let records = (0..count).map(|_| record(&mut self.record_dice[place])).collect::<Vec<_>>();
         let now = self.now;
-        self.with_node(place, |node| match node.take_in(records, None) {
-            Ok(()) | Err(TakeInError::Over) => node.tick(now),
-            Err(TakeInError::Halt(halt)) => Err(halt),
+        self.with_node(place, |node| match node.accept_records(records, None) {
+            Ok(()) | Err(AcceptError::Over) => node.tick(now),
+            Err(AcceptError::Halt(halt)) => Err(halt),
             Err(other) => panic!("{other}"),
         });
         let wait = self.jitter(Duration::from_millis(400));
@@ -370,7 +370,7 @@ impl Sim {
                         });
                     }
                 }
-                Action::Ask { neighbour, round } => {
+                Action::Request { neighbour, round } => {
                     self.transmit(place, neighbour.0 as usize, |of| Event::Asked {
                         of,
                         by: own,
@@ -379,7 +379,7 @@ impl Sim {
                 }
                 Action::Ended(end) => self.unkept[place] = Some(end),
                 Action::CutOff(id) => panic!("learner {place} cut off {id}, who was honest"),
-                Action::Retired(refusal) => panic!("learner {place}: {refusal}"),
+                Action::Exhausted(refusal) => panic!("learner {place}: {refusal}"),
             }
         }
     }
@@ -390,7 +390,7 @@ impl Sim {
         for id in &end.heard {
             self.used.insert((place, id.0 as usize, end.report.round.0));
         }
-        for (id, round) in &end.made_up {
+        for (id, round) in &end.late {
             let new = self.used.insert((place, id.0 as usize, round.0));
             assert!(new, "nothing is made up for that was used");
             self.made_up += 1;

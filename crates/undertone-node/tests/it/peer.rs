@@ -1,4 +1,4 @@
-//! Peers that speak a direct link's protocol by hand, well or badly.
+//! Peers that speak the protocol of a direct link by hand, correctly or not.
 
 use crate::sockets::{identity, ports};
 use crate::support::setup;
@@ -17,58 +17,58 @@ use undertone::LearnerId;
 use undertone_node::certificates::{self, Holder};
 use undertone_node::link::{Addresses, Certificates, Identity, Incoming, Link, Security};
 
-/// However busy the machine is, what is to come has come by then.
+/// Long enough for anything that should happen, on a busy machine too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Learner 0 of a ring of five, with its neighbours 1 and 4, and what it hears.
+/// Learner 0 of a ring of five, with its neighbours 1 and 4, and what it receives.
 pub(crate) struct Victim {
     _link: Link,
     pub(crate) identity: Identity,
     pub(crate) address: String,
-    pub(crate) heard: Receiver<Incoming>,
+    pub(crate) received: Receiver<Incoming>,
 }
 
 impl Victim {
-    /// One that is called.
+    /// A learner that only listens.
     pub(crate) fn listening(folder: Option<&Path>) -> Victim {
         Victim::new(folder, Vec::new())
     }
 
-    /// One that calls learner 1 at an address.
-    pub(crate) fn calling(folder: Option<&Path>, address: &str) -> Victim {
+    /// A learner that connects to learner 1 at an address.
+    pub(crate) fn connecting(folder: Option<&Path>, address: &str) -> Victim {
         Victim::new(folder, vec![(LearnerId(1), address.to_string())])
     }
 
-    fn new(folder: Option<&Path>, calls: Vec<(LearnerId, String)>) -> Victim {
+    fn new(folder: Option<&Path>, connect: Vec<(LearnerId, String)>) -> Victim {
         let address = format!("127.0.0.1:{}", ports(1)[0]);
-        let addresses = Addresses::Direct { listen: address.clone(), calls };
+        let addresses = Addresses::Direct { listen: address.clone(), connect };
         let security = folder.map_or(Security::Loopback, |folder| {
             Security::MutualTls(certificates::files(folder, Holder::Learner(LearnerId(0))))
         });
         let identity = identity(&setup(5, "algorithm1", ""), 0);
-        let (sender, heard) = channel();
+        let (sender, received) = channel();
         let sender = Mutex::new(sender);
         let deliver = Arc::new(move |incoming| {
-            if matches!(incoming, Incoming::Came { .. }) {
+            if matches!(incoming, Incoming::Connected { .. }) {
                 return;
             }
             let _ = sender.lock().unwrap().send(incoming);
         });
         let link = Link::open(&identity, &addresses, &security, deliver).unwrap();
-        Victim { _link: link, identity, address, heard }
+        Victim { _link: link, identity, address, received }
     }
 
-    /// Who is heard next.
-    pub(crate) fn hears_next(&self) -> LearnerId {
-        speaker(&self.heard.recv_timeout(PATIENCE).expect("somebody is heard"))
+    /// The sender of what arrives next.
+    pub(crate) fn next_sender(&self) -> LearnerId {
+        sender_of(&self.received.recv_timeout(PATIENCE).expect("something arrives"))
     }
 }
 
-pub(crate) fn speaker(incoming: &Incoming) -> LearnerId {
+pub(crate) fn sender_of(incoming: &Incoming) -> LearnerId {
     incoming.neighbour()
 }
 
-/// A hello as it is on the wire.
+/// A hello frame.
 pub(crate) fn hello(identity: &Identity, sender: u32) -> Vec<u8> {
     let mut bytes = vec![0, 28, 0, 0, 0];
     bytes.extend_from_slice(b"UNDL");
@@ -78,7 +78,7 @@ pub(crate) fn hello(identity: &Identity, sender: u32) -> Vec<u8> {
     bytes
 }
 
-/// A release as it is on the wire, whatever is in it.
+/// A release frame with any body.
 pub(crate) fn release(body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![1];
     bytes.extend_from_slice(&u32::try_from(body.len()).unwrap().to_le_bytes());
@@ -86,7 +86,7 @@ pub(crate) fn release(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A ping as it is on the wire.
+/// A ping frame.
 pub(crate) const PING: [u8; 5] = [4, 0, 0, 0, 0];
 
 pub(crate) trait Stream: Read + Write {
@@ -111,26 +111,26 @@ impl Stream for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
-fn trusted(files: &Certificates) -> Arc<RootCertStore> {
+fn trusted_roots(files: &Certificates) -> Arc<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&files.authority).unwrap()).unwrap();
     Arc::new(roots)
 }
 
-fn shown(files: &Certificates) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+fn own_certificate(files: &Certificates) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
     let certificate = CertificateDer::from_pem_file(&files.certificate).unwrap();
     (vec![certificate], PrivateKeyDer::from_pem_file(&files.key).unwrap())
 }
 
-/// Calls, with certificates or without any.
-pub(crate) fn call(address: &str, files: &Certificates, with_own: bool) -> Box<dyn Stream> {
+/// Connects by TLS, with a client certificate or without.
+pub(crate) fn connect_tls(address: &str, files: &Certificates, with_own: bool) -> Box<dyn Stream> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(trusted(files));
+        .with_root_certificates(trusted_roots(files));
     let config = if with_own {
-        let (certificate, key) = shown(files);
+        let (certificate, key) = own_certificate(files);
         config.with_client_auth_cert(certificate, key).unwrap()
     } else {
         config.with_no_client_auth()
@@ -140,10 +140,10 @@ pub(crate) fn call(address: &str, files: &Certificates, with_own: bool) -> Box<d
     Box::new(StreamOwned::new(connection, TcpStream::connect(address).unwrap()))
 }
 
-/// Waits to be called, and answers with a certificate. Whoever calls may see through it.
-pub(crate) fn answer(listener: &TcpListener, files: &Certificates) -> Box<dyn Stream> {
+/// Accepts a connection by TLS, with a server certificate that the client may refuse.
+pub(crate) fn accept_tls(listener: &TcpListener, files: &Certificates) -> Box<dyn Stream> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let (certificate, key) = shown(files);
+    let (certificate, key) = own_certificate(files);
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -154,26 +154,26 @@ pub(crate) fn answer(listener: &TcpListener, files: &Certificates) -> Box<dyn St
     Box::new(StreamOwned::new(connection, listener.accept().unwrap().0))
 }
 
-/// Whether a learner hears `claimed`, who says hello and sends a release, before it ends the connection.
+/// Whether a peer that sends a hello as `claimed` and a release is heard. Otherwise the connection is closed.
 pub(crate) fn is_heard(victim: &Victim, stream: &mut dyn Stream, claimed: u32) -> bool {
     stream.socket().set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    let mut said = hello(&victim.identity, claimed);
-    said.extend_from_slice(&release(b"anything"));
-    let mut refused = stream.write_all(&said).and_then(|()| stream.flush()).is_err();
+    let mut bytes = hello(&victim.identity, claimed);
+    bytes.extend_from_slice(&release(b"anything"));
+    let mut refused = stream.write_all(&bytes).and_then(|()| stream.flush()).is_err();
     loop {
-        if let Ok(incoming) = victim.heard.try_recv() {
-            assert_eq!(speaker(&incoming), LearnerId(claimed));
+        if let Ok(incoming) = victim.received.try_recv() {
+            assert_eq!(sender_of(&incoming), LearnerId(claimed));
             return true;
         }
         if refused {
             return false;
         }
-        // Whoever is heard is not sent away, and the other way round.
+        // Either the release arrives or the connection is closed.
         refused = is_over(stream);
     }
 }
 
-/// Whether the connection was ended, as far as can be seen now.
+/// Whether the connection was closed, as far as is known now.
 pub(crate) fn is_over(stream: &mut dyn Stream) -> bool {
     match stream.read(&mut [0; 4096]) {
         Ok(0) => true,
@@ -182,7 +182,7 @@ pub(crate) fn is_over(stream: &mut dyn Stream) -> bool {
     }
 }
 
-/// Waits until the other side ends the connection.
+/// Waits until the other side closes the connection.
 pub(crate) fn wait_until_over(stream: &mut dyn Stream) {
     stream.socket().set_read_timeout(Some(PATIENCE)).unwrap();
     loop {
@@ -192,7 +192,7 @@ pub(crate) fn wait_until_over(stream: &mut dyn Stream) {
             Err(error) => {
                 let kind = error.kind();
                 let late = matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-                assert!(!late, "the connection is not ended");
+                assert!(!late, "the connection was not closed");
                 return;
             }
         }

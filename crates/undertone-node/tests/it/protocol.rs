@@ -30,7 +30,7 @@ fn rough(seed: u64) -> Faults {
     }
 }
 
-/// Says which seed it was when something panics deep inside a run.
+/// Prints the seed of a run that panics.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -60,7 +60,7 @@ fn without_faults_every_edge_is_used_in_every_round_and_the_same_seed_gives_the_
         sim
     };
     let sim = run(1);
-    // Of the last round nobody can know: it is kept with the next.
+    // How the last round ended is not stored: that happens with the next.
     assert_eq!(sim.used.iter().filter(|edge| edge.2 < 39).count(), 39 * 10);
     assert_eq!((sim.made_up, sim.crashes), (0, 0));
     assert_eq!(sim.trace(), run(1).trace());
@@ -76,8 +76,8 @@ fn every_seed_of_faults_is_survived() {
         crashes += sim.crashes;
         made_up += sim.made_up;
     }
-    // The faults are there: without them the test would prove nothing.
-    assert!(crashes > 100 && made_up > 100, "{crashes} crashes, {made_up} made up for");
+    // The control: without faults the test would prove nothing.
+    assert!(crashes > 100 && made_up > 100, "{crashes} crashes, {made_up} late pulls");
 }
 
 /// `UNDERTONE_SEEDS=5000` for a long run.
@@ -85,10 +85,10 @@ fn seeds() -> u64 {
     std::env::var("UNDERTONE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
 }
 
-/// Both neighbours of a learner had sat its round out, and were less far ahead than releases are kept: nobody
-/// could give it a release of that round, and it waited for ever.
+/// Both neighbours of a learner had skipped its round, and were too close for it to follow them at once: nobody had a
+/// release of that round, and it waited for ever.
 #[test]
-fn a_learner_whose_neighbours_sat_its_round_out_follows_them() {
+fn a_learner_whose_neighbours_skipped_its_round_follows_them() {
     survive(4307, "algorithm1");
 }
 
@@ -97,7 +97,7 @@ fn a_run_with_faults_is_repeatable() {
     assert_eq!(survive(5, "algorithm1").trace(), survive(5, "algorithm1").trace());
 }
 
-/// While nobody is away for longer than releases are kept, both ends of an edge agree on every round.
+/// While no learner is away for longer than releases are held, both ends of an edge agree on every round.
 #[test]
 fn both_ends_agree_on_every_edge_of_every_round() {
     let setup = setup(5, "algorithm1", "");
@@ -113,13 +113,13 @@ fn both_ends_agree_on_every_edge_of_every_round() {
         let mut sim = Sim::new(&setup, 80, faults, seed);
         assert!(sim.run(LONG));
         let one_sided = sim.one_sided(80 - 2 * KEPT_ROUNDS);
-        assert_eq!(one_sided, 0, "seed {seed}, {} made up for", sim.made_up);
+        assert_eq!(one_sided, 0, "seed {seed}, {} late pulls", sim.made_up);
         made_up += sim.made_up;
     }
-    assert!(made_up > 50, "{made_up}: there was something to agree on");
+    assert!(made_up > 50, "{made_up} late pulls: there was something to agree on");
 }
 
-/// Fails operation k of a disk, for every k that there is, once undone and once done.
+/// Fails operation k of a disk, for every k: once without effect, and once after it took effect.
 #[test]
 fn every_operation_of_a_disk_may_fail() {
     let setup = setup(3, "algorithm1", "");
@@ -128,20 +128,20 @@ fn every_operation_of_a_disk_may_fail() {
     let operations = calm.disks[1].0.borrow().operations;
     assert!(operations > 30, "{operations}");
     for k in 0..operations {
-        for was_done in [false, true] {
+        for takes_effect in [false, true] {
             let faults = Faults { down: Duration::from_secs(1), ..Faults::NONE };
             let mut sim = Sim::new(&setup, 25, faults, 3);
-            sim.disks[1].0.borrow_mut().fails_after = Some((k, was_done));
+            sim.disks[1].0.borrow_mut().fails_after = Some((k, takes_effect));
             assert!(sim.run(LONG), "operation {k}");
             sim.check_ledgers();
         }
     }
 }
 
-/// A planted bug: a disk that says it has kept what it has not.
+/// A planted bug: a disk that reports success without storing anything.
 #[test]
 #[should_panic(expected = "before it is sent")]
-fn a_disk_that_lies_is_found_out() {
+fn a_disk_that_lies_is_detected() {
     let setup = setup(3, "algorithm1", "");
     let mut sim = Sim::new(&setup, 12, Faults::NONE, 3);
     sim.disks[1].0.borrow_mut().lies = true;
@@ -158,10 +158,10 @@ fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
 fn first_release(node: &mut Node<CountedEntropy, MemoryStore>) -> Vec<u8> {
     let mut dice = Dice(7);
     node.start(Duration::ZERO).unwrap();
-    node.take_in((0..10).map(|_| record(&mut dice)).collect(), None).unwrap();
+    node.accept_records((0..10).map(|_| record(&mut dice)).collect(), None).unwrap();
     let actions = node.tick(Duration::ZERO).unwrap();
-    let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
-    sealed.bytes().to_vec()
+    let Some(Action::Publish(release)) = actions.first() else { panic!("{actions:?}") };
+    release.bytes().to_vec()
 }
 
 #[test]
@@ -171,15 +171,15 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     let (honest, other) = (first_release(&mut lone(1, 1)), first_release(&mut lone(1, 2)));
     assert_ne!(honest, other);
     let one = LearnerId(1);
-    assert!(node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty());
+    assert!(node.receive(one, &honest[..], Duration::ZERO).unwrap().is_empty());
     assert!(
-        node.hear(one, &honest[..], Duration::ZERO).unwrap().is_empty(),
-        "the same again is fine"
+        node.receive(one, &honest[..], Duration::ZERO).unwrap().is_empty(),
+        "a duplicate is harmless"
     );
-    let actions = node.hear(one, &other[..], Duration::ZERO).unwrap();
+    let actions = node.receive(one, &other[..], Duration::ZERO).unwrap();
     assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
-    assert!(node.asked(one, Round(0)).is_none() && node.newest_for(one).is_none());
-    assert!(node.came(one).is_empty(), "it is neither answered nor asked");
+    assert!(node.release_for(one, Round(0)).is_none() && node.newest_release_for(one).is_none());
+    assert!(node.on_connected(one).is_empty(), "it gets neither replies nor requests");
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     let setup = setup(3, "algorithm1", "");
     let node = Node::open(setup, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
@@ -189,40 +189,40 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
 
 #[test]
 fn a_round_ends_at_its_deadline_only_if_as_many_were_heard_as_the_owner_wants() {
-    for (heard_least, ends) in [(1, true), (2, false)] {
+    for (heard_min, ends) in [(1, true), (2, false)] {
         let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
-        let settings = Settings { heard_least, ..settings(100) };
+        let settings = Settings { heard_min, ..settings(100) };
         let setup = setup(3, "algorithm1", "");
         let store = MemoryStore::default();
         let mut node = Node::open(setup, LearnerId(0), settings, entropy, store).unwrap();
         first_release(&mut node);
         let (one, two) = (first_release(&mut lone(1, 1)), first_release(&mut lone(2, 1)));
-        assert!(node.hear(LearnerId(1), one, Duration::ZERO).unwrap().is_empty());
+        assert!(node.receive(LearnerId(1), one, Duration::ZERO).unwrap().is_empty());
         node.tick(settings.deadline).unwrap();
-        assert_eq!(node.learner().round() > Round(0), ends, "one was heard, {heard_least} wanted");
-        node.hear(LearnerId(2), two, settings.deadline).unwrap();
+        assert_eq!(node.learner().round() > Round(0), ends, "one was heard, {heard_min} wanted");
+        node.receive(LearnerId(2), two, settings.deadline).unwrap();
         assert!(node.learner().round() > Round(0), "both were heard");
     }
 }
 
 #[test]
-fn what_is_of_no_use_is_counted_and_changes_nothing() {
+fn rejected_messages_are_counted_and_change_nothing() {
     let mut node = lone(0, 1);
     first_release(&mut node);
     let release = first_release(&mut lone(1, 1));
     let before = undertone::persist::save(&mut node);
-    node.hear(LearnerId(2), &release[..], Duration::ZERO).unwrap();
-    node.hear(LearnerId(1), &release[1..], Duration::ZERO).unwrap();
-    node.hear(LearnerId(0), &release[..], Duration::ZERO).unwrap();
-    node.hear(LearnerId(77), &release[..], Duration::ZERO).unwrap();
+    node.receive(LearnerId(2), &release[..], Duration::ZERO).unwrap();
+    node.receive(LearnerId(1), &release[1..], Duration::ZERO).unwrap();
+    node.receive(LearnerId(0), &release[..], Duration::ZERO).unwrap();
+    node.receive(LearnerId(77), &release[..], Duration::ZERO).unwrap();
     assert_eq!(node.counters().rejected.values().sum::<u64>(), 2);
-    assert_eq!(node.counters().strangers, 2);
+    assert_eq!(node.counters().unknown_senders, 2);
     assert_eq!(undertone::persist::save(&mut node), before);
 }
 
-/// The control: what would be one-sided if nothing were made up for.
+/// The control: how many edges would be one-sided without late pulls.
 #[test]
-fn making_up_leaves_no_edge_one_sided() {
+fn late_pulls_leave_no_edge_one_sided() {
     let setup = setup(3, "algorithm1", "");
     let faults = Faults {
         loss: 4,
@@ -237,11 +237,11 @@ fn making_up_leaves_no_edge_one_sided() {
         with += sim.one_sided(40);
         without += sim.one_sided(40) + sim.made_up;
     }
-    assert!(with == 0 && without > 20, "{with} one-sided edges, {without} without making up");
+    assert!(with == 0 && without > 20, "{with} one-sided edges, {without} without late pulls");
 }
 
 #[test]
-fn a_learner_that_comes_late_or_was_away_for_long_sits_rounds_out_and_takes_part_again() {
+fn a_learner_that_starts_late_skips_rounds_and_takes_part_again() {
     let setup = setup(5, "shielded", "");
     let mut sim = Sim::new(&setup, 300, Faults::NONE, 4);
     sim.keep_down(3, Duration::from_secs(12));
@@ -254,7 +254,7 @@ fn a_learner_that_comes_late_or_was_away_for_long_sits_rounds_out_and_takes_part
     assert!(last_rounds >= 2 * 18, "heard both neighbours again: {last_rounds}");
 }
 
-/// A store opened with another config does not come out again, and is not used.
+/// Replaying a store with another config gives another account, so the store is refused.
 #[test]
 fn a_store_of_another_config_is_refused() {
     let mut sim = Sim::new(&setup(3, "algorithm1", ""), 20, Faults::NONE, 4);
@@ -265,9 +265,9 @@ fn a_store_of_another_config_is_refused() {
     assert!(opened.is_err());
 }
 
-/// A learner behind a dead one: it must catch up with the neighbour that is left.
+/// A learner with a dead neighbour must catch up with the other one.
 #[test]
-fn a_dead_neighbour_keeps_nobody_from_catching_up() {
+fn a_dead_neighbour_does_not_prevent_catching_up() {
     let setup = setup(5, "algorithm1", "");
     let mut sim = Sim::new(&setup, 200, Faults::NONE, 4);
     sim.bury(4);
@@ -277,13 +277,13 @@ fn a_dead_neighbour_keeps_nobody_from_catching_up() {
     assert!(heard >= 18, "{heard}");
 }
 
-/// Two parts of a ring that have run apart: after the cut is mended they are one network again.
+/// Two parts of a ring that were separated: when the cut is repaired they are one network again.
 #[test]
-fn parts_that_ran_apart_come_together_again() {
+fn parts_that_were_separated_join_again() {
     let setup = setup(5, "algorithm1", "");
     for seed in 0..5 {
         let mut sim = Sim::new(&setup, 400, Faults::NONE, seed);
-        // Learners 3 and 4 alone, and slower: they start later.
+        // Learners 3 and 4 are separated, and start later.
         sim.part(&[(2, 3), (4, 0)], Duration::from_secs(25));
         sim.keep_down(3, Duration::from_secs(15));
         sim.keep_down(4, Duration::from_secs(15));
@@ -297,16 +297,16 @@ fn parts_that_ran_apart_come_together_again() {
 }
 
 #[test]
-fn a_method_for_comparisons_does_not_run_on_a_network() {
+fn a_comparison_method_does_not_run_on_a_network() {
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     let setup = setup(3, "local", "");
     let opened = Node::open(setup, LearnerId(0), settings(30), entropy, MemoryStore::default());
     assert!(opened.is_err_and(|error| error.to_string().contains("simulate")));
 }
 
-/// Many learners of one network share the hash over all of them; a learner must not come out different for it.
+/// Many learners of one network may share its wire format, which is costly to make.
 #[test]
-fn a_learner_opened_on_a_wire_format_that_is_there_is_the_one_that_makes_its_own() {
+fn a_learner_opened_on_a_shared_wire_format_is_the_same() {
     let setup = setup(5, "shielded", "");
     let wire = Wire::new(Arc::clone(&setup));
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };

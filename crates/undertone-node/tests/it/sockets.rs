@@ -10,22 +10,22 @@ use undertone_models::Setup;
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Ending, Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
-use undertone_node::mailbox::{Full, mailbox};
+use undertone_node::mailbox::{WhenFull, mailbox};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 use zenoh::Wait as _;
 
-/// Free ports, as far as anybody can tell.
+/// Ports that are free now.
 pub(crate) fn ports(count: usize) -> Vec<u16> {
     let held: Vec<_> =
         (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     held.iter().map(|socket| socket.local_addr().unwrap().port()).collect()
 }
 
-/// How learners reach each other.
+/// How learners are connected.
 #[derive(Clone, Copy)]
-pub(crate) enum Way<'a> {
+pub(crate) enum LinkKind<'a> {
     Plain,
     /// With the certificates in a folder.
     Tls(&'a Path),
@@ -43,22 +43,24 @@ pub(crate) fn identity(setup: &Arc<Setup>, id: u32) -> Identity {
 fn open_link(
     setup: &Arc<Setup>,
     id: u32,
-    (ports, calls): (&[u16], &[u16]),
-    way: Way<'_>,
+    (listen, connect): (&[u16], &[u16]),
+    kind: LinkKind<'_>,
     deliver: undertone_node::link::Deliver,
 ) -> Link {
     let identity = identity(setup, id);
-    let address = |id: u32| format!("127.0.0.1:{}", calls[id as usize]);
+    let address = |id: u32| format!("127.0.0.1:{}", connect[id as usize]);
     let later = identity.neighbours.iter().filter(|one| one.0 > id);
     let direct = Addresses::Direct {
-        listen: format!("127.0.0.1:{}", ports[id as usize]),
-        calls: later.map(|&one| (one, address(one.0))).collect(),
+        listen: format!("127.0.0.1:{}", listen[id as usize]),
+        connect: later.map(|&one| (one, address(one.0))).collect(),
     };
-    let (addresses, folder) = match way {
-        Way::Plain => return Link::open(&identity, &direct, &Security::Loopback, deliver).unwrap(),
-        Way::Tls(folder) => (direct, folder),
-        Way::Router(folder) => {
-            let router = address(u32::try_from(ports.len()).unwrap() - 1);
+    let (addresses, folder) = match kind {
+        LinkKind::Plain => {
+            return Link::open(&identity, &direct, &Security::Loopback, deliver).unwrap();
+        }
+        LinkKind::Tls(folder) => (direct, folder),
+        LinkKind::Router(folder) => {
+            let router = address(u32::try_from(listen.len()).unwrap() - 1);
             (Addresses::Router(router), folder)
         }
     };
@@ -66,31 +68,32 @@ fn open_link(
     Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
 }
 
-fn one(
+fn run_learner(
     setup: &Arc<Setup>,
     id: u32,
     ports: (&[u16], &[u16]),
-    way: Way<'_>,
+    kind: LinkKind<'_>,
     rounds: u64,
 ) -> Vec<u64> {
     let own = LearnerId(id);
     let wire = Wire::new(Arc::clone(setup));
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
-    // On a machine with much else to do nobody is to be given up.
+    // Long: on a busy machine no neighbour may miss it.
     let deadline = Duration::from_secs(120);
-    // Who is connected is told and asked at once, so nobody has to ask again; a router does not say who comes.
-    let (ask_after, full) = match way {
-        Way::Plain | Way::Tls(_) => (deadline, Full::Wait),
-        Way::Router(_) => (settings(rounds).ask_after, Full::Drop),
+    // On a direct link releases are exchanged when a connection is made, so no request is needed. A router does not
+    // report connections.
+    let (request_after, when_full) = match kind {
+        LinkKind::Plain | LinkKind::Tls(_) => (deadline, WhenFull::Wait),
+        LinkKind::Router(_) => (settings(rounds).request_after, WhenFull::Drop),
     };
-    let patient = Settings { deadline, ask_after, ..settings(rounds) };
+    let patient = Settings { deadline, request_after, ..settings(rounds) };
     let mut node = Node::open(Arc::clone(setup), own, patient, Fixed, store).unwrap();
     let (sender, events) = mailbox(1000);
-    let link = open_link(setup, id, ports, way, deliver_to(sender.clone(), full));
+    let link = open_link(setup, id, ports, kind, deliver_to(sender.clone(), when_full));
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
-    let (answer, _taken) = tokio::sync::oneshot::channel();
+    let (answer, _accepted) = tokio::sync::oneshot::channel();
     sender.send(Event::Records { records, position: None, answer }).unwrap();
     let until = Until { end: Round(rounds), linger: Duration::from_secs(5) };
     let ending = run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
@@ -99,7 +102,7 @@ fn one(
     node.learner().private_parameters().for_owner().iter().map(|x| x.to_bits()).collect()
 }
 
-/// The same rounds in a plain loop.
+/// The same rounds in a plain loop, without a network.
 fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
     let ids: Vec<LearnerId> = setup.agreement.graph.ids().collect();
     let mut learners: Vec<_> = ids.iter().map(|&id| setup.learner(id).unwrap()).collect();
@@ -123,19 +126,19 @@ fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
 }
 
 /// Runs five learners in threads, and compares with the loop.
-fn five_learners(rounds: u64, ports: &[u16], way: Way<'_>) {
-    five_learners_by(rounds, ports, ports, way);
+fn five_learners(rounds: u64, ports: &[u16], kind: LinkKind<'_>) {
+    five_learners_by(rounds, ports, ports, kind);
 }
 
-/// The same where they listen on some ports and are called at others.
-pub(crate) fn five_learners_by(rounds: u64, ports: &[u16], calls: &[u16], way: Way<'_>) {
+/// The same with other ports to listen on than to connect to.
+pub(crate) fn five_learners_by(rounds: u64, listen: &[u16], connect: &[u16], kind: LinkKind<'_>) {
     let setup = setup(5, "algorithm1", "");
     let found = Mutex::new(vec![Vec::new(); 5]);
     thread::scope(|scope| {
         for id in 0..5 {
             let (setup, found) = (&setup, &found);
             scope.spawn(move || {
-                let bits = one(setup, id, (ports, calls), way, rounds);
+                let bits = run_learner(setup, id, (listen, connect), kind, rounds);
                 found.lock().unwrap()[id as usize] = bits;
             });
         }
@@ -143,7 +146,7 @@ pub(crate) fn five_learners_by(rounds: u64, ports: &[u16], calls: &[u16], way: W
     assert_eq!(found.into_inner().unwrap(), in_a_loop(&setup, rounds));
 }
 
-/// A folder with certificates for all.
+/// A folder with certificates for five learners and a router.
 pub(crate) fn certified() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     certificates::new_network(folder.path(), Validity::days(30)).unwrap();
@@ -158,16 +161,16 @@ pub(crate) fn certified() -> tempfile::TempDir {
 
 #[test]
 fn five_learners_on_sockets_learn_what_a_loop_learns_bit_for_bit() {
-    five_learners(200, &ports(5), Way::Plain);
+    five_learners(200, &ports(5), LinkKind::Plain);
 }
 
 #[test]
-fn certificates_change_nothing_in_what_is_learnt() {
-    five_learners(100, &ports(5), Way::Tls(certified().path()));
+fn certificates_do_not_change_the_result() {
+    five_learners(100, &ports(5), LinkKind::Tls(certified().path()));
 }
 
 #[test]
-fn learners_who_cannot_call_each_other_meet_at_a_router() {
+fn learners_connected_by_a_router_get_the_same_result() {
     let (ports, folder) = (ports(6), certified());
     let setup = setup(5, "algorithm1", "");
     let wire = Wire::new(Arc::clone(&setup));
@@ -176,19 +179,19 @@ fn learners_who_cannot_call_each_other_meet_at_a_router() {
     let settings = router_settings(&wire, &setup.agreement.graph, &listen, &files).unwrap();
     let config = zenoh::Config::from_json5(&settings.to_string()).unwrap();
     let router = zenoh::open(config).wait().unwrap();
-    five_learners(100, &ports, Way::Router(folder.path()));
+    five_learners(100, &ports, LinkKind::Router(folder.path()));
     router.close().wait().unwrap();
 }
 
 #[test]
-fn without_certificates_only_this_machine_can_be_reached() {
+fn without_certificates_only_loopback_addresses_are_allowed() {
     let identity = identity(&setup(5, "algorithm1", ""), 0);
     for address in ["0.0.0.0:7000", "192.168.1.1:7000", "example.org:7000", "[::]:7000"] {
-        let (local, there) = ("127.0.0.1:0".to_string(), address.to_string());
+        let (local, remote) = ("127.0.0.1:0".to_string(), address.to_string());
         for addresses in [
-            Addresses::Direct { listen: there.clone(), calls: Vec::new() },
-            Addresses::Direct { listen: local, calls: vec![(LearnerId(1), there.clone())] },
-            Addresses::Router(there),
+            Addresses::Direct { listen: remote.clone(), connect: Vec::new() },
+            Addresses::Direct { listen: local, connect: vec![(LearnerId(1), remote.clone())] },
+            Addresses::Router(remote),
         ] {
             let link = Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ()));
             let error = link.err().map(|error| error.to_string()).unwrap_or_default();

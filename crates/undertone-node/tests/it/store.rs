@@ -1,4 +1,4 @@
-//! The store on disk: kept, locked, private, and refused when damaged.
+//! The store on disk: durable, locked, private, and refused when damaged.
 
 use crate::support::{CountedEntropy, Dice, record, settings, setup};
 use std::fs;
@@ -26,27 +26,27 @@ fn open(setup: &Arc<Setup>, path: &Path) -> Node<CountedEntropy, DiskStore> {
     Node::open(Arc::clone(setup), ONE, alone(), entropy, store).unwrap()
 }
 
-/// The settings of a learner that hears nobody and goes on all the same.
+/// Settings with which a learner runs rounds without hearing any neighbour.
 fn alone() -> Settings {
-    Settings { heard_least: 0, deadline: Duration::from_millis(500), ..settings(500) }
+    Settings { heard_min: 0, deadline: Duration::from_millis(500), ..settings(500) }
 }
 
-/// Runs a learner that hears nobody for some rounds, and gives what it published.
+/// Runs a learner that hears no neighbour. Returns what it published.
 fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> {
     let mut dice = Dice(4);
     let mut published = Vec::new();
     let mut now = Duration::ZERO;
     let mut note = |actions: Vec<Action>| {
         for action in actions {
-            if let Action::Publish(sealed) = action {
-                published.push(sealed.bytes().to_vec());
+            if let Action::Publish(release) = action {
+                published.push(release.bytes().to_vec());
             }
         }
     };
     note(node.start(now).unwrap());
     let end = node.learner().round().0 + rounds;
     while node.learner().round() < Round(end) {
-        node.take_in((0..3).map(|_| record(&mut dice)).collect(), None).unwrap();
+        node.accept_records((0..3).map(|_| record(&mut dice)).collect(), None).unwrap();
         note(node.tick(now).unwrap());
         now += Duration::from_secs(1);
         note(node.tick(now).unwrap());
@@ -55,7 +55,7 @@ fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> 
 }
 
 #[test]
-fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
+fn a_learner_is_restored_exactly_and_sends_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
     for method in ["algorithm1", "shielded"] {
@@ -70,8 +70,8 @@ fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
         assert_eq!(again.waiting_records(), waiting);
         let before = save(&mut again);
         let actions = again.start(Duration::ZERO).unwrap();
-        let Some(Action::Publish(sealed)) = actions.first() else { panic!("{actions:?}") };
-        assert_eq!(sealed.bytes(), last, "the same bytes are sent again");
+        let Some(Action::Publish(release)) = actions.first() else { panic!("{actions:?}") };
+        assert_eq!(release.bytes(), last, "the same bytes are sent again");
         drop(again);
         let mut third = open(&setup, &path);
         assert_eq!(save(&mut third), before, "opening changes nothing");
@@ -82,14 +82,14 @@ fn a_learner_comes_back_as_it_was_with_the_same_bytes_to_send() {
 }
 
 #[test]
-fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
+fn a_process_killed_while_it_creates_a_store_leaves_none_or_a_complete_one() {
     let folder = tempfile::tempdir().unwrap();
     let ours = setup(3, "algorithm1", "").network_id();
     for attempt in 0..20 {
         let path = folder.path().join(format!("{attempt}.redb"));
         let copy = path.with_extension("copy");
         std::thread::scope(|scope| {
-            // What a kill would leave behind from the moment on at which there is something.
+            // Copies the file as soon as it exists, as a killed process would leave it.
             let looking = scope.spawn(|| while fs::copy(&path, &copy).is_err() {});
             let store = DiskStore::create(&path, ours, ONE).unwrap();
             looking.join().unwrap();
@@ -98,7 +98,7 @@ fn a_learner_killed_while_its_store_is_made_leaves_none_or_a_whole_one() {
         DiskStore::open(&copy, ours, ONE).unwrap().load().unwrap();
     }
     let files = fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(files, 40, "no others are left");
+    assert_eq!(files, 40, "no temporary files are left");
 }
 
 #[test]
@@ -106,30 +106,33 @@ fn a_store_belongs_to_one_learner_and_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learner.redb");
     let ours = setup(3, "algorithm1", "");
-    assert!(DiskStore::open(&path, ours.network_id(), ONE).is_err(), "nothing is no store");
+    assert!(
+        DiskStore::open(&path, ours.network_id(), ONE).is_err(),
+        "a missing file is not a store"
+    );
     let store = DiskStore::create(&path, ours.network_id(), ONE).unwrap();
-    assert!(DiskStore::create(&path, ours.network_id(), ONE).is_err(), "one is there");
+    assert!(DiskStore::create(&path, ours.network_id(), ONE).is_err(), "the file exists");
     let second = DiskStore::open(&path, ours.network_id(), ONE);
     assert!(matches!(second, Err(StorageError::InUse)));
     drop(store);
     let other = DiskStore::open(&path, ours.network_id(), LearnerId(2));
-    assert!(matches!(other, Err(StorageError::Other("learner"))));
+    assert!(matches!(other, Err(StorageError::Mismatch("learner"))));
     let theirs = setup(4, "algorithm1", "");
     let other = DiskStore::open(&path, theirs.network_id(), ONE);
-    assert!(matches!(other, Err(StorageError::Other("network"))));
+    assert!(matches!(other, Err(StorageError::Mismatch("network"))));
     DiskStore::open(&path, ours.network_id(), ONE).unwrap().load().unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "nobody else reads private records");
+        assert_eq!(mode & 0o777, 0o600, "only the owner can read private records");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let exposed = DiskStore::open(&path, ours.network_id(), ONE);
         assert!(matches!(exposed, Err(StorageError::Exposed)));
     }
 }
 
-/// Damage anywhere in the file: the store is refused, or it holds what it held.
+/// After damage anywhere in the file the store is refused, or its contents are unchanged.
 #[test]
 fn a_damaged_store_is_refused_or_unharmed() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,7 +140,7 @@ fn a_damaged_store_is_refused_or_unharmed() {
     let setup = setup(3, "algorithm1", "");
     let mut node = open(&setup, &path);
     run(&mut node, 30);
-    // As a killed process leaves it, and as one leaves it that could end.
+    // As a killed process leaves the file, and as one that has ended normally does.
     let killed = fs::read(&path).unwrap();
     drop(node);
     let before = save(&mut open(&setup, &path));
@@ -148,9 +151,9 @@ fn a_damaged_store_is_refused_or_unharmed() {
     for attempt in 0..400 {
         let whole = if attempt % 2 == 0 { &killed } else { &whole };
         let mut bytes = whole.clone();
-        let place = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
-        let end = (place + 64).min(bytes.len());
-        bytes[place..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        let start = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
+        let end = (start + 64).min(bytes.len());
+        bytes[start..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
         fs::write(&path, &bytes).unwrap();
         let opened = DiskStore::open(&path, setup.network_id(), ONE).and_then(|store| {
             let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };

@@ -1,4 +1,4 @@
-//! A small setup, records, repeatable noise, and a store in memory that can fail.
+//! A small setup, records, repeatable noise, and an in-memory store that can fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(crate) fn setup(learners: usize, method: &str, more: &str) -> Arc<Setup> {
     parsed(&text(learners, method, more))
 }
 
-/// The same with so many features, and a memory that is no larger.
+/// The same with `features` features, and a memory of the same size.
 pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
     let memory = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
     let text = text(learners, "algorithm1", "unproven = true")
@@ -107,9 +107,9 @@ pub(crate) const FEATURES: usize = 5;
 pub(crate) fn settings(end: u64) -> Settings {
     Settings {
         deadline: Duration::from_secs(5),
-        ask_after: Duration::from_millis(500),
+        request_after: Duration::from_millis(500),
         records_wait: Duration::from_secs(2),
-        heard_least: 1,
+        heard_min: 1,
         end: Round(end),
         inbox_max: 100_000,
     }
@@ -136,7 +136,7 @@ impl Entropy for Fixed {
     }
 }
 
-/// Noise that follows from a seed and from how often it was drawn: drawing twice gives another release.
+/// Noise that depends on a seed and on how often it was drawn: drawing twice gives a different release.
 #[derive(Clone)]
 pub(crate) struct CountedEntropy {
     pub(crate) seed: u64,
@@ -157,46 +157,46 @@ impl Entropy for CountedEntropy {
     }
 }
 
-/// What is on the disk, and what the next operations on it do.
+/// The contents of a disk, and how its next operations fail.
 #[derive(Default)]
 pub(crate) struct Disk {
     pub(crate) stored: Stored,
     pub(crate) receipts: Vec<Receipt>,
-    /// After so many more operations one fails, and whether it was done all the same.
+    /// After how many more operations one fails, and whether it takes effect all the same.
     pub(crate) fails_after: Option<(u64, bool)>,
-    /// A planted bug: says that it has kept what it has not.
+    /// A planted bug: reports success without storing anything.
     pub(crate) lies: bool,
     pub(crate) operations: u64,
 }
 
 impl Disk {
-    fn operate(&mut self, done: impl FnOnce(&mut Disk)) -> Result<(), StorageError> {
+    fn operate(&mut self, operation: impl FnOnce(&mut Disk)) -> Result<(), StorageError> {
         self.operations += 1;
         let failed = || Err(StorageError::Unavailable("injected".into()));
         match &mut self.fails_after {
-            Some((0, was_done)) => {
-                let was_done = *was_done;
+            Some((0, takes_effect)) => {
+                let takes_effect = *takes_effect;
                 self.fails_after = None;
-                if was_done {
-                    done(self);
+                if takes_effect {
+                    operation(self);
                 }
                 failed()
             }
             Some((left, _)) => {
                 *left -= 1;
-                done(self);
+                operation(self);
                 Ok(())
             }
             None if self.lies => Ok(()),
             None => {
-                done(self);
+                operation(self);
                 Ok(())
             }
         }
     }
 }
 
-/// A store whose disk outlives it.
+/// A store on a disk that outlives it.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryStore(pub(crate) Rc<RefCell<Disk>>);
 

@@ -1,27 +1,66 @@
 //! Each broken condition is found, alone; the paper's own settings are told what they break.
 
 use super::*;
-use crate::config::tests::good;
-use crate::config::{OneOrEach, RawConfig, RawModel, RawSchedule};
 use proptest::prelude::*;
+use undertone_core::agreement::{
+    OneOrEach, RawAgreement, RawBounds, RawModel, RawNetwork, RawNoise, RawParameters, RawPrivacy,
+    RawSchedule,
+};
 
-/// A config that satisfies everything.
-fn sound() -> RawConfig {
-    let mut raw = good();
-    raw.name = Some("sound".into());
-    raw.data.partition = Some("iid".into());
-    raw.bounds.out_of_bounds = Some("scale".into());
-    raw.model.ridge = Some(0.1);
-    raw.parameters.radius = Some(1.0);
-    raw.schedule.step = Some(0.01);
-    raw.schedule.step_exponent = Some(0.9);
-    raw.schedule.coupling = Some(0.3);
-    raw.noise.exponent = Some(OneOrEach::One(0.1));
-    raw
+/// An agreement that satisfies everything.
+fn sound() -> RawAgreement {
+    RawAgreement {
+        name: Some("sound".into()),
+        network: RawNetwork {
+            learners: Some(5),
+            topology: Some("ring".into()),
+            weight: Some(0.25),
+            ..RawNetwork::default()
+        },
+        bounds: RawBounds {
+            feature_norm: Some(1.0),
+            out_of_bounds: Some("scale".into()),
+            ..RawBounds::default()
+        },
+        model: RawModel {
+            loss: Some("logistic".into()),
+            features: Some(112),
+            ridge: Some(0.1),
+            ..RawModel::default()
+        },
+        parameters: RawParameters {
+            set: Some("ball".into()),
+            radius: Some(1.0),
+            ..RawParameters::default()
+        },
+        schedule: RawSchedule {
+            step: Some(0.01),
+            step_exponent: Some(0.9),
+            coupling: Some(0.3),
+            coupling_exponent: Some(0.7),
+            ..RawSchedule::default()
+        },
+        noise: RawNoise {
+            kind: Some("laplace".into()),
+            scale: Some(OneOrEach::One(1.0)),
+            exponent: Some(OneOrEach::One(0.1)),
+            ..RawNoise::default()
+        },
+        privacy: RawPrivacy { delta: Some(1e-6), ..RawPrivacy::default() },
+        ..RawAgreement::default()
+    }
 }
 
+const USAGE: Usage = Usage { rounds: 100, records_repeat: false };
+
 /// The paper's three experiments: a ring of five with weight 0.3, ς_i from `first` by `by`.
-fn paper(model: RawModel, feature_norm: f64, first: f64, by: f64, schedule: [f64; 4]) -> RawConfig {
+fn paper(
+    model: RawModel,
+    feature_norm: f64,
+    first: f64,
+    by: f64,
+    schedule: [f64; 4],
+) -> RawAgreement {
     let [step, step_exponent, coupling, coupling_exponent] = schedule.map(Some);
     let mut raw = sound();
     raw.unproven = Some(true);
@@ -36,7 +75,7 @@ fn paper(model: RawModel, feature_norm: f64, first: f64, by: f64, schedule: [f64
     raw
 }
 
-fn mushrooms() -> RawConfig {
+fn mushrooms() -> RawAgreement {
     let model = RawModel {
         loss: Some("logistic".into()),
         features: Some(112),
@@ -46,8 +85,8 @@ fn mushrooms() -> RawConfig {
     paper(model, 4.5826, 0.11, 0.01, [1.0, 0.77, 1.0, 0.65])
 }
 
-/// The schedules of MNIST and CIFAR-10. The paper trains networks there; softmax is what we have.
-fn images(features: usize) -> RawConfig {
+/// The schedules of MNIST and CIFAR-10. The paper trains neural networks there; softmax is what we have.
+fn images(features: usize) -> RawAgreement {
     let model = RawModel {
         loss: Some("softmax".into()),
         features: Some(features),
@@ -57,8 +96,8 @@ fn images(features: usize) -> RawConfig {
     paper(model, 1.0, 0.12, 0.02, [1.0, 0.71, 0.01, 0.7])
 }
 
-fn diagnose(raw: &RawConfig, memory_error: PowerLaw) -> Diagnosis {
-    examine(&Config::unchecked_by_theorems(raw).unwrap(), memory_error)
+fn diagnose(raw: &RawAgreement, memory_error: PowerLaw) -> Diagnosis {
+    examine(&Agreement::unchecked_by_theorems(raw).unwrap(), memory_error, USAGE)
 }
 
 fn with(holds: Option<bool>, diagnosis: &Diagnosis) -> Vec<&'static str> {
@@ -66,7 +105,7 @@ fn with(holds: Option<bool>, diagnosis: &Diagnosis) -> Vec<&'static str> {
     wanted.map(|finding| finding.id).collect()
 }
 
-fn finding<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Condition {
+fn finding<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Finding {
     diagnosis.findings.iter().find(|finding| finding.id == id).unwrap()
 }
 
@@ -88,7 +127,7 @@ fn a_sound_config_satisfies_everything() {
 }
 
 /// What is changed in a sound config, what must then be found, and the theorems that remain.
-type Case = (fn(&mut RawConfig), &'static [&'static str], &'static [&'static str]);
+type Case = (fn(&mut RawAgreement), &'static [&'static str], &'static [&'static str]);
 
 const CASES: [Case; 16] = [
     (
@@ -149,7 +188,7 @@ const CASES: [Case; 16] = [
         &["theorem1", "theorem2", "theorem3", "theorem4"],
     ),
     (
-        |raw| raw.privacy.rule = Some("theorem5i".into()),
+        |raw| raw.privacy.bound = Some("theorem5i".into()),
         &["certificate.lifetime"],
         &["theorem1", "theorem2", "theorem3", "theorem4", "theorem5"],
     ),
@@ -293,12 +332,12 @@ fn other_faults_are_still_faults() {
     let mut raw = sound();
     raw.network.weight = Some(0.3);
     raw.privacy.delta = Some(2.0);
-    let faults = Config::unchecked_by_theorems(&raw).unwrap_err();
+    let faults = Agreement::unchecked_by_theorems(&raw).unwrap_err();
     assert_eq!(faults.0.len(), 1);
     assert_eq!(faults.0[0].path, "privacy.delta");
     raw.privacy.delta = Some(1e-6);
-    assert!(Config::unchecked_by_theorems(&raw).is_ok());
-    assert!(Config::try_from(&raw).is_err());
+    assert!(Agreement::unchecked_by_theorems(&raw).is_ok());
+    assert!(Agreement::try_from(&raw).is_err());
 }
 
 #[test]
@@ -338,11 +377,11 @@ proptest! {
         raw.noise.exponent = Some(OneOrEach::One(noise));
         raw.model.ridge = Some(ridge);
         raw.model.lasso = Some(lasso);
-        // The rule without a certificate spares the long sum; it does not enter here.
-        raw.privacy.rule = Some("theorem5i".into());
+        // The bound without a certificate spares the long sum; it does not enter here.
+        raw.privacy.bound = Some("theorem5i".into());
         let diagnosis = diagnose(&raw, PowerLaw::ZERO);
         let covered = ["theorem3", "theorem4"].iter().any(|id| diagnosis.theorems[id].holds == Some(true));
-        prop_assert_eq!(covered, Config::try_from(&raw).is_ok());
+        prop_assert_eq!(covered, Agreement::try_from(&raw).is_ok());
         prop_assert_eq!(covered, diagnosis.proven);
     }
 }

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     deadline: f64,
     /// Do not end a round before this many neighbours were heard, whatever the deadline
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    heard_least: usize,
+    heard_min: usize,
     /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
@@ -221,18 +221,18 @@ fn settings(
         .ok()
         .filter(|deadline| !deadline.is_zero() && *deadline <= DEADLINE_MAX)
         .context("--deadline: a number of seconds above 0, and at most 1000000")?;
-    let (heard_least, neighbours) = (arguments.heard_least, agreement.graph.neighbours(own).len());
+    let (heard_min, neighbours) = (arguments.heard_min, agreement.graph.neighbours(own).len());
     ensure!(
-        (1..=neighbours).contains(&heard_least),
-        "--heard-least {heard_least}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
+        (1..=neighbours).contains(&heard_min),
+        "--heard-least {heard_min}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
     );
     let warmup =
         usize::try_from(agreement.records.warmup + agreement.records.batch).unwrap_or(usize::MAX);
     Ok(Settings {
         deadline,
-        ask_after: deadline / 10,
+        request_after: deadline / 10,
         records_wait: deadline / 2,
-        heard_least,
+        heard_min,
         end,
         inbox_max: warmup.saturating_add(INBOX_MAX),
     })

@@ -78,14 +78,14 @@ impl Arguments {
                 neighbours.iter().map(|id| id.0).collect::<Vec<_>>()
             );
         }
-        let mut calls = Vec::new();
+        let mut connect = Vec::new();
         for neighbour in neighbours.iter().filter(|neighbour| **neighbour > own) {
             match self.peers.iter().find(|(number, _)| *number == neighbour.0) {
-                Some((_, address)) => calls.push((*neighbour, address.clone())),
+                Some((_, address)) => connect.push((*neighbour, address.clone())),
                 None => bail!("--peer {neighbour}=HOST:PORT is missing: learner {own} calls it"),
             }
         }
         let listen = self.listen.clone().context("--listen HOST:PORT is missing")?;
-        Ok(Addresses::Direct { listen, calls })
+        Ok(Addresses::Direct { listen, connect })
     }
 }

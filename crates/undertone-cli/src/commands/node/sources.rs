@@ -85,6 +85,11 @@ impl Arguments {
         let Some(path) = &self.replay else { return Ok(Source::None) };
         let loaded = load_file(path, &Overrides::default())?;
         ensure!(
+            !loaded.checked.data.repeat,
+            "{}: data.repeat: is for `simulate`; on a network a record is used once",
+            path.display()
+        );
+        ensure!(
             loaded.checked.setup()?.network_id() == setup.network_id(),
             "{}: is an experiment of another network than the agreement",
             path.display()

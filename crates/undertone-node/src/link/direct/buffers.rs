@@ -1,39 +1,40 @@
-//! Room for bytes that come and go, made once for a connection.
+//! Buffers of a connection, allocated once.
 
-use super::tls::{RECORD, TlsFault};
+use super::error::ConnectionError;
+use super::tls::RECORD;
 use std::io::{self, Read};
 use std::net::TcpStream;
 
-/// So much is read at once.
+/// Bytes that are read at once.
 const READ: usize = 16 * RECORD;
-/// More than TLS ever leaves unread: a record, or the parts of a handshake message.
+/// The most that TLS leaves unread: a record, or the parts of a handshake message.
 const PARTIAL_MAX: usize = 6 * RECORD;
-/// With so much ready to be sent nothing is added to it.
+/// When this much is ready to be sent, nothing is added.
 pub(super) const READY: usize = 16 * RECORD;
 
-/// What was read last, with room before it for what was left over.
-pub(super) struct Inbox {
+/// The bytes that were read last, with space before them for the rest of the previous read.
+pub(super) struct ReadBuffer {
     bytes: Vec<u8>,
     filled: usize,
 }
 
-impl Inbox {
-    pub(super) fn new() -> Inbox {
-        Inbox { bytes: vec![0; PARTIAL_MAX + READ], filled: 0 }
+impl ReadBuffer {
+    pub(super) fn new() -> ReadBuffer {
+        ReadBuffer { bytes: vec![0; PARTIAL_MAX + READ], filled: 0 }
     }
 
-    /// Waits for something to read. Gives how much: nothing at the end.
+    /// Blocks until there is something to read. Returns how many bytes were read: none at the end.
     pub(super) fn read(&mut self, mut socket: &TcpStream) -> io::Result<usize> {
         self.filled = socket.read(&mut self.bytes[PARTIAL_MAX..])?;
         Ok(self.filled)
     }
 
-    /// What was read.
+    /// The bytes that were read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[PARTIAL_MAX..PARTIAL_MAX + self.filled]
     }
 
-    /// What was read, after what was left over from before; nothing if that is too much.
+    /// The bytes that were read, after the rest of the previous read; nothing if that is too long.
     pub(super) fn after(&mut self, partial: &[u8]) -> Option<&mut [u8]> {
         let start = PARTIAL_MAX.checked_sub(partial.len())?;
         self.bytes[start..PARTIAL_MAX].copy_from_slice(partial);
@@ -41,21 +42,21 @@ impl Inbox {
     }
 }
 
-/// What is ready to be sent.
+/// Bytes that are ready to be sent.
 #[derive(Default)]
-pub(super) struct Outbox {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     filled: usize,
     sent: usize,
 }
 
-impl Outbox {
-    /// What is still to be sent.
+impl WriteBuffer {
+    /// The bytes that are not sent yet.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.sent..self.filled]
     }
 
-    /// Notes that so much of it was sent.
+    /// Notes that `count` more bytes were sent.
     pub(super) fn sent(&mut self, count: usize) {
         self.sent += count;
         if self.sent >= self.filled {
@@ -63,20 +64,20 @@ impl Outbox {
         }
     }
 
-    /// Adds what `write` puts into the room that it is given, or into as much as it says that it needs.
+    /// Adds the bytes that `write` puts into a slice. If the slice is too short `write` returns the length it needs.
     pub(super) fn add(
         &mut self,
         mut write: impl FnMut(&mut [u8]) -> Result<usize, Option<usize>>,
-    ) -> Result<(), TlsFault> {
+    ) -> Result<(), ConnectionError> {
         let written = match write(&mut self.bytes[self.filled..]) {
             Err(Some(needed)) => {
-                // At once for all that will be ready at a time.
+                // Grows once to the most that is ever ready.
                 self.bytes.resize(self.filled + needed.max(READY + 2 * RECORD), 0);
                 write(&mut self.bytes[self.filled..])
             }
             written => written,
         };
-        self.filled += written.map_err(|_| TlsFault::Room)?;
+        self.filled += written.map_err(|_| ConnectionError::BufferTooSmall)?;
         Ok(())
     }
 

@@ -1,13 +1,15 @@
-//! One connection to one neighbour: sending never waits, and receiving has a thread of its own.
+//! One connection to one neighbour: sending never blocks, and receiving has a thread of its own.
 //!
-//! Whoever sends writes at once what the system takes. What it does not take is left to the connection's writer, which
-//! waits until it does. The lock is never held while anybody waits for the socket: two neighbours may send each other
-//! whatever they like at the same time.
+//! A sender writes what the system accepts at once. The rest is left to the connection's writer thread, which waits until
+//! the socket is writable. The lock is never held while a thread waits for the socket, so two neighbours that send each
+//! other large releases at the same time do not block each other.
 
-use super::buffers::{Inbox, Outbox, READY};
+use super::buffers::{READY, ReadBuffer, WriteBuffer};
+use super::error::ConnectionError;
 use super::frame::{Decoder, Frame, Outgoing};
 use super::socket::{send_now, wait_until_writable};
-use super::tls::{RECORD, Tls, TlsFault};
+use super::tls::{RECORD, Tls};
+use crate::LOCK_POISONED;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -16,227 +18,216 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use undertone::LearnerId;
 
-/// A neighbour that has not been heard for so long, not even a ping, is gone.
-pub(super) const LEASE: Duration = Duration::from_secs(4);
-/// So often a ping is sent.
-const PING: Duration = Duration::from_secs(1);
-/// So many frames wait for a neighbour that does not read. The oldest make room: it asks for what it missed.
+/// A connection on which nothing arrived for this long, not even a ping, has timed out.
+pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How often a ping is sent.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// How many frames wait for a neighbour that does not read. The oldest are dropped: the neighbour requests what it
+/// missed.
 const QUEUE_MAX: usize = 8;
 
-/// A neighbour that is known, and how it can be reached.
+/// A connection to a known neighbour.
 pub(super) struct Connection {
     pub(super) peer: LearnerId,
     socket: Arc<TcpStream>,
-    /// When a certificate on it ends.
-    end: Option<SystemTime>,
-    sending: Mutex<Sending>,
-    /// Something was left to the writer, or the connection is closed.
-    left_over: Condvar,
+    /// When one of its certificates expires.
+    expiry: Option<SystemTime>,
+    sender: Mutex<SendState>,
+    /// Wakes the writer: there is something to write, or the connection is closed.
+    wake_writer: Condvar,
     /// Nothing more can be sent.
     closed: AtomicBool,
-    /// Somebody has closed it.
-    dismissed: AtomicBool,
+    /// This side has closed the connection.
+    closed_here: AtomicBool,
 }
 
-/// What is on its way out.
-struct Sending {
+/// What is being sent.
+struct SendState {
     tls: Option<Tls>,
     queue: VecDeque<Outgoing>,
-    /// A frame that is begun, and how much of its body is taken.
-    begun: Option<(Outgoing, usize)>,
-    out: Outbox,
-    /// Where the beginning of a frame is put together.
+    /// The frame that is being sent, and how much of its body was taken.
+    current: Option<(Outgoing, usize)>,
+    out: WriteBuffer,
+    /// Scratch space for the beginning of a frame.
     start: Vec<u8>,
-    /// The system takes nothing more for now: the writer goes on.
+    /// The socket accepts nothing now: the writer continues.
     full: bool,
 }
 
-/// What a connection is made of.
+/// The parts of a new connection.
 pub(super) struct Parts {
     pub(super) peer: LearnerId,
     pub(super) socket: Arc<TcpStream>,
     pub(super) tls: Option<Tls>,
-    pub(super) end: Option<SystemTime>,
+    pub(super) expiry: Option<SystemTime>,
 }
 
 impl Connection {
     pub(super) fn new(parts: Parts) -> Connection {
-        let Parts { peer, socket, tls, end } = parts;
-        let sending = Sending {
+        let Parts { peer, socket, tls, expiry } = parts;
+        let sender = SendState {
             tls,
             queue: VecDeque::new(),
-            begun: None,
-            out: Outbox::default(),
+            current: None,
+            out: WriteBuffer::default(),
             start: Vec::new(),
             full: false,
         };
         Connection {
             peer,
             socket,
-            end,
-            sending: Mutex::new(sending),
-            left_over: Condvar::new(),
+            expiry,
+            sender: Mutex::new(sender),
+            wake_writer: Condvar::new(),
             closed: AtomicBool::new(false),
-            dismissed: AtomicBool::new(false),
+            closed_here: AtomicBool::new(false),
         }
     }
 
-    /// Sends a frame, or leaves it to the writer. Never waits for the neighbour.
+    /// Sends a frame, or leaves it to the writer. Never blocks.
     pub(super) fn send(&self, frame: Outgoing) {
-        let mut sending = self.sending();
-        sending.enqueue(frame);
-        if !sending.full {
-            self.go_on(&mut sending);
+        let mut sender = self.sender();
+        sender.enqueue(frame);
+        if !sender.full {
+            self.flush(&mut sender);
         }
     }
 
-    /// Ends the connection, and with it its reader and its writer.
+    /// Closes the connection. Its reader and its writer return.
     pub(super) fn close(&self) {
-        self.dismissed.store(true, Ordering::Relaxed);
+        self.closed_here.store(true, Ordering::Relaxed);
         self.closed.store(true, Ordering::Relaxed);
         let _ = self.socket.shutdown(Shutdown::Both);
-        // Who is about to wait has seen it, or is woken.
-        drop(self.sending());
-        self.left_over.notify_all();
+        // With the lock taken once, a writer has seen the flag or is waiting to be woken.
+        drop(self.sender());
+        self.wake_writer.notify_all();
     }
 
-    /// Hands over what comes, until the connection ends; says why it did.
+    /// Delivers frames until the connection ends. Returns why it ended.
     pub(super) fn receive(
         &self,
-        inbox: &mut Inbox,
+        buffer: &mut ReadBuffer,
         decoder: &mut Decoder,
         mut frames: Vec<Frame>,
         deliver: impl Fn(Frame),
-    ) -> Ended {
+    ) -> ConnectionError {
         loop {
             for frame in frames.drain(..) {
-                // Delivering may wait for long, and meanwhile a newer connection may want this one's place. What came before
-                // a mere fault is heard: it may be a farewell.
-                if self.dismissed.load(Ordering::Relaxed) {
-                    return Ended::Closed;
+                // Delivery may block for long, and a newer connection may wait for this reader to return. If only the peer
+                // has closed the connection its last frames are delivered: there may be a farewell.
+                if self.closed_here.load(Ordering::Relaxed) {
+                    return ConnectionError::Closed;
                 }
                 deliver(frame);
             }
-            match inbox.read(&self.socket) {
-                Ok(0) => return Ended::Closed,
+            match buffer.read(&self.socket) {
+                Ok(0) => return ConnectionError::Closed,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if is_full(&error) => return Ended::Silent,
-                Err(_) => return Ended::Closed,
+                Err(error) if would_block(&error) => return ConnectionError::TimedOut,
+                Err(_) => return ConnectionError::Closed,
             }
-            if let Err(fault) = self.decode(inbox, decoder, &mut frames) {
-                return Ended::Fault(fault);
+            if let Err(error) = self.decode(buffer, decoder, &mut frames) {
+                return error;
             }
         }
     }
 
     fn decode(
         &self,
-        inbox: &mut Inbox,
+        buffer: &mut ReadBuffer,
         decoder: &mut Decoder,
         frames: &mut Vec<Frame>,
-    ) -> Result<(), TlsFault> {
-        let mut sending = self.sending();
-        let Sending { tls, out, full, .. } = &mut *sending;
+    ) -> Result<(), ConnectionError> {
+        let mut sender = self.sender();
+        let SendState { tls, out, full, .. } = &mut *sender;
         let Some(tls) = tls else {
-            drop(sending);
-            return Ok(decoder.take(inbox.bytes(), frames)?);
+            drop(sender);
+            return Ok(decoder.take(buffer.bytes(), frames)?);
         };
-        let worked = tls.receive(inbox, out, &mut |plain| decoder.take(plain, frames));
-        // TLS itself may have had to answer. If it failed it says why.
+        let received = tls.receive(buffer, out, &mut |plain| decoder.take(plain, frames));
+        // TLS may have added records of its own, such as an alert.
         if !*full && !out.rest().is_empty() {
-            self.go_on(&mut sending);
+            self.flush(&mut sender);
         }
-        worked
+        received
     }
 
-    /// What the writer does: goes on where senders could not, shows now and then that this side is there, and ends
-    /// the connection when a certificate ends.
-    pub(super) fn write(&self) {
+    /// The writer's loop: writes what senders could not, sends pings, and closes the connection when a certificate
+    /// expires.
+    pub(super) fn write_loop(&self) {
         while !self.closed.load(Ordering::Relaxed) {
-            if self.end.is_some_and(|end| SystemTime::now() >= end) {
-                tracing::warn!("a certificate on the link to learner {} has expired", self.peer);
+            if self.expiry.is_some_and(|expiry| SystemTime::now() >= expiry) {
+                tracing::warn!("a certificate of the link to learner {} has expired", self.peer);
                 return self.close();
             }
             let idle =
-                |sending: &mut Sending| !sending.full && !self.closed.load(Ordering::Relaxed);
-            let waited = self.left_over.wait_timeout_while(self.sending(), PING, idle);
-            let (mut sending, _) = waited.expect(UNHURT);
-            if sending.full {
-                drop(sending);
-                wait_until_writable(&self.socket, PING);
-                sending = self.sending();
-                sending.full = false;
+                |sender: &mut SendState| !sender.full && !self.closed.load(Ordering::Relaxed);
+            let waited = self.wake_writer.wait_timeout_while(self.sender(), PING_INTERVAL, idle);
+            let (mut sender, _) = waited.expect(LOCK_POISONED);
+            if sender.full {
+                drop(sender);
+                wait_until_writable(&self.socket, PING_INTERVAL);
+                sender = self.sender();
+                sender.full = false;
             } else {
-                sending.enqueue(Outgoing::Ping);
+                sender.enqueue(Outgoing::Ping);
             }
-            self.go_on(&mut sending);
+            self.flush(&mut sender);
         }
     }
 
-    /// Sends as much as can be sent now.
-    fn go_on(&self, sending: &mut Sending) {
-        match sending.push(&self.socket) {
-            Ok(()) if sending.full => self.left_over.notify_one(),
+    /// Sends as much as the socket accepts.
+    fn flush(&self, sender: &mut SendState) {
+        match sender.flush(&self.socket) {
+            Ok(()) if sender.full => self.wake_writer.notify_one(),
             Ok(()) => {}
             Err(()) => {
                 self.closed.store(true, Ordering::Relaxed);
                 let _ = self.socket.shutdown(Shutdown::Both);
-                self.left_over.notify_one();
+                self.wake_writer.notify_one();
             }
         }
     }
 
-    fn sending(&self) -> MutexGuard<'_, Sending> {
-        self.sending.lock().expect(UNHURT)
+    fn sender(&self) -> MutexGuard<'_, SendState> {
+        self.sender.lock().expect(LOCK_POISONED)
     }
 }
 
-const UNHURT: &str = "nobody panics while holding it";
-
-/// Why a connection ended.
-pub(super) enum Ended {
-    /// The other side ended it, or this one.
-    Closed,
-    /// Nothing came for too long.
-    Silent,
-    /// What came is not understood.
-    Fault(TlsFault),
-}
-
-impl Sending {
-    /// What waits already is not said twice: on a slow way every question would else be answered once more, and the
-    /// answers would never end. A farewell is not dropped: nobody would ask for it.
+impl SendState {
+    /// Queues a frame, unless the same is queued already: on a slow link every repeated request would be answered again,
+    /// and the answers would pile up. A farewell is never dropped, because nobody requests it.
     fn enqueue(&mut self, frame: Outgoing) {
-        let begun = self.begun.iter().map(|(frame, _)| frame);
-        // A question that is begun may be too old to be answered: the same may be asked again.
-        let mut begun = begun.filter(|begun| matches!(begun, Outgoing::Release(_)));
-        if begun.any(|one| one.says_the_same(&frame))
-            || self.queue.iter().any(|one| one.says_the_same(&frame))
+        let current = self.current.iter().map(|(frame, _)| frame);
+        // A request that is being sent may be too old to be answered, so the same may be queued again.
+        let mut current = current.filter(|current| matches!(current, Outgoing::Release(_)));
+        if current.any(|one| one.is_duplicate_of(&frame))
+            || self.queue.iter().any(|one| one.is_duplicate_of(&frame))
         {
             return;
         }
         if self.queue.len() >= QUEUE_MAX {
-            // Questions are asked again before anybody asks for a release again.
-            let small = |one: &Outgoing| matches!(one, Outgoing::Question(_) | Outgoing::Ping);
-            let lasts = |one: &Outgoing| matches!(one, Outgoing::Farewell);
+            // Requests are repeated sooner than releases are requested again.
+            let small = |one: &Outgoing| matches!(one, Outgoing::Request(_) | Outgoing::Ping);
+            let is_farewell = |one: &Outgoing| matches!(one, Outgoing::Farewell);
             let oldest = self.queue.iter().position(small);
             if oldest.is_none() && small(&frame) {
                 return;
             }
-            let oldest = oldest.or_else(|| self.queue.iter().position(|one| !lasts(one)));
+            let oldest = oldest.or_else(|| self.queue.iter().position(|one| !is_farewell(one)));
             oldest.map(|oldest| self.queue.remove(oldest));
         }
         self.queue.push_back(frame);
     }
 
-    /// Sends until there is nothing more or the system is full. An error when the connection is of no use any more.
-    fn push(&mut self, socket: &TcpStream) -> Result<(), ()> {
+    /// Sends until there is nothing left or the socket is full. Fails when the connection is broken.
+    fn flush(&mut self, socket: &TcpStream) -> Result<(), ()> {
         loop {
             if self.out.rest().is_empty() {
                 self.prepare().map_err(|_| ())?;
             }
-            let body = match (&self.tls, &self.begun) {
+            let body = match (&self.tls, &self.current) {
                 (None, Some((frame, taken))) => &frame.body()[*taken..],
                 _ => &[],
             };
@@ -248,12 +239,12 @@ impl Sending {
             match send_now(socket, ready, body) {
                 Ok(count) => {
                     self.out.sent(count.min(ready_bytes));
-                    if let Some((_, taken)) = &mut self.begun {
+                    if let Some((_, taken)) = &mut self.current {
                         *taken += count.saturating_sub(ready_bytes);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_full(&error) => {
+                Err(error) if would_block(&error) => {
                     self.full = true;
                     return Ok(());
                 }
@@ -262,26 +253,26 @@ impl Sending {
         }
     }
 
-    /// Makes more ready to be sent: of the frame that is begun, or of the next.
-    fn prepare(&mut self) -> Result<(), TlsFault> {
-        if self.begun.as_ref().is_some_and(|(frame, taken)| *taken >= frame.body().len()) {
-            self.begun = None;
+    /// Makes more bytes ready to be sent: of the current frame, or of the next.
+    fn prepare(&mut self) -> Result<(), ConnectionError> {
+        if self.current.as_ref().is_some_and(|(frame, taken)| *taken >= frame.body().len()) {
+            self.current = None;
         }
         self.start.clear();
-        if self.begun.is_none() {
+        if self.current.is_none() {
             let Some(frame) = self.queue.pop_front() else { return Ok(()) };
-            frame.head(&mut self.start);
-            self.begun = Some((frame, 0));
+            frame.header(&mut self.start);
+            self.current = Some((frame, 0));
         }
-        let Some((frame, taken)) = &mut self.begun else { return Ok(()) };
+        let Some((frame, taken)) = &mut self.current else { return Ok(()) };
         let Some(tls) = &mut self.tls else {
-            // The body is sent from where it is.
+            // The body is sent without a copy.
             self.out.add_plain(&self.start);
             return Ok(());
         };
         let body = frame.body();
         if !self.start.is_empty() {
-            // Head and body in one record: a small message is encrypted once.
+            // Header and body share a record: a small release is encrypted once.
             *taken = body.len().min(RECORD - self.start.len());
             self.start.extend_from_slice(&body[..*taken]);
             tls.encrypt(&self.start, &mut self.out)?;
@@ -295,8 +286,8 @@ impl Sending {
     }
 }
 
-/// How the system says that it would have to wait, or that it has waited long enough.
-pub(super) fn is_full(error: &io::Error) -> bool {
+/// Whether a call would block, or its timeout is over.
+pub(super) fn would_block(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
@@ -306,50 +297,50 @@ mod tests {
     use crate::wire::OwnRelease;
     use undertone::Round;
 
-    fn nothing_sent() -> Sending {
-        Sending {
+    fn empty() -> SendState {
+        SendState {
             tls: None,
             queue: VecDeque::new(),
-            begun: None,
-            out: Outbox::default(),
+            current: None,
+            out: WriteBuffer::default(),
             start: Vec::new(),
             full: true,
         }
     }
 
     #[test]
-    fn what_waits_for_a_slow_neighbour_is_not_queued_twice() {
-        let mut sending = nothing_sent();
-        let (begun, waits) =
+    fn a_frame_that_waits_for_a_slow_neighbour_is_not_queued_twice() {
+        let mut sender = empty();
+        let (current, waiting) =
             (OwnRelease::from_store(vec![1; 9]), OwnRelease::from_store(vec![2; 9]));
-        sending.begun = Some((Outgoing::Release(begun.clone()), 4));
+        sender.current = Some((Outgoing::Release(current.clone()), 4));
         for _ in 0..5 {
-            sending.enqueue(Outgoing::Release(begun.clone()));
-            sending.enqueue(Outgoing::Release(waits.clone()));
-            sending.enqueue(Outgoing::Question(Round(3)));
-            sending.enqueue(Outgoing::Question(Round(4)));
-            sending.enqueue(Outgoing::Ping);
+            sender.enqueue(Outgoing::Release(current.clone()));
+            sender.enqueue(Outgoing::Release(waiting.clone()));
+            sender.enqueue(Outgoing::Request(Round(3)));
+            sender.enqueue(Outgoing::Request(Round(4)));
+            sender.enqueue(Outgoing::Ping);
         }
-        assert_eq!(sending.queue.len(), 4, "one release, two questions, one ping");
+        assert_eq!(sender.queue.len(), 4, "one release, two requests, one ping");
     }
 
     #[test]
-    fn questions_make_room_before_releases_and_a_farewell_never_does() {
-        let mut sending = nothing_sent();
+    fn requests_are_dropped_before_releases_and_a_farewell_never_is() {
+        let mut sender = empty();
         let releases: Vec<OwnRelease> =
             (0..20).map(|one| OwnRelease::from_store(vec![one])).collect();
-        sending.enqueue(Outgoing::Farewell);
-        sending.enqueue(Outgoing::Release(releases[0].clone()));
+        sender.enqueue(Outgoing::Farewell);
+        sender.enqueue(Outgoing::Release(releases[0].clone()));
         for round in 0..20 {
-            sending.enqueue(Outgoing::Question(Round(round)));
+            sender.enqueue(Outgoing::Request(Round(round)));
         }
-        let first = |sending: &Sending| sending.queue.get(1).map(|frame| frame.body().to_vec());
-        assert_eq!(first(&sending), Some(vec![0]), "the release waits still");
-        releases.iter().skip(1).for_each(|one| sending.enqueue(Outgoing::Release(one.clone())));
-        assert_eq!(sending.queue.len(), QUEUE_MAX);
-        assert!(matches!(sending.queue[0], Outgoing::Farewell));
-        assert_eq!(first(&sending), Some(vec![13]), "then the oldest releases go");
-        sending.enqueue(Outgoing::Question(Round(7)));
-        assert_eq!(first(&sending), Some(vec![13]), "but not for a question");
+        let first = |sender: &SendState| sender.queue.get(1).map(|frame| frame.body().to_vec());
+        assert_eq!(first(&sender), Some(vec![0]), "the release is still queued");
+        releases.iter().skip(1).for_each(|one| sender.enqueue(Outgoing::Release(one.clone())));
+        assert_eq!(sender.queue.len(), QUEUE_MAX);
+        assert!(matches!(sender.queue[0], Outgoing::Farewell));
+        assert_eq!(first(&sender), Some(vec![13]), "then the oldest releases are dropped");
+        sender.enqueue(Outgoing::Request(Round(7)));
+        assert_eq!(first(&sender), Some(vec![13]), "but not for a request");
     }
 }

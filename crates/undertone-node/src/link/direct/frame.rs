@@ -1,13 +1,13 @@
-//! What is said on a direct link: frames of a kind, a length and a body.
+//! The frames of a direct link: a kind, a length and a body.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 1 | the kind: 0 hello, 1 release, 2 question, 3 farewell, 4 ping |
+//! | 1 | the kind: 0 hello, 1 release, 2 request, 3 farewell, 4 ping |
 //! | 4 | the length of the body, little-endian |
 //! | length | the body |
 //!
-//! The first frame of each side is a hello, and no other is. How long a body may be follows from its kind and from the
-//! one size that releases of the network have, and is checked before there is room made for it.
+//! The first frame of each side is a hello, and no other frame is. The length of a body is limited by its kind and by the
+//! size of the network's releases. It is checked before memory is allocated.
 
 use crate::wire::OwnRelease;
 use thiserror::Error;
@@ -22,16 +22,16 @@ const HELLO: usize = 4 + 4 + 16 + 4;
 
 const KIND_HELLO: u8 = 0;
 const KIND_RELEASE: u8 = 1;
-const KIND_QUESTION: u8 = 2;
+const KIND_REQUEST: u8 = 2;
 const KIND_FAREWELL: u8 = 3;
 const KIND_PING: u8 = 4;
 
-/// Who speaks, and of which network.
+/// The sender and its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The network.
     pub network: NetworkId,
-    /// The learner.
+    /// The sender.
     pub sender: LearnerId,
 }
 
@@ -40,14 +40,14 @@ pub struct Hello {
 pub(super) enum Outgoing {
     Hello(Hello),
     Release(OwnRelease),
-    Question(Round),
+    Request(Round),
     Farewell,
     Ping,
 }
 
 impl Outgoing {
-    /// All of a frame but a release's bytes, which are not copied.
-    pub(super) fn head(&self, bytes: &mut Vec<u8>) {
+    /// Appends the frame without a release's bytes, which are not copied.
+    pub(super) fn header(&self, bytes: &mut Vec<u8>) {
         let mut start = |kind: u8, length: usize| {
             bytes.push(kind);
             bytes.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
@@ -61,8 +61,8 @@ impl Outgoing {
                 bytes.extend_from_slice(&hello.sender.0.to_le_bytes());
             }
             Outgoing::Release(release) => start(KIND_RELEASE, release.bytes().len()),
-            Outgoing::Question(round) => {
-                start(KIND_QUESTION, 8);
+            Outgoing::Request(round) => {
+                start(KIND_REQUEST, 8);
                 bytes.extend_from_slice(&round.0.to_le_bytes());
             }
             Outgoing::Farewell => start(KIND_FAREWELL, 0),
@@ -70,18 +70,18 @@ impl Outgoing {
         }
     }
 
-    /// Whether the neighbour would learn nothing from one of the two that it does not from the other.
-    pub(super) fn says_the_same(&self, other: &Outgoing) -> bool {
+    /// Whether sending both frames is no use.
+    pub(super) fn is_duplicate_of(&self, other: &Outgoing) -> bool {
         match (self, other) {
-            // Of two rounds the first bytes differ, and one release is mostly the same in the same place.
+            // Cheap: releases of different rounds differ in their headers, and equal ones mostly share their bytes.
             (Outgoing::Release(one), Outgoing::Release(other)) => one == other,
-            (Outgoing::Question(one), Outgoing::Question(other)) => one == other,
+            (Outgoing::Request(one), Outgoing::Request(other)) => one == other,
             (Outgoing::Farewell, Outgoing::Farewell) | (Outgoing::Ping, Outgoing::Ping) => true,
             _ => false,
         }
     }
 
-    /// The rest of it.
+    /// The bytes that follow the header.
     pub(super) fn body(&self) -> &[u8] {
         match self {
             Outgoing::Release(release) => release.bytes(),
@@ -90,42 +90,42 @@ impl Outgoing {
     }
 }
 
-/// A frame that came in.
+/// A received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// Who the other one says that it is.
+    /// The peer's claim of who it is.
     Hello(Hello),
-    /// Bytes that should be a release.
+    /// Bytes that should be a release. They are not checked yet.
     Release(Vec<u8>),
-    /// It asks for the release of a round.
-    Question(Round),
-    /// It will not come back.
+    /// A request for the release of a round.
+    Request(Round),
+    /// The peer will not come back.
     Farewell,
-    /// It is there.
+    /// The peer is alive.
     Ping,
 }
 
-/// What came in is no frame. Nothing that follows can be understood.
+/// Why bytes are not a frame. Nothing after them can be decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Garbage {
-    /// A kind that there is not, or not at this place.
-    #[error("a frame of kind {0} where there is none")]
+pub enum FrameError {
+    /// An unknown kind, or one that is not allowed here.
+    #[error("a frame of kind {0} is not allowed here")]
     Kind(u8),
-    /// A length that a frame of the kind does not have.
-    #[error("a frame of {0} bytes, which none of its kind has")]
+    /// A length that no frame of its kind has.
+    #[error("no frame of its kind has {0} bytes")]
     Length(u32),
     /// Another protocol, or another version of it.
-    #[error("not the protocol of this version")]
+    #[error("another protocol, or another version of it")]
     Version,
 }
 
-/// Takes bytes as they come, in pieces of any size, and makes frames of them.
+/// Decodes frames from pieces of any size.
 pub struct Decoder {
     message_bytes: usize,
-    greeted: bool,
+    hello_received: bool,
     header: [u8; HEADER],
     header_filled: usize,
-    /// Of the frame whose header is complete.
+    /// The body so far, once the header is complete.
     body: Vec<u8>,
 }
 
@@ -134,14 +134,14 @@ impl Decoder {
     #[must_use]
     pub fn new(message_bytes: usize) -> Decoder {
         let header = [0; HEADER];
-        Decoder { message_bytes, greeted: false, header, header_filled: 0, body: Vec::new() }
+        Decoder { message_bytes, hello_received: false, header, header_filled: 0, body: Vec::new() }
     }
 
-    /// Takes what came, and adds the frames that are complete now.
+    /// Takes bytes, and adds the frames that are complete now.
     ///
     /// # Errors
-    /// When it is no frame. Then the decoder is of no use any more.
-    pub fn take(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), Garbage> {
+    /// When the bytes are not a frame. The decoder must not be used after that.
+    pub fn take(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), FrameError> {
         while !bytes.is_empty() {
             if self.header_filled < HEADER {
                 let part = bytes.len().min(HEADER - self.header_filled);
@@ -151,7 +151,7 @@ impl Decoder {
                 if self.header_filled < HEADER {
                     break;
                 }
-                // Checked before there is room made.
+                // Checked before memory is allocated.
                 let length = self.length()?;
                 self.body.reserve_exact(length);
             }
@@ -165,41 +165,41 @@ impl Decoder {
         Ok(())
     }
 
-    /// The length that the header says, if a frame of its kind can have it.
-    fn length(&self) -> Result<usize, Garbage> {
+    /// The length in the header, if a frame of its kind may have it.
+    fn length(&self) -> Result<usize, FrameError> {
         let [kind, length @ ..] = self.header;
         let length = u32::from_le_bytes(length);
-        if (kind == KIND_HELLO) == self.greeted {
-            return Err(Garbage::Kind(kind));
+        if (kind == KIND_HELLO) == self.hello_received {
+            return Err(FrameError::Kind(kind));
         }
         let size = length as usize;
         let fits = match kind {
             KIND_HELLO => size == HELLO,
             KIND_RELEASE => size <= self.message_bytes,
-            KIND_QUESTION => size == 8,
+            KIND_REQUEST => size == 8,
             KIND_FAREWELL | KIND_PING => size == 0,
-            _ => return Err(Garbage::Kind(kind)),
+            _ => return Err(FrameError::Kind(kind)),
         };
-        if fits { Ok(size) } else { Err(Garbage::Length(length)) }
+        if fits { Ok(size) } else { Err(FrameError::Length(length)) }
     }
 
-    fn complete(&mut self) -> Result<Frame, Garbage> {
+    fn complete(&mut self) -> Result<Frame, FrameError> {
         let body = std::mem::take(&mut self.body);
         self.header_filled = 0;
         let kind = self.header[0];
         match kind {
             KIND_HELLO => {
-                self.greeted = true;
-                hello(&body).map(Frame::Hello).ok_or(Garbage::Version)
+                self.hello_received = true;
+                hello(&body).map(Frame::Hello).ok_or(FrameError::Version)
             }
             KIND_RELEASE => Ok(Frame::Release(body)),
-            KIND_QUESTION => {
-                let round = body.try_into().map_err(|_| Garbage::Kind(kind))?;
-                Ok(Frame::Question(Round(u64::from_le_bytes(round))))
+            KIND_REQUEST => {
+                let round = body.try_into().map_err(|_| FrameError::Kind(kind))?;
+                Ok(Frame::Request(Round(u64::from_le_bytes(round))))
             }
             KIND_FAREWELL => Ok(Frame::Farewell),
             KIND_PING => Ok(Frame::Ping),
-            _ => Err(Garbage::Kind(kind)),
+            _ => Err(FrameError::Kind(kind)),
         }
     }
 }

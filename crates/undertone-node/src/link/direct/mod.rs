@@ -1,27 +1,30 @@
-//! Neighbours who reach each other: a TCP connection for each pair, on one machine as it is and between machines under
-//! mutual TLS 1.3 (ADR 0022).
+//! Direct links: one TCP connection for each pair of neighbours, plain on one machine and under mutual TLS 1.3 between
+//! machines (ADR 0022).
 //!
-//! Of two neighbours the one that was told the other's address calls, for ever; the other listens. Read next:
-//! `greeting`, how a connection begins; `connection`, how frames are sent and received.
+//! Of two neighbours, the one that knows the other's address connects, and reconnects for ever; the other listens. Read
+//! next: `handshake`, how a connection begins; `connection`, how frames are sent and received.
 
+mod active;
 mod buffers;
 mod connection;
-mod doorstep;
+mod credentials;
+mod error;
 pub mod frame;
-mod greeting;
-mod keys;
-mod seats;
+mod handshake;
+mod pending;
 mod socket;
 mod tls;
 
-use super::{Answer, Deliver, Identity, Incoming, LinkError, Security};
+use super::{Deliver, Identity, Incoming, LinkError, Reply, Route, Security};
+use crate::LOCK_POISONED;
 use crate::wire::OwnRelease;
-use connection::{Connection, Ended};
-use doorstep::Doorstep;
+use active::ActiveConnections;
+use connection::Connection;
+use credentials::{Credentials, host_name};
+use error::ConnectionError;
 use frame::{Frame, Outgoing};
-use greeting::{Greeted, Refused, greet};
-use keys::{Keys, host_name};
-use seats::Seats;
+use handshake::{Established, handshake};
+use pending::PendingConnections;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::{self, JoinHandle};
@@ -29,28 +32,28 @@ use std::time::{Duration, Instant};
 use tls::Tls;
 use undertone::{LearnerId, Round};
 
-/// Calls are repeated after this time, then after half as much again, and so on.
+/// The first pause before reconnecting. Each further pause is half as long again, up to the maximum.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// A call that is not answered by then is given up.
-const CONNECT: Duration = Duration::from_secs(4);
-/// When nobody can be let in, for want of file descriptors say, it is tried again after this time.
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+/// The pause after a connection could not be accepted, for example because there are no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections to all neighbours, as they come and go.
+/// Connections to all neighbours.
 pub(super) struct Direct {
     shared: Arc<Shared>,
     address: SocketAddr,
-    listening: Option<JoinHandle<()>>,
+    listener: Option<JoinHandle<()>>,
 }
 
 struct Shared {
     identity: Identity,
-    /// Nothing on one machine.
-    keys: Option<Keys>,
+    /// None on one machine.
+    credentials: Option<Credentials>,
     incoming: Deliver,
-    seats: Seats,
-    doorstep: Doorstep,
+    active: ActiveConnections,
+    pending: PendingConnections,
     closed: Mutex<bool>,
     closing: Condvar,
 }
@@ -59,65 +62,65 @@ impl Direct {
     pub(super) fn open(
         identity: &Identity,
         listen: &str,
-        calls: &[(LearnerId, String)],
+        connect: &[(LearnerId, String)],
         security: &Security,
         incoming: Deliver,
     ) -> Result<Direct, LinkError> {
-        let keys = match security {
+        let credentials = match security {
             Security::Loopback => None,
-            Security::MutualTls(files) => Some(Keys::read(files, identity)?),
+            Security::MutualTls(files) => Some(Credentials::read(files, identity)?),
         };
         let unusable = |error: &dyn std::fmt::Display| {
             LinkError::Network(format!("cannot listen on {listen}: {error}"))
         };
-        let places = resolve(listen, keys.is_some()).map_err(|error| unusable(&error))?;
-        let listener = bind(&places).map_err(|error| unusable(&error))?;
+        let addresses = resolve(listen, credentials.is_some()).map_err(|error| unusable(&error))?;
+        let listener = bind(&addresses).map_err(|error| unusable(&error))?;
         let address = listener.local_addr().map_err(|error| unusable(&error))?;
         let shared = Arc::new(Shared {
             identity: identity.clone(),
-            keys,
+            credentials,
             incoming,
-            seats: Seats::default(),
-            doorstep: Doorstep::default(),
+            active: ActiveConnections::default(),
+            pending: PendingConnections::default(),
             closed: Mutex::new(false),
             closing: Condvar::new(),
         });
-        let at_the_door = Arc::clone(&shared);
-        let listening = Some(thread::spawn(move || at_the_door.listen(&listener)));
-        for (neighbour, address) in calls.iter().cloned() {
-            let caller = Arc::clone(&shared);
-            thread::spawn(move || caller.call(neighbour, &address));
+        let accepting = Arc::clone(&shared);
+        let listener = Some(thread::spawn(move || accepting.accept_loop(&listener)));
+        for (neighbour, address) in connect.iter().cloned() {
+            let connecting = Arc::clone(&shared);
+            thread::spawn(move || connecting.connect_loop(neighbour, &address));
         }
-        Ok(Direct { shared, address, listening })
+        Ok(Direct { shared, address, listener })
     }
 
     pub(super) fn publish(&self, release: &OwnRelease) {
-        self.to_all(&Outgoing::Release(release.clone()));
+        self.send_to_all(&Outgoing::Release(release.clone()));
     }
 
-    pub(super) fn say_farewell(&self) {
-        self.to_all(&Outgoing::Farewell);
+    pub(super) fn send_farewell(&self) {
+        self.send_to_all(&Outgoing::Farewell);
     }
 
-    fn to_all(&self, frame: &Outgoing) {
-        self.shared.seats.for_each(|peer| peer.send(frame.clone()));
+    fn send_to_all(&self, frame: &Outgoing) {
+        self.shared.active.for_each(|connection| connection.send(frame.clone()));
     }
 
-    /// Asks a neighbour, if it is there. Else it is asked again later.
-    pub(super) fn ask(&self, of: LearnerId, round: Round) {
-        if let Some(peer) = self.shared.seats.of(of) {
-            peer.send(Outgoing::Question(round));
+    /// Sends a request to a neighbour, if it is connected. Otherwise the node repeats it later.
+    pub(super) fn request(&self, neighbour: LearnerId, round: Round) {
+        if let Some(connection) = self.shared.active.get(neighbour) {
+            connection.send(Outgoing::Request(round));
         }
     }
 }
 
 impl Drop for Direct {
     fn drop(&mut self) {
-        *self.shared.closed.lock().expect(UNHURT) = true;
+        *self.shared.closed.lock().expect(LOCK_POISONED) = true;
         self.shared.closing.notify_all();
-        self.shared.doorstep.clear();
-        self.shared.seats.clear();
-        // Who waits at the door is woken by a knock. Then the port is free again.
+        self.shared.pending.close_all();
+        self.shared.active.close_all();
+        // A connection of our own wakes the accepting thread. When it has returned the port is free again.
         let mut own = self.address;
         if own.ip().is_unspecified() {
             own.set_ip(match own {
@@ -126,188 +129,192 @@ impl Drop for Direct {
             });
         }
         if TcpStream::connect_timeout(&own, RETRY_MAX).is_ok()
-            && let Some(listening) = self.listening.take()
+            && let Some(listener) = self.listener.take()
         {
-            let _ = listening.join();
+            let _ = listener.join();
         }
     }
 }
 
-const UNHURT: &str = "nobody panics while holding it";
-
 impl Shared {
-    /// Lets neighbours in. Each has a thread of its own from the beginning, so that nobody waits for a stranger.
-    fn listen(self: &Arc<Shared>, listener: &TcpListener) {
+    /// Accepts connections. Each has its own thread from the start, so that a slow handshake delays no other peer.
+    fn accept_loop(self: &Arc<Shared>, listener: &TcpListener) {
         for socket in listener.incoming() {
             if self.is_closed() {
                 return;
             }
             let Ok(socket) = socket.map(Arc::new) else {
-                self.rest(ACCEPT_PAUSE);
+                self.pause(ACCEPT_PAUSE);
                 continue;
             };
-            self.doorstep.enter(&socket);
+            self.pending.add(&socket);
             let shared = Arc::clone(self);
             let spawned = thread::Builder::new().spawn({
                 let socket = Arc::clone(&socket);
-                move || shared.answer(&socket)
+                move || shared.serve(&socket)
             });
             if spawned.is_err() {
-                self.doorstep.leave(&socket);
+                self.pending.remove(&socket);
             }
         }
     }
 
-    fn answer(self: &Arc<Shared>, socket: &Arc<TcpStream>) {
-        let greeted = self.called(socket);
-        self.doorstep.leave(socket);
-        match greeted {
-            Ok(greeted) => self.converse(greeted),
-            Err(refused) => tracing::warn!("a caller was refused: {refused}"),
+    fn serve(self: &Arc<Shared>, socket: &Arc<TcpStream>) {
+        let established = self.accept(socket);
+        self.pending.remove(socket);
+        match established {
+            Ok(established) => self.run_connection(established),
+            Err(error) => tracing::warn!("an incoming connection was refused: {error}"),
         }
     }
 
-    fn called(&self, socket: &Arc<TcpStream>) -> Result<Greeted, Refused> {
-        let tls = self.keys.as_ref().map(|keys| Tls::called(&keys.called)).transpose()?;
-        greet(Arc::clone(socket), tls, &self.identity, None, self.own_end())
+    fn accept(&self, socket: &Arc<TcpStream>) -> Result<Established, ConnectionError> {
+        let credentials = self.credentials.as_ref();
+        let tls = credentials.map(|credentials| Tls::server(&credentials.server)).transpose()?;
+        handshake(Arc::clone(socket), tls, &self.identity, None, self.own_expiry())
     }
 
-    /// Calls a neighbour, and again whenever it is gone.
-    fn call(self: &Arc<Shared>, neighbour: LearnerId, address: &str) {
+    /// Connects to a neighbour, and reconnects whenever the connection has ended.
+    fn connect_loop(self: &Arc<Shared>, neighbour: LearnerId, address: &str) {
         let mut pause = RETRY_FIRST;
         while !self.is_closed() {
             let begin = Instant::now();
-            match self.reach(neighbour, address) {
-                Ok(greeted) => self.converse(greeted),
-                Err(Refused::Socket(error)) => {
-                    tracing::debug!("learner {neighbour} at {address} is not reached: {error}");
+            match self.connect(neighbour, address) {
+                Ok(established) => self.run_connection(established),
+                Err(ConnectionError::Socket(error)) => {
+                    tracing::debug!("cannot connect to learner {neighbour} at {address}: {error}");
                 }
-                Err(refused) => {
-                    tracing::warn!("learner {neighbour} at {address} is refused: {refused}");
+                Err(error) => {
+                    tracing::warn!("learner {neighbour} at {address} was refused: {error}");
                 }
             }
-            // One that comes and goes at once is called as rarely as one that does not come.
+            // A connection that ends at once counts as a failure.
             pause = if begin.elapsed() > RETRY_MAX { RETRY_FIRST } else { pause };
-            self.rest(pause);
+            self.pause(pause);
             pause = (pause * 3 / 2).min(RETRY_MAX);
         }
     }
 
-    fn reach(&self, neighbour: LearnerId, address: &str) -> Result<Greeted, Refused> {
-        let places = resolve(address, self.keys.is_some())?;
-        self.reach_any(neighbour, address, &places)
+    fn connect(&self, neighbour: LearnerId, address: &str) -> Result<Established, ConnectionError> {
+        let resolved = resolve(address, self.credentials.is_some())?;
+        self.connect_to_any(neighbour, address, &resolved)
     }
 
-    /// Tries one place after another: behind a name there may be hosts that are not the neighbour's.
-    fn reach_any(
+    /// Tries one socket address after another: a host name may resolve to hosts that are not the neighbour's.
+    fn connect_to_any(
         &self,
         neighbour: LearnerId,
         address: &str,
-        places: &[SocketAddr],
-    ) -> Result<Greeted, Refused> {
-        let mut why = Refused::Address;
-        for &place in places {
-            match self.reach_at(neighbour, address, place) {
-                Ok(greeted) => return Ok(greeted),
-                // That somebody answered and was refused says more than that somewhere else nobody did.
-                Err(Refused::Socket(_))
-                    if !matches!(why, Refused::Address | Refused::Socket(_)) => {}
-                Err(refused) => why = refused,
+        resolved: &[SocketAddr],
+    ) -> Result<Established, ConnectionError> {
+        let mut reported = ConnectionError::Address;
+        for &socket_address in resolved {
+            match self.connect_to(neighbour, address, socket_address) {
+                Ok(established) => return Ok(established),
+                // A refused peer is worth reporting more than an address that does not answer.
+                Err(ConnectionError::Socket(_))
+                    if !matches!(
+                        reported,
+                        ConnectionError::Address | ConnectionError::Socket(_)
+                    ) => {}
+                Err(error) => reported = error,
             }
         }
-        Err(why)
+        Err(reported)
     }
 
-    fn reach_at(
+    fn connect_to(
         &self,
         neighbour: LearnerId,
         address: &str,
-        place: SocketAddr,
-    ) -> Result<Greeted, Refused> {
-        let tls = match &self.keys {
-            Some(keys) => {
-                let host = host_name(address).ok_or(Refused::Address)?;
-                Some(Tls::caller(&keys.caller, host)?)
+        socket_address: SocketAddr,
+    ) -> Result<Established, ConnectionError> {
+        let tls = match &self.credentials {
+            Some(credentials) => {
+                let host = host_name(address).ok_or(ConnectionError::Address)?;
+                Some(Tls::client(&credentials.client, host)?)
             }
             None => None,
         };
-        let socket = TcpStream::connect_timeout(&place, CONNECT)?;
-        // Where nobody listens a call may meet itself.
-        if socket.local_addr()? == place {
-            return Err(Refused::Ended);
+        let socket = TcpStream::connect_timeout(&socket_address, CONNECT_TIMEOUT)?;
+        // Where no process listens, a socket may connect to itself.
+        if socket.local_addr()? == socket_address {
+            return Err(ConnectionError::Closed);
         }
-        greet(Arc::new(socket), tls, &self.identity, Some(neighbour), self.own_end())
+        handshake(Arc::new(socket), tls, &self.identity, Some(neighbour), self.own_expiry())
     }
 
-    /// Talks to a neighbour, once its connection before this one is gone.
-    fn converse(self: &Arc<Shared>, greeted: Greeted) {
-        let connection = Arc::clone(&greeted.connection);
-        // It writes from the beginning, so that who waits for its place is not taken for dead.
+    /// Runs a connection to a neighbour, once its previous connection has ended.
+    fn run_connection(self: &Arc<Shared>, established: Established) {
+        let connection = Arc::clone(&established.connection);
+        // The writer starts first: its pings keep the connection alive while it waits to become active.
         let writer = thread::Builder::new().spawn({
             let connection = Arc::clone(&connection);
-            move || connection.write()
+            move || connection.write_loop()
         });
-        // Without one, as when the system has no more threads, it is tried again later.
+        // If there are no more threads the neighbour reconnects later.
         let Ok(writer) = writer else { return connection.close() };
-        if self.seats.take(&connection) {
-            self.hear_out(greeted);
-            self.seats.leave(connection.peer);
+        if self.active.activate(&connection) {
+            self.read_loop(established);
+            self.active.deactivate(connection.peer);
         }
         connection.close();
         let _ = writer.join();
     }
 
-    /// Hands over what a neighbour says until it is gone.
-    fn hear_out(self: &Arc<Shared>, greeted: Greeted) {
-        let Greeted { connection, mut inbox, mut decoder, frames } = greeted;
+    /// Delivers what a neighbour sends until the connection ends.
+    fn read_loop(self: &Arc<Shared>, established: Established) {
+        let Established { connection, mut buffer, mut decoder, frames } = established;
         let peer = connection.peer;
-        tracing::info!("learner {peer} is connected");
-        // Whoever closes all connections does not miss this one.
+        tracing::info!("learner {peer} connected");
+        // The link may have been closed before this connection became active.
         if self.is_closed() {
             connection.close();
         }
-        (self.incoming)(Incoming::Came { who: peer, answer: Answer::direct(&connection) });
-        let ended = connection.receive(&mut inbox, &mut decoder, frames, |frame| {
+        (self.incoming)(Incoming::Connected { neighbour: peer, reply: Reply::direct(&connection) });
+        let ended = connection.receive(&mut buffer, &mut decoder, frames, |frame| {
             self.deliver(&connection, frame);
         });
         match ended {
-            Ended::Closed => tracing::info!("learner {peer} is gone"),
-            Ended::Silent => tracing::info!("learner {peer} is gone without a word"),
-            Ended::Fault(fault) => tracing::warn!("the link to learner {peer} ends: {fault}"),
+            ConnectionError::Closed => tracing::info!("learner {peer} disconnected"),
+            ConnectionError::TimedOut => {
+                tracing::info!("the connection to learner {peer} timed out");
+            }
+            error => tracing::warn!("the connection to learner {peer} failed: {error}"),
         }
     }
 
     fn deliver(&self, connection: &Arc<Connection>, frame: Frame) {
         let from = connection.peer;
         (self.incoming)(match frame {
-            Frame::Release(bytes) => Incoming::Heard { from, bytes },
-            Frame::Question(round) => {
-                Incoming::Asked { by: from, round, answer: Answer::direct(connection) }
+            Frame::Release(bytes) => Incoming::Release { from, bytes },
+            Frame::Request(round) => {
+                Incoming::Request { from, round, reply: Reply::direct(connection) }
             }
             Frame::Farewell => Incoming::Left(from),
             Frame::Ping | Frame::Hello(_) => return,
         });
     }
 
-    fn own_end(&self) -> Option<std::time::SystemTime> {
-        self.keys.as_ref().map(|keys| keys.end)
+    fn own_expiry(&self) -> Option<std::time::SystemTime> {
+        self.credentials.as_ref().map(|credentials| credentials.expiry)
     }
 
     fn is_closed(&self) -> bool {
-        *self.closed.lock().expect(UNHURT)
+        *self.closed.lock().expect(LOCK_POISONED)
     }
 
-    /// Waits, but not past the end.
-    fn rest(&self, time: Duration) {
-        let closed = self.closed.lock().expect(UNHURT);
+    /// Sleeps, at most until the link is closed.
+    fn pause(&self, time: Duration) {
+        let closed = self.closed.lock().expect(LOCK_POISONED);
         drop(self.closing.wait_timeout_while(closed, time, |closed| !*closed));
     }
 }
 
-/// The way back over one connection, which does not keep it: questions may wait for long.
-pub(super) struct WayBack(Weak<Connection>);
+/// Replies over one connection. It does not keep the connection open: requests may wait for long.
+pub(super) struct ReplyTo(Weak<Connection>);
 
-impl WayBack {
+impl ReplyTo {
     pub(super) fn send(&self, release: &OwnRelease) {
         if let Some(connection) = self.0.upgrade() {
             connection.send(Outgoing::Release(release.clone()));
@@ -315,20 +322,21 @@ impl WayBack {
     }
 }
 
-impl Answer {
-    fn direct(connection: &Arc<Connection>) -> Answer {
-        Answer(super::Way::Direct(WayBack(Arc::downgrade(connection))))
+impl Reply {
+    fn direct(connection: &Arc<Connection>) -> Reply {
+        Reply(Route::Direct(ReplyTo(Arc::downgrade(connection))))
     }
 }
 
-/// Listens. While a learner is away the system may give its port to a connection that somebody makes, a neighbour's call
-/// even, for a moment: that is waited for.
-fn bind(places: &[SocketAddr]) -> std::io::Result<TcpListener> {
+/// Binds the listening socket. While the learner was not running the system may have given its port to an outgoing
+/// connection for a moment, so this waits and tries again.
+fn bind(addresses: &[SocketAddr]) -> std::io::Result<TcpListener> {
     let begin = Instant::now();
     loop {
-        match TcpListener::bind(places) {
+        match TcpListener::bind(addresses) {
             Err(error)
-                if error.kind() == std::io::ErrorKind::AddrInUse && begin.elapsed() < CONNECT =>
+                if error.kind() == std::io::ErrorKind::AddrInUse
+                    && begin.elapsed() < CONNECT_TIMEOUT =>
             {
                 thread::sleep(ACCEPT_PAUSE);
             }
@@ -337,10 +345,10 @@ fn bind(places: &[SocketAddr]) -> std::io::Result<TcpListener> {
     }
 }
 
-/// The addresses of a name. Without certificates only those on this machine: names may lead anywhere.
+/// Resolves an address. Without certificates only loopback addresses are returned: a host name may resolve to any host.
 fn resolve(address: &str, anywhere: bool) -> std::io::Result<Vec<SocketAddr>> {
     let found = address.to_socket_addrs()?;
-    Ok(found.filter(|place| anywhere || place.ip().is_loopback()).collect())
+    Ok(found.filter(|found| anywhere || found.ip().is_loopback()).collect())
 }
 
 #[cfg(test)]
@@ -350,39 +358,43 @@ mod tests {
     use std::io::Write as _;
     use undertone::agreement::NetworkId;
 
-    /// Somebody who listens, and says that it is this learner.
+    /// A host that listens, and claims to be this learner.
     fn host(network: NetworkId, sender: LearnerId) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let place = listener.local_addr().unwrap();
+        let address = listener.local_addr().unwrap();
         thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
             let mut bytes = Vec::new();
-            Outgoing::Hello(Hello { network, sender }).head(&mut bytes);
+            Outgoing::Hello(Hello { network, sender }).header(&mut bytes);
             socket.write_all(&bytes).unwrap();
             let _ = std::io::copy(&mut socket, &mut std::io::sink());
         });
-        place
+        address
     }
 
     #[test]
-    fn after_a_refusal_the_other_places_of_a_name_are_tried() {
+    fn after_a_refusal_the_other_addresses_of_a_host_name_are_tried() {
         let network = NetworkId::from_bytes([7; 16]);
         let neighbours = vec![LearnerId(1), LearnerId(4)];
         let shared = Shared {
             identity: Identity { network, own: LearnerId(0), neighbours, message_bytes: 100 },
-            keys: None,
+            credentials: None,
             incoming: Arc::new(|_| ()),
-            seats: Seats::default(),
-            doorstep: Doorstep::default(),
+            active: ActiveConnections::default(),
+            pending: PendingConnections::default(),
             closed: Mutex::new(false),
             closing: Condvar::new(),
         };
-        let reach = |places: &[SocketAddr]| shared.reach_any(LearnerId(1), "name:1", places);
-        let (another, right) = (host(network, LearnerId(4)), host(network, LearnerId(1)));
-        let greeted = reach(&[another, right]).map(|greeted| greeted.connection.peer);
-        assert_eq!(greeted.ok(), Some(LearnerId(1)), "the second is the neighbour");
-        let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let refused = reach(&[host(network, LearnerId(4)), nobody]).err();
-        assert!(matches!(refused, Some(Refused::Another { .. })), "what says most is said");
+        let connect =
+            |addresses: &[SocketAddr]| shared.connect_to_any(LearnerId(1), "name:1", addresses);
+        let (other, right) = (host(network, LearnerId(4)), host(network, LearnerId(1)));
+        let established = connect(&[other, right]).map(|established| established.connection.peer);
+        assert_eq!(established.ok(), Some(LearnerId(1)), "the second is the neighbour");
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let refused = connect(&[host(network, LearnerId(4)), closed]).err();
+        assert!(
+            matches!(refused, Some(ConnectionError::OtherLearner { .. })),
+            "the refused peer is reported"
+        );
     }
 }

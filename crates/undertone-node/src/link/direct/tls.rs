@@ -1,9 +1,10 @@
-//! One TLS connection that two threads share: rustls without a socket and without buffers of its own.
+//! A TLS connection that two threads share: rustls without a socket and without buffers of its own.
 //!
-//! Nobody waits for a socket in here, so whoever holds a connection's lock gives it back soon.
+//! Nothing here waits for a socket, so the connection's lock is never held for long.
 
-use super::buffers::{Inbox, Outbox};
-use super::frame::Garbage;
+use super::buffers::{ReadBuffer, WriteBuffer};
+use super::error::ConnectionError;
+use super::frame::FrameError;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -12,107 +13,97 @@ use rustls::unbuffered::{
 };
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
-use thiserror::Error;
 
-/// The largest piece that becomes one record.
+/// The largest plaintext of one TLS record.
 pub(super) const RECORD: usize = 16_384;
 
-/// Why a connection cannot go on.
-#[derive(Debug, Error)]
-pub(super) enum TlsFault {
-    #[error(transparent)]
-    Tls(#[from] rustls::Error),
-    #[error(transparent)]
-    Garbage(#[from] Garbage),
-    #[error("the other side has ended the connection")]
-    Closed,
-    #[error("no room for what TLS has to say")]
-    Room,
-}
-
-/// One end of a connection.
+/// One side of a connection.
 pub(super) struct Tls {
-    end: End,
-    /// The beginning of a record whose rest has not come.
+    side: Side,
+    /// The beginning of an incomplete record.
     partial: Vec<u8>,
-    /// A fault was found and said, and there is nothing more to say: TLS complains once.
-    ended: bool,
+    /// Whether an error has ended the connection. TLS sends one alert, and nothing after it.
+    failed: bool,
 }
 
-enum End {
-    Caller(UnbufferedClientConnection),
-    Called(UnbufferedServerConnection),
+enum Side {
+    Client(UnbufferedClientConnection),
+    Server(UnbufferedServerConnection),
 }
 
 impl Tls {
-    pub(super) fn caller(
+    pub(super) fn client(
         config: &Arc<ClientConfig>,
         host: ServerName<'static>,
-    ) -> Result<Tls, TlsFault> {
-        let end = UnbufferedClientConnection::new(Arc::clone(config), host)?;
-        Ok(Tls { end: End::Caller(end), partial: Vec::new(), ended: false })
+    ) -> Result<Tls, ConnectionError> {
+        let side = UnbufferedClientConnection::new(Arc::clone(config), host)?;
+        Ok(Tls { side: Side::Client(side), partial: Vec::new(), failed: false })
     }
 
-    pub(super) fn called(config: &Arc<ServerConfig>) -> Result<Tls, TlsFault> {
-        let end = UnbufferedServerConnection::new(Arc::clone(config))?;
-        Ok(Tls { end: End::Called(end), partial: Vec::new(), ended: false })
+    pub(super) fn server(config: &Arc<ServerConfig>) -> Result<Tls, ConnectionError> {
+        let side = UnbufferedServerConnection::new(Arc::clone(config))?;
+        Ok(Tls { side: Side::Server(side), partial: Vec::new(), failed: false })
     }
 
-    /// Whether certificates are still being exchanged.
+    /// Whether the handshake is still under way.
     pub(super) fn is_handshaking(&self) -> bool {
-        match &self.end {
-            End::Caller(end) => end.is_handshaking(),
-            End::Called(end) => end.is_handshaking(),
+        match &self.side {
+            Side::Client(side) => side.is_handshaking(),
+            Side::Server(side) => side.is_handshaking(),
         }
     }
 
-    /// The certificate that the other side has shown, and proved to be its own.
+    /// The peer's verified certificate.
     pub(super) fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
-        let shown = match &self.end {
-            End::Caller(end) => end.peer_certificates(),
-            End::Called(end) => end.peer_certificates(),
+        let certificates = match &self.side {
+            Side::Client(side) => side.peer_certificates(),
+            Side::Server(side) => side.peer_certificates(),
         };
-        shown?.first()
+        certificates?.first()
     }
 
-    /// Works through what was read; `plain` gets what was in it, and `out` what has to be answered.
+    /// Processes what was read. `plain` gets the plaintext, and `out` what TLS itself has to send.
     pub(super) fn receive(
         &mut self,
-        inbox: &mut Inbox,
-        out: &mut Outbox,
-        plain: &mut dyn FnMut(&[u8]) -> Result<(), Garbage>,
-    ) -> Result<(), TlsFault> {
-        self.check_that_it_goes_on()?;
-        let incoming = inbox.after(&self.partial).ok_or(TlsFault::Room)?;
+        buffer: &mut ReadBuffer,
+        out: &mut WriteBuffer,
+        plain: &mut dyn FnMut(&[u8]) -> Result<(), FrameError>,
+    ) -> Result<(), ConnectionError> {
+        self.check_open()?;
+        let incoming = buffer.after(&self.partial).ok_or(ConnectionError::BufferTooSmall)?;
         self.partial.clear();
         let mut done = 0;
-        let worked = match &mut self.end {
-            End::Caller(end) => work_through(end, incoming, &mut done, out, plain),
-            End::Called(end) => work_through(end, incoming, &mut done, out, plain),
+        let processed = match &mut self.side {
+            Side::Client(side) => process_records(side, incoming, &mut done, out, plain),
+            Side::Server(side) => process_records(side, incoming, &mut done, out, plain),
         };
         self.partial.extend_from_slice(incoming.get(done..).unwrap_or_default());
-        self.ended = worked.is_err();
-        worked
+        self.failed = processed.is_err();
+        processed
     }
 
-    /// Adds the records of a piece to what is sent.
-    pub(super) fn encrypt(&mut self, piece: &[u8], out: &mut Outbox) -> Result<(), TlsFault> {
-        self.check_that_it_goes_on()?;
-        let encrypted = match &mut self.end {
-            End::Caller(end) => encrypt(end, piece, &mut self.partial, out),
-            End::Called(end) => encrypt(end, piece, &mut self.partial, out),
+    /// Encrypts a piece and adds it to `out`.
+    pub(super) fn encrypt(
+        &mut self,
+        piece: &[u8],
+        out: &mut WriteBuffer,
+    ) -> Result<(), ConnectionError> {
+        self.check_open()?;
+        let encrypted = match &mut self.side {
+            Side::Client(side) => encrypt(side, piece, &mut self.partial, out),
+            Side::Server(side) => encrypt(side, piece, &mut self.partial, out),
         };
-        self.ended = encrypted.is_err();
+        self.failed = encrypted.is_err();
         encrypted
     }
 
-    fn check_that_it_goes_on(&self) -> Result<(), TlsFault> {
-        if self.ended { Err(TlsFault::Closed) } else { Ok(()) }
+    fn check_open(&self) -> Result<(), ConnectionError> {
+        if self.failed { Err(ConnectionError::Closed) } else { Ok(()) }
     }
 }
 
-/// What both ends can do.
-trait Records {
+/// What both sides of a connection have in common.
+trait RecordLayer {
     type Data;
 
     fn process<'c, 'i>(
@@ -120,11 +111,11 @@ trait Records {
         incoming: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// Whether records of its own are ready to be sent.
-    fn has_something_to_say(&self) -> bool;
+    /// Whether TLS itself has records to send.
+    fn has_output(&self) -> bool;
 }
 
-impl Records for UnbufferedClientConnection {
+impl RecordLayer for UnbufferedClientConnection {
     type Data = ClientConnectionData;
 
     fn process<'c, 'i>(
@@ -134,12 +125,12 @@ impl Records for UnbufferedClientConnection {
         self.process_tls_records(incoming)
     }
 
-    fn has_something_to_say(&self) -> bool {
+    fn has_output(&self) -> bool {
         self.wants_write()
     }
 }
 
-impl Records for UnbufferedServerConnection {
+impl RecordLayer for UnbufferedServerConnection {
     type Data = ServerConnectionData;
 
     fn process<'c, 'i>(
@@ -149,23 +140,23 @@ impl Records for UnbufferedServerConnection {
         self.process_tls_records(incoming)
     }
 
-    fn has_something_to_say(&self) -> bool {
+    fn has_output(&self) -> bool {
         self.wants_write()
     }
 }
 
-/// `done` counts the bytes that are not needed any more.
-fn work_through<E: Records>(
-    end: &mut E,
+/// Processes records. `done` counts the bytes that were consumed.
+fn process_records<S: RecordLayer>(
+    side: &mut S,
     incoming: &mut [u8],
     done: &mut usize,
-    out: &mut Outbox,
-    plain: &mut dyn FnMut(&[u8]) -> Result<(), Garbage>,
-) -> Result<(), TlsFault> {
+    out: &mut WriteBuffer,
+    plain: &mut dyn FnMut(&[u8]) -> Result<(), FrameError>,
+) -> Result<(), ConnectionError> {
     loop {
         let UnbufferedStatus { mut discard, state, .. } =
-            end.process(incoming.get_mut(*done..).unwrap_or_default());
-        let waits = match state {
+            side.process(incoming.get_mut(*done..).unwrap_or_default());
+        let is_blocked = match state {
             Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                 while let Some(record) = traffic.next_record() {
                     let record = record?;
@@ -175,60 +166,60 @@ fn work_through<E: Records>(
                 false
             }
             Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                out.add(|room| data.encode(room).map_err(missing_to_encode))?;
+                out.add(|slice| data.encode(slice).map_err(needed_to_encode))?;
                 false
             }
-            // It is sent in the order in which it was made, with all else.
+            // `out` is sent in order, so nothing has to be done here.
             Ok(ConnectionState::TransmitTlsData(data)) => {
                 data.done();
                 false
             }
             Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => true,
-            Ok(_) => return Err(TlsFault::Closed),
+            Ok(_) => return Err(ConnectionError::Closed),
             Err(error) => {
-                // The other side is told why, if that can be said. Only what is ready is taken: what came after the
-                // fault must not be worked through, for TLS complains once.
+                // The alert for the peer is added to `out`. Records after the error must not be processed: TLS reports
+                // an error once.
                 *done += discard;
-                while end.has_something_to_say() {
+                while side.has_output() {
                     let rest = incoming.get_mut(*done..).unwrap_or_default();
-                    let Ok(ConnectionState::EncodeTlsData(mut data)) = end.process(rest).state
+                    let Ok(ConnectionState::EncodeTlsData(mut data)) = side.process(rest).state
                     else {
                         break;
                     };
-                    out.add(|room| data.encode(room).map_err(missing_to_encode))?;
+                    out.add(|slice| data.encode(slice).map_err(needed_to_encode))?;
                 }
                 return Err(error.into());
             }
         };
         *done += discard;
-        if waits {
+        if is_blocked {
             return Ok(());
         }
     }
 }
 
-fn encrypt<E: Records>(
-    end: &mut E,
+fn encrypt<S: RecordLayer>(
+    side: &mut S,
     piece: &[u8],
     partial: &mut Vec<u8>,
-    out: &mut Outbox,
-) -> Result<(), TlsFault> {
+    out: &mut WriteBuffer,
+) -> Result<(), ConnectionError> {
     loop {
-        let UnbufferedStatus { discard, state, .. } = end.process(partial);
+        let UnbufferedStatus { discard, state, .. } = side.process(partial);
         let encrypted = match state? {
             ConnectionState::WriteTraffic(mut traffic) => {
-                out.add(|room| traffic.encrypt(piece, room).map_err(missing_to_encrypt))?;
+                out.add(|slice| traffic.encrypt(piece, slice).map_err(needed_to_encrypt))?;
                 true
             }
             ConnectionState::EncodeTlsData(mut data) => {
-                out.add(|room| data.encode(room).map_err(missing_to_encode))?;
+                out.add(|slice| data.encode(slice).map_err(needed_to_encode))?;
                 false
             }
             ConnectionState::TransmitTlsData(data) => {
                 data.done();
                 false
             }
-            _ => return Err(TlsFault::Closed),
+            _ => return Err(ConnectionError::Closed),
         };
         partial.drain(..discard.min(partial.len()));
         if encrypted {
@@ -237,8 +228,8 @@ fn encrypt<E: Records>(
     }
 }
 
-/// How much room is needed, if that is what is missing.
-fn missing_to_encode(error: EncodeError) -> Option<usize> {
+/// The length that is needed, if the slice is too short.
+fn needed_to_encode(error: EncodeError) -> Option<usize> {
     match error {
         EncodeError::InsufficientSize(InsufficientSizeError { required_size }) => {
             Some(required_size)
@@ -247,7 +238,7 @@ fn missing_to_encode(error: EncodeError) -> Option<usize> {
     }
 }
 
-fn missing_to_encrypt(error: EncryptError) -> Option<usize> {
+fn needed_to_encrypt(error: EncryptError) -> Option<usize> {
     match error {
         EncryptError::InsufficientSize(InsufficientSizeError { required_size }) => {
             Some(required_size)

@@ -1,4 +1,4 @@
-//! Who may say what, by the name in a certificate. What is not allowed here is denied.
+//! Access rules, by the name in a certificate. What is not allowed here is denied.
 
 use super::super::{Identity, certificate_name};
 use serde_json::{Value, json};
@@ -25,39 +25,39 @@ impl Keys {
         format!("{}/farewell/{by}", self.0)
     }
 
-    pub(super) fn ask(&self, of: LearnerId, by: LearnerId) -> String {
+    pub(super) fn request(&self, of: LearnerId, by: LearnerId) -> String {
         format!("{}/ask/{of}/{by}", self.0)
     }
 
-    pub(super) fn asked_by_anyone(&self, of: LearnerId) -> String {
+    pub(super) fn request_by_anyone(&self, of: LearnerId) -> String {
         format!("{}/ask/{of}/*", self.0)
     }
 
-    /// Where a learner speaks: its releases, its farewell and its answers.
-    fn spoken(&self, by: LearnerId) -> [String; 3] {
-        [self.release(by), self.farewell(by), self.asked_by_anyone(by)]
+    /// The keys that a learner publishes on: its releases, its farewell and its answers.
+    fn published(&self, by: LearnerId) -> [String; 3] {
+        [self.release(by), self.farewell(by), self.request_by_anyone(by)]
     }
 
-    /// Where a learner listens to another, and asks it.
-    fn wanted(&self, of: LearnerId, by: LearnerId) -> [String; 3] {
-        [self.release(of), self.farewell(of), self.ask(of, by)]
+    /// The keys by which a learner subscribes to another, and sends it requests.
+    fn subscribed(&self, of: LearnerId, by: LearnerId) -> [String; 3] {
+        [self.release(of), self.farewell(of), self.request(of, by)]
     }
 }
 
-const SPEAKING: [&str; 3] = ["put", "reply", "declare_queryable"];
-const LISTENING: [&str; 2] = ["declare_subscriber", "query"];
+const PUBLISHING: [&str; 3] = ["put", "reply", "declare_queryable"];
+const SUBSCRIBING: [&str; 2] = ["declare_subscriber", "query"];
 
 fn rule(id: &str, flow: &str, messages: &[&str], keys: &[String]) -> Value {
     json!({ "id": id, "permission": "allow", "flows": [flow], "messages": messages, "key_exprs": keys })
 }
 
-/// The rules of a learner: each neighbour speaks for itself, and asks for itself.
+/// The rules of a learner: a neighbour may publish and send requests under its own number only.
 ///
-/// All neighbours come on one link, whose certificate is the router's: it is the router that tells them apart.
+/// All neighbours share one connection, whose certificate is the router's. The router tells them apart.
 pub(super) fn learner_access(identity: &Identity) -> Value {
     let (keys, own) = (Keys::of(identity.network), identity.own);
     let mut access = Access::default();
-    access.rules.push(rule("own", "egress", &SPEAKING, &keys.spoken(own)));
+    access.rules.push(rule("own", "egress", &PUBLISHING, &keys.published(own)));
     let mut all = vec!["own".to_string()];
     for &neighbour in &identity.neighbours {
         let ids = [
@@ -65,35 +65,35 @@ pub(super) fn learner_access(identity: &Identity) -> Value {
             format!("wants-{neighbour}"),
             format!("asked-by-{neighbour}"),
         ];
-        access.rules.push(rule(&ids[0], "ingress", &SPEAKING, &keys.spoken(neighbour)));
-        access.rules.push(rule(&ids[1], "egress", &LISTENING, &keys.wanted(neighbour, own)));
-        access.rules.push(rule(&ids[2], "ingress", &LISTENING, &keys.wanted(own, neighbour)));
+        access.rules.push(rule(&ids[0], "ingress", &PUBLISHING, &keys.published(neighbour)));
+        access.rules.push(rule(&ids[1], "egress", &SUBSCRIBING, &keys.subscribed(neighbour, own)));
+        access.rules.push(rule(&ids[2], "ingress", &SUBSCRIBING, &keys.subscribed(own, neighbour)));
         all.extend(ids);
     }
     access.allow(ROUTER, &all);
     access.into_json()
 }
 
-/// The rules of a router: each learner speaks for itself, and hears its neighbours.
+/// The rules of a router: a learner may publish under its own number only, and receives from its neighbours.
 pub(super) fn router_access(network: NetworkId, graph: &Graph) -> Value {
     let keys = Keys::of(network);
     let mut access = Access::default();
     for learner in graph.ids() {
         let mut rules = vec![format!("speaks-{learner}"), format!("queried-{learner}")];
-        access.rules.push(rule(&rules[0], "ingress", &SPEAKING, &keys.spoken(learner)));
-        // What its neighbours want of it is passed on to it.
-        let wanted: Vec<String> = graph
+        access.rules.push(rule(&rules[0], "ingress", &PUBLISHING, &keys.published(learner)));
+        // Its neighbours' subscriptions and requests are forwarded to it.
+        let subscribed: Vec<String> = graph
             .neighbours(learner)
             .iter()
-            .flat_map(|&(by, _)| keys.wanted(learner, by))
+            .flat_map(|&(by, _)| keys.subscribed(learner, by))
             .collect();
-        access.rules.push(rule(&rules[1], "egress", &LISTENING, &wanted));
+        access.rules.push(rule(&rules[1], "egress", &SUBSCRIBING, &subscribed));
         for &(neighbour, _) in graph.neighbours(learner) {
             let ids =
                 [format!("{learner}-hears-{neighbour}"), format!("{learner}-wants-{neighbour}")];
-            access.rules.push(rule(&ids[0], "egress", &SPEAKING, &keys.spoken(neighbour)));
-            let wanted = keys.wanted(neighbour, learner);
-            access.rules.push(rule(&ids[1], "ingress", &LISTENING, &wanted));
+            access.rules.push(rule(&ids[0], "egress", &PUBLISHING, &keys.published(neighbour)));
+            let subscribed = keys.subscribed(neighbour, learner);
+            access.rules.push(rule(&ids[1], "ingress", &SUBSCRIBING, &subscribed));
             rules.extend(ids);
         }
         access.allow(&certificate_name(learner), &rules);
@@ -109,7 +109,7 @@ struct Access {
 }
 
 impl Access {
-    /// Lets the holder of a certificate do what the rules say.
+    /// Applies rules to the holder of a certificate.
     fn allow(&mut self, name: &str, rules: &[String]) {
         self.subjects.push(json!({ "id": name, "cert_common_names": [name] }));
         self.policies.push(json!({ "rules": rules, "subjects": [name] }));

@@ -1,13 +1,13 @@
-//! Neighbours who meet at a router, by Eclipse Zenoh, embedded in the process (ADR 0019).
+//! Links through a router, by Eclipse Zenoh embedded in the process (ADR 0019).
 //!
 //! Under `undertone/<network>/` each learner has three keys: `release/<id>`, where it publishes; `ask/<id>/<by>`,
-//! where a neighbour asks it for a release it missed; and `farewell/<id>`. Who may use which key is decided by
-//! the name in a certificate, and everything else is denied.
+//! where a neighbour requests a release that it missed; and `farewell/<id>`. The name in a certificate decides which
+//! keys its holder may use. Everything else is denied.
 
 mod access;
 mod settings;
 
-use super::{Answer, Deliver, Identity, Incoming, LinkError, Security, Way};
+use super::{Deliver, Identity, Incoming, LinkError, Reply, Route, Security};
 use crate::wire::OwnRelease;
 use access::Keys;
 pub(crate) use access::ROUTER;
@@ -21,10 +21,10 @@ use zenoh::qos::CongestionControl;
 use zenoh::query::{Query, Queryable};
 
 fn network(error: impl std::fmt::Display) -> LinkError {
-    // The engine says where in its source an error arose, which helps nobody here.
+    // Zenoh's messages name places in its source code, which are left out here.
     let text = error.to_string();
-    let said: Vec<&str> = text.split(" at ").filter(|part| !part.contains(".rs:")).collect();
-    LinkError::Network(said.join(" at "))
+    let parts: Vec<&str> = text.split(" at ").filter(|part| !part.contains(".rs:")).collect();
+    LinkError::Network(parts.join(" at "))
 }
 
 /// A learner's connection to a router.
@@ -35,7 +35,7 @@ pub(super) struct Routed {
     message_bytes: usize,
     publisher: Publisher<'static>,
     incoming: Deliver,
-    /// Kept, because they end when they are dropped.
+    /// Dropping them would end the subscriptions.
     _subscribers: Vec<Subscriber<()>>,
     _queryable: Queryable<()>,
 }
@@ -52,17 +52,17 @@ impl Routed {
         let keys = Keys::of(identity.network);
         let mut subscribers = Vec::new();
         for &from in &identity.neighbours {
-            let (heard, left) = (Arc::clone(&incoming), Arc::clone(&incoming));
+            let (released, left) = (Arc::clone(&incoming), Arc::clone(&incoming));
             let size = identity.message_bytes;
             let key = keys.release(from);
             subscribers.push(
                 session
                     .declare_subscriber(key)
                     .callback(move |sample| {
-                        // What is larger than any message is not even copied.
+                        // A payload that is larger than a message is not even copied.
                         if sample.payload().len() <= size {
                             let bytes = sample.payload().to_bytes().into_owned();
-                            heard(Incoming::Heard { from, bytes });
+                            released(Incoming::Release { from, bytes });
                         }
                     })
                     .wait()
@@ -79,20 +79,17 @@ impl Routed {
                     .map_err(network)?,
             );
         }
-        let asked = Arc::clone(&incoming);
+        let requested = Arc::clone(&incoming);
         let own = identity.own;
         let neighbours = identity.neighbours.clone();
         let queryable = session
-            .declare_queryable(keys.asked_by_anyone(own))
+            .declare_queryable(keys.request_by_anyone(own))
             .callback(move |query| {
-                if let Some((by, round)) = question(&query)
-                    && neighbours.contains(&by)
+                if let Some((from, round)) = parse_request(&query)
+                    && neighbours.contains(&from)
                 {
-                    asked(Incoming::Asked {
-                        by,
-                        round,
-                        answer: Answer(Way::Routed(WayBack(query))),
-                    });
+                    let reply = Reply(Route::Routed(ReplyTo(query)));
+                    requested(Incoming::Request { from, round, reply });
                 }
             })
             .wait()
@@ -119,26 +116,26 @@ impl Routed {
         let _ = self.publisher.put(release.bytes()).wait();
     }
 
-    pub(super) fn ask(&self, of: LearnerId, round: Round) {
-        let (heard, size) = (Arc::clone(&self.incoming), self.message_bytes);
-        let key = self.keys.ask(of, self.own);
+    pub(super) fn request(&self, neighbour: LearnerId, round: Round) {
+        let (released, size) = (Arc::clone(&self.incoming), self.message_bytes);
+        let key = self.keys.request(neighbour, self.own);
         let _ = self
             .session
             .get(key)
             .payload(round.0.to_le_bytes())
-            .timeout(ASK_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
             .callback(move |reply| {
                 if let Ok(sample) = reply.result()
                     && sample.payload().len() <= size
                 {
                     let bytes = sample.payload().to_bytes().into_owned();
-                    heard(Incoming::Heard { from: of, bytes });
+                    released(Incoming::Release { from: neighbour, bytes });
                 }
             })
             .wait();
     }
 
-    pub(super) fn say_farewell(&self) {
+    pub(super) fn send_farewell(&self) {
         let key = self.keys.farewell(self.own);
         let _ = self.session.put(key, [].as_slice()).wait();
     }
@@ -148,24 +145,24 @@ impl Routed {
     }
 }
 
-/// The way back to one who asked.
-pub(super) struct WayBack(Query);
+/// Replies to one query.
+pub(super) struct ReplyTo(Query);
 
-impl WayBack {
+impl ReplyTo {
     pub(super) fn send(self, release: &OwnRelease) {
         let key = self.0.key_expr().clone();
-        // Who does not get it asks again.
+        // A neighbour that does not receive it repeats its request.
         let _ = self.0.reply(key, release.bytes()).wait();
     }
 }
 
-/// After this time an answer is not waited for any more.
-const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer is waited for.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who asks for which round.
-fn question(query: &Query) -> Option<(LearnerId, Round)> {
-    let by = query.key_expr().as_str().rsplit('/').next()?.parse().ok()?;
+/// The neighbour that sent a request, and the round.
+fn parse_request(query: &Query) -> Option<(LearnerId, Round)> {
+    let from = query.key_expr().as_str().rsplit('/').next()?.parse().ok()?;
     let payload = query.payload()?.to_bytes();
     let round = u64::from_le_bytes(payload.as_ref().try_into().ok()?);
-    Some((LearnerId(by), Round(round)))
+    Some((LearnerId(from), Round(round)))
 }

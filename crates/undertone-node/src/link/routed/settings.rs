@@ -1,4 +1,4 @@
-//! The engine's settings: whom to call, what protects the way, and who may say what.
+//! Zenoh's settings: where to connect, TLS, and access rules.
 
 use super::super::{Certificates, Identity, LinkError, Security};
 use super::access::{learner_access, router_access};
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use undertone::graph::Graph;
 
-/// The settings of a learner's session: no scouting, and calls that are repeated for ever.
+/// The settings of a learner's session: no scouting, and reconnecting for ever.
 pub(super) fn learner_settings(
     identity: &Identity,
     router: &str,
     security: &Security,
 ) -> Result<zenoh::Config, LinkError> {
-    // A router passes on between clients; peers it takes to be in touch already.
+    // A router forwards between clients. It assumes that peers are connected to each other.
     let mut settings = common_settings("client", None, Some(router), security)?;
     settings.extend(sizes(identity.message_bytes));
     if let Security::MutualTls(_) = security {
@@ -22,10 +22,10 @@ pub(super) fn learner_settings(
     configuration(&settings)
 }
 
-/// The settings of a router between the learners of a network, for `zenohd`: one JSON object.
+/// The settings for `zenohd` as the router of a network: one JSON object.
 ///
 /// # Errors
-/// When a certificate's file is not there.
+/// When a certificate's file is missing.
 pub fn router_settings(
     wire: &Wire,
     graph: &Graph,
@@ -66,7 +66,7 @@ fn common_settings(
         ("scouting/gossip/enabled", json!(false)),
         ("listen/endpoints", json!(endpoints(listen))),
         ("connect/endpoints", json!(endpoints(connect))),
-        // Learners and router may start in any order, and come back at any time.
+        // Learners and router may start in any order, and restart at any time.
         ("connect/timeout_ms", json!(-1)),
         ("connect/exit_on_failure", json!(false)),
         (
@@ -74,7 +74,7 @@ fn common_settings(
             json!({ "period_init_ms": 200, "period_max_ms": 2000, "period_increase_factor": 1.5 }),
         ),
         ("transport/link/protocols", json!([protocol])),
-        // A neighbour whose cable was cut is given up after this time.
+        // A connection that is silent for this long is closed.
         ("transport/link/tx/lease", json!(4000)),
     ];
     if let Security::MutualTls(files) = security {
@@ -83,7 +83,7 @@ fn common_settings(
     Ok(settings)
 }
 
-/// Room for one message and no more, whatever a peer says that it will send.
+/// Limits what a peer can send to one message.
 fn sizes(message_bytes: usize) -> Vec<(&'static str, Value)> {
     let mut sizes = vec![("transport/link/rx/max_message_size", json!(message_bytes + 65_536))];
     if message_bytes > 65_536 {
@@ -108,7 +108,7 @@ fn tls(files: &Certificates) -> Result<Value, LinkError> {
         if !path.is_file() {
             return Err(LinkError::Setting {
                 what: path.display().to_string(),
-                reason: "there is no such file; `undertone cert` makes it".into(),
+                reason: "no such file; `undertone cert` makes it".into(),
             });
         }
         Ok(path.display().to_string())

@@ -1,9 +1,9 @@
-//! One answer for each path.
+//! One handler for each path.
 
-use super::{Desk, metrics};
-use crate::daemon::{Event, Question};
+use super::{AppState, metrics};
+use crate::daemon::{Event, Query};
 use crate::intake::{self, RecordFault, TextFault};
-use crate::protocol::TakeInError;
+use crate::protocol::AcceptError;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -15,35 +15,35 @@ use std::sync::mpsc::TrySendError;
 use tokio::sync::oneshot;
 use undertone_models::{Prediction, Record};
 
-/// An answer that says what is wrong.
+/// A response that names an error.
 pub(super) struct Problem {
     status: StatusCode,
     body: Value,
-    /// Whether the same may work in a moment, with nothing done twice.
-    again: bool,
+    /// Whether the same request may succeed later. Nothing was done.
+    retry: bool,
 }
 
 pub(super) fn problem(status: StatusCode, error: &str) -> Problem {
-    Problem { status, body: json!({ "error": error }), again: false }
+    Problem { status, body: json!({ "error": error }), retry: false }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut answer = (self.status, Json(self.body)).into_response();
-        if self.again {
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        let mut response = (self.status, Json(self.body)).into_response();
+        if self.retry {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        answer
+        response
     }
 }
 
-/// Asks the learner's thread.
+/// Sends an event to the learner's thread and waits for the answer.
 async fn ask<T>(
-    desk: &Desk,
+    state: &AppState,
     event: impl FnOnce(oneshot::Sender<T>) -> Event,
 ) -> Result<T, Problem> {
     let (answer, answered) = oneshot::channel();
-    desk.learner.try_send(event(answer)).map_err(|error| match error {
+    state.learner.try_send(event(answer)).map_err(|error| match error {
         TrySendError::Full(_) => busy("the learner is busy: try again later"),
         TrySendError::Disconnected(_) => stopping(),
     })?;
@@ -55,33 +55,33 @@ fn stopping() -> Problem {
 }
 
 fn busy(error: &str) -> Problem {
-    Problem { again: true, ..problem(StatusCode::SERVICE_UNAVAILABLE, error) }
+    Problem { retry: true, ..problem(StatusCode::SERVICE_UNAVAILABLE, error) }
 }
 
-/// What is private, and changes all the time, is not to be kept by anybody on the way.
+/// A response that nobody may cache: it is private and changes all the time.
 fn uncached(body: impl IntoResponse) -> Response {
     ([(CACHE_CONTROL, "no-store")], body).into_response()
 }
 
-pub(super) async fn status(State(desk): State<Desk>) -> Result<Response, Problem> {
-    let status = ask(&desk, |answer| Event::Question(Question::Status(answer))).await?;
+pub(super) async fn status(State(state): State<AppState>) -> Result<Response, Problem> {
+    let status = ask(&state, |answer| Event::Query(Query::Status(answer))).await?;
     Ok(uncached(Json(status)))
 }
 
-pub(super) async fn budget(State(desk): State<Desk>) -> Result<Response, Problem> {
-    let budget = ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
+pub(super) async fn budget(State(state): State<AppState>) -> Result<Response, Problem> {
+    let budget = ask(&state, |answer| Event::Query(Query::Budget(answer))).await?;
     Ok(uncached(Json(budget)))
 }
 
-pub(super) async fn metrics(State(desk): State<Desk>) -> Result<Response, Problem> {
-    let status = ask(&desk, |answer| Event::Question(Question::Status(answer))).await?;
-    let budget = ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
+pub(super) async fn metrics(State(state): State<AppState>) -> Result<Response, Problem> {
+    let status = ask(&state, |answer| Event::Query(Query::Status(answer))).await?;
+    let budget = ask(&state, |answer| Event::Query(Query::Budget(answer))).await?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok(uncached((kind, metrics::text(&status, &budget))))
 }
 
-pub(super) async fn public_model(State(desk): State<Desk>) -> Result<Response, Problem> {
-    let model = ask(&desk, |answer| Event::Question(Question::PublicModel(answer))).await?;
+pub(super) async fn public_model(State(state): State<AppState>) -> Result<Response, Problem> {
+    let model = ask(&state, |answer| Event::Query(Query::PublicModel(answer))).await?;
     let model =
         model.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
     let headers = [
@@ -94,36 +94,37 @@ pub(super) async fn public_model(State(desk): State<Desk>) -> Result<Response, P
     Ok(uncached((headers, model)))
 }
 
-/// Takes all records of a body, or none.
+/// Accepts all records of a body, or none.
 pub(super) async fn records(
-    State(desk): State<Desk>,
+    State(state): State<AppState>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     let (kind, text) = checked_body(&headers, body)?;
     let records: Vec<Record> = match kind {
-        BodyKind::Lines => desk.intake.lines(&text).map_err(|fault| bad_record(&fault))?,
-        BodyKind::Json => each(&text, |object| desk.intake.record(object))?,
+        BodyKind::Lines => state.intake.lines(&text).map_err(|fault| bad_record(&fault))?,
+        BodyKind::Json => each(&text, |object| state.intake.record(object))?,
     };
-    let taken = ask(&desk, |answer| Event::Records { records, position: None, answer }).await?;
-    match taken {
-        Ok(taken) => {
-            Ok(uncached(Json(json!({ "accepted": taken.accepted, "waiting": taken.waiting }))))
+    let accepted = ask(&state, |answer| Event::Records { records, position: None, answer }).await?;
+    match accepted {
+        Ok(accepted) => {
+            let body = json!({ "accepted": accepted.count, "waiting": accepted.waiting });
+            Ok(uncached(Json(body)))
         }
-        Err(TakeInError::Record(error)) => {
+        Err(AcceptError::Record(error)) => {
             Err(problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))
         }
-        Err(error @ TakeInError::Full { .. }) => Err(busy(&error.to_string())),
-        Err(error @ TakeInError::TooMany { .. }) => {
+        Err(error @ AcceptError::Full { .. }) => Err(busy(&error.to_string())),
+        Err(error @ AcceptError::TooMany { .. }) => {
             Err(problem(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()))
         }
-        Err(error @ TakeInError::Over) => Err(problem(StatusCode::GONE, &error.to_string())),
-        Err(TakeInError::Halt(_)) => Err(stopping()),
+        Err(error @ AcceptError::Over) => Err(problem(StatusCode::GONE, &error.to_string())),
+        Err(AcceptError::Halt(_)) => Err(stopping()),
     }
 }
 
 pub(super) async fn predict(
-    State(desk): State<Desk>,
+    State(state): State<AppState>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
@@ -131,20 +132,20 @@ pub(super) async fn predict(
     if kind != BodyKind::Json {
         return Err(unsupported("application/json"));
     }
-    let features = each(&text, |object| desk.intake.unlabelled(object))?;
-    let asked = ask(&desk, |answer| Event::Question(Question::Predict(features, answer))).await?;
+    let features = each(&text, |object| state.intake.unlabelled(object))?;
+    let answer = ask(&state, |answer| Event::Query(Query::Predict(features, answer))).await?;
     let predictions =
-        asked.map_err(|error| problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))?;
+        answer.map_err(|error| problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))?;
     let predictions: Vec<Value> =
-        predictions.iter().map(|one| prediction_json(&desk, one)).collect();
+        predictions.iter().map(|one| prediction_json(&state, one)).collect();
     Ok(uncached(Json(json!({ "predictions": predictions }))))
 }
 
-fn prediction_json(desk: &Desk, prediction: &Prediction) -> Value {
+fn prediction_json(state: &AppState, prediction: &Prediction) -> Value {
     match prediction {
         Prediction::Value(value) => json!({ "value": value }),
         Prediction::Class { class, probabilities } => {
-            let label = match desk.intake.class_name(*class) {
+            let label = match state.intake.class_name(*class) {
                 Some(name) => json!(name),
                 None => json!(class),
             };
@@ -159,7 +160,7 @@ enum BodyKind {
     Lines,
 }
 
-/// A body of a kind that no form of another site's page can send without asking first.
+/// Checks the content type of a body. None of those that are accepted can be sent by a form of another site.
 fn checked_body(
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -181,23 +182,23 @@ fn unsupported(wanted: &str) -> Problem {
     problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error)
 }
 
-/// Reads one object, or each of an array.
+/// Parses one object, or each of an array.
 fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<Vec<T>, Problem> {
     let objects = intake::objects(text)
         .map_err(|fault| problem(StatusCode::BAD_REQUEST, &fault.to_string()))?;
-    let read = objects.into_iter().enumerate().map(|(place, object)| {
-        read(object).map_err(|fault| bad_record(&TextFault { line: place + 1, fault }))
+    let read = objects.into_iter().enumerate().map(|(index, object)| {
+        read(object).map_err(|fault| bad_record(&TextFault { line: index + 1, fault }))
     });
     read.collect()
 }
 
 fn bad_record(fault: &TextFault) -> Problem {
     let body = json!({ "error": fault.to_string(), "line": fault.line, "accepted": 0 });
-    Problem { status: StatusCode::BAD_REQUEST, body, again: false }
+    Problem { status: StatusCode::BAD_REQUEST, body, retry: false }
 }
 
-pub(super) async fn healthz(State(desk): State<Desk>) -> Result<Response, Problem> {
-    ask(&desk, |answer| Event::Question(Question::Budget(answer))).await?;
+pub(super) async fn healthz(State(state): State<AppState>) -> Result<Response, Problem> {
+    ask(&state, |answer| Event::Query(Query::Budget(answer))).await?;
     Ok("ok\n".into_response())
 }
 
@@ -205,7 +206,7 @@ pub(super) async fn openapi() -> Response {
     ([(CONTENT_TYPE, "application/json")], include_str!("openapi.json")).into_response()
 }
 
-/// The page asks nobody but this learner, and nobody may put it in a frame.
+/// The page connects to this learner only, and may not be put in a frame.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -219,10 +220,10 @@ pub(super) async fn dashboard() -> Response {
     (headers, Html(include_str!("dashboard.html"))).into_response()
 }
 
-pub(super) async fn nothing_here() -> Problem {
-    problem(StatusCode::NOT_FOUND, "there is nothing here; see /v1/openapi.json")
+pub(super) async fn not_found() -> Problem {
+    problem(StatusCode::NOT_FOUND, "not found; see /v1/openapi.json")
 }
 
-pub(super) async fn not_so() -> Problem {
-    problem(StatusCode::METHOD_NOT_ALLOWED, "not with this method; see /v1/openapi.json")
+pub(super) async fn method_not_allowed() -> Problem {
+    problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; see /v1/openapi.json")
 }

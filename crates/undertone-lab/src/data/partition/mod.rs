@@ -1,0 +1,182 @@
+//! Sharing records out among learners.
+//!
+//! The paper's experiments give each learner records of some classes only; the other partitions
+//! range from that to an even deal. Randomness comes in as a source of uniform 64-bit numbers. It
+//! decides who holds what in an experiment and protects nothing, so that small biases (below
+//! 2⁻³² for any real number of records) are accepted.
+
+mod dirichlet;
+mod random;
+mod test_records;
+#[cfg(test)]
+mod tests;
+
+pub use test_records::{train_test_split, train_then_test};
+
+use crate::experiment::Partition;
+use dirichlet::dirichlet;
+use random::{portion, shuffled};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Why records could not be shared out.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum PartitionError {
+    /// There is nobody to share with.
+    #[error("no learners: at least one is needed")]
+    NoLearners,
+    /// Not every learner can have a record.
+    #[error("{records} records cannot be shared among {learners} learners: use fewer learners")]
+    TooFewRecords {
+        /// How many records there are.
+        records: usize,
+        /// How many learners there are.
+        learners: usize,
+    },
+    /// The Dirichlet parameter is not a positive number.
+    #[error("dirichlet alpha = {alpha}: must be finite and above 0")]
+    BadAlpha {
+        /// What was given.
+        alpha: f64,
+    },
+    /// The share is not one.
+    #[error("own-class share = {share}: must be between 0 and 1")]
+    BadShare {
+        /// What was given.
+        share: f64,
+    },
+    /// A label is not a class 0, 1, 2 …, as for regression.
+    #[error("record {record} has no class: share regression records out with `iid` or `in-order`")]
+    NotAClass {
+        /// Which record, from 0.
+        record: usize,
+    },
+    /// A learner came out without a record.
+    #[error("learner {learner} would hold no record: {remedy}")]
+    EmptyLearner {
+        /// The first such learner, from 0.
+        learner: usize,
+        /// What to change.
+        remedy: &'static str,
+    },
+}
+
+/// Gives every record to exactly one learner: returns the record indices of each.
+///
+/// Each learner's records are in random order, but for [`Partition::InOrder`]. The result depends on
+/// the labels and the source only. For all but [`Partition::Iid`] and [`Partition::InOrder`] labels must
+/// be classes 0.0, 1.0, 2.0 ….
+///
+/// # Errors
+/// When a parameter is out of range, a label is not a class, or a learner would hold nothing.
+pub fn split(
+    labels: &[f64],
+    learners: usize,
+    partition: Partition,
+    shuffle: &mut impl FnMut() -> u64,
+) -> Result<Vec<Vec<usize>>, PartitionError> {
+    if learners == 0 {
+        return Err(PartitionError::NoLearners);
+    }
+    let records = labels.len();
+    if records < learners {
+        return Err(PartitionError::TooFewRecords { records, learners });
+    }
+    let mut shares = vec![Vec::new(); learners];
+    let remedy = match partition {
+        Partition::Iid => {
+            deal(shuffled((0..records).collect(), shuffle), &mut shares);
+            "use fewer learners"
+        }
+        // Kept as it is: the order of the data is the time in which they arise.
+        Partition::InOrder => {
+            deal((0..records).collect(), &mut shares);
+            return Ok(shares);
+        }
+        Partition::ByClass => {
+            by_class(&classes(labels)?, &mut shares, shuffle);
+            "use fewer learners, or records of every class"
+        }
+        Partition::Dirichlet { alpha } => {
+            if !(alpha > 0.0 && alpha.is_finite()) {
+                return Err(PartitionError::BadAlpha { alpha });
+            }
+            dirichlet(classes(labels)?, alpha, &mut shares, shuffle);
+            "raise alpha, use fewer learners, or change the seed"
+        }
+        Partition::OwnClass { share } => {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(PartitionError::BadShare { share });
+            }
+            own_class(classes(labels)?, share, &mut shares, shuffle);
+            "lower the share, use fewer learners, or more records"
+        }
+    };
+    if let Some(learner) = shares.iter().position(Vec::is_empty) {
+        return Err(PartitionError::EmptyLearner { learner, remedy });
+    }
+    // Otherwise a learner would meet its classes one after the other.
+    Ok(shares.into_iter().map(|share| shuffled(share, shuffle)).collect())
+}
+
+/// The records of each class present.
+fn classes(labels: &[f64]) -> Result<BTreeMap<usize, Vec<usize>>, PartitionError> {
+    let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (record, &label) in labels.iter().enumerate() {
+        if !(label >= 0.0 && label < f64::from(u32::MAX) && label.fract().abs() <= 0.0) {
+            return Err(PartitionError::NotAClass { record });
+        }
+        classes.entry(label as usize).or_default().push(record);
+    }
+    Ok(classes)
+}
+
+fn by_class(
+    classes: &BTreeMap<usize, Vec<usize>>,
+    shares: &mut [Vec<usize>],
+    shuffle: &mut impl FnMut() -> u64,
+) {
+    let learners = shares.len();
+    let class_count = classes.last_key_value().map_or(1, |(&last, _)| last + 1);
+    for (&class, records) in classes {
+        let group = if class_count > learners {
+            class % learners..class % learners + 1
+        } else {
+            let (size, larger) = (learners / class_count, learners % class_count);
+            let first = class * size + class.min(larger);
+            first..first + size + usize::from(class < larger)
+        };
+        deal(shuffled(records.clone(), shuffle), &mut shares[group]);
+    }
+}
+
+fn own_class(
+    classes: BTreeMap<usize, Vec<usize>>,
+    share: f64,
+    shares: &mut [Vec<usize>],
+    shuffle: &mut impl FnMut() -> u64,
+) {
+    let learners = shares.len();
+    for (class, records) in classes {
+        let owner = class % learners;
+        let mut own = shuffled(records, shuffle);
+        if learners > 1 {
+            let rest = own.split_off(portion(own.len(), share));
+            // The remainder of the deal moves on from class to class.
+            let start = class % (learners - 1);
+            for (position, record) in rest.into_iter().enumerate() {
+                let other = (start + position) % (learners - 1);
+                shares[other + usize::from(other >= owner)].push(record);
+            }
+        }
+        shares[owner].extend(own);
+    }
+}
+
+/// Deals records in turn.
+fn deal(records: Vec<usize>, shares: &mut [Vec<usize>]) {
+    let learners = shares.len();
+    for (position, record) in records.into_iter().enumerate() {
+        shares[position % learners].push(record);
+    }
+}

@@ -1,0 +1,211 @@
+use proptest::prelude::*;
+
+use super::dirichlet::draw_dirichlet;
+use super::*;
+
+/// SplitMix64, which is enough for tests.
+fn source(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+fn labels(counts: &[usize]) -> Vec<f64> {
+    let of_class = |(class, &count): (usize, &usize)| vec![class as f64; count];
+    counts.iter().enumerate().flat_map(of_class).collect()
+}
+
+fn held(shares: &[Vec<usize>], labels: &[f64], learner: usize, class: usize) -> usize {
+    let is_class = |&&record: &&usize| (labels[record] - class as f64).abs() < 0.5;
+    shares[learner].iter().filter(is_class).count()
+}
+
+fn partitions() -> impl Strategy<Value = Partition> {
+    prop_oneof![
+        Just(Partition::Iid),
+        Just(Partition::InOrder),
+        Just(Partition::ByClass),
+        (1e-4..100.0).prop_map(|alpha| Partition::Dirichlet { alpha }),
+        (0.0..=1.0).prop_map(|share| Partition::OwnClass { share }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_record_goes_to_exactly_one_learner_and_nobody_goes_without(
+        counts in prop::collection::vec(0_usize..40, 1..8),
+        learners in 1_usize..10,
+        partition in partitions(),
+        seed in any::<u64>(),
+    ) {
+        let labels = labels(&counts);
+        let first = split(&labels, learners, partition, &mut source(seed));
+        let second = split(&labels, learners, partition, &mut source(seed));
+        prop_assert_eq!(&first, &second);
+        if let Ok(shares) = first {
+            prop_assert_eq!(shares.len(), learners);
+            prop_assert!(shares.iter().all(|share| !share.is_empty()));
+            let mut all: Vec<usize> = shares.into_iter().flatten().collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..labels.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn training_and_test_records_are_disjoint_and_complete(
+        count in 0_usize..200, fraction in 0.0..=1.0, seed in any::<u64>(),
+    ) {
+        let (train, test) = train_test_split(count, fraction, &mut source(seed));
+        prop_assert!((test.len() as f64 - count as f64 * fraction).abs() <= 0.5);
+        let mut all = [train, test].concat();
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..count).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn five_learners_and_two_classes_split_as_in_the_paper() {
+    let labels = labels(&[30, 20]);
+    let shares = split(&labels, 5, Partition::ByClass, &mut source(1)).unwrap();
+    let table: Vec<[usize; 2]> =
+        (0..5).map(|learner| [0, 1].map(|class| held(&shares, &labels, learner, class))).collect();
+    assert_eq!(table, [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10]]);
+}
+
+#[test]
+fn more_classes_than_learners_wrap_around() {
+    let labels = labels(&[4; 5]);
+    let shares = split(&labels, 2, Partition::ByClass, &mut source(1)).unwrap();
+    for class in 0..5 {
+        assert_eq!(held(&shares, &labels, class % 2, class), 4);
+    }
+}
+
+#[test]
+fn a_deal_in_order_keeps_the_order() {
+    let shares = split(&[0.5; 7], 3, Partition::InOrder, &mut source(1)).unwrap();
+    assert_eq!(shares, [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
+}
+
+#[test]
+fn an_even_deal_is_even() {
+    let shares = split(&labels(&[7, 10]), 5, Partition::Iid, &mut source(1)).unwrap();
+    assert_eq!(shares.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 3, 3, 3]);
+}
+
+#[test]
+fn own_class_gives_the_share_to_the_owner_and_the_rest_evenly() {
+    let labels = labels(&[100; 10]);
+    let partition = Partition::OwnClass { share: 0.4 };
+    let shares = split(&labels, 5, partition, &mut source(1)).unwrap();
+    for class in 0..10 {
+        for learner in 0..5 {
+            let expected = if learner == class % 5 { 40 } else { 15 };
+            assert_eq!(held(&shares, &labels, learner, class), expected);
+        }
+    }
+    let alone = split(&labels, 1, partition, &mut source(1)).unwrap();
+    assert_eq!(alone[0].len(), 1000);
+}
+
+#[test]
+fn what_cannot_be_shared_out_is_an_error_that_says_what_to_change() {
+    let two = labels(&[4, 4]);
+    let run = |labels: &[f64], learners, partition| {
+        split(labels, learners, partition, &mut source(1)).unwrap_err()
+    };
+    assert_eq!(run(&two, 0, Partition::Iid), PartitionError::NoLearners);
+    assert_eq!(
+        run(&two, 9, Partition::Iid),
+        PartitionError::TooFewRecords { records: 8, learners: 9 }
+    );
+    for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = run(&two, 2, Partition::Dirichlet { alpha });
+        assert!(matches!(error, PartitionError::BadAlpha { .. }));
+    }
+    for share in [-0.1, 1.1, f64::NAN] {
+        let error = run(&two, 2, Partition::OwnClass { share });
+        assert!(matches!(error, PartitionError::BadShare { .. }));
+    }
+    for label in [0.5, -1.0, f64::NAN, f64::INFINITY] {
+        let error = run(&[0.0, label], 2, Partition::ByClass);
+        assert_eq!(error, PartitionError::NotAClass { record: 1 });
+    }
+    // Class 1 has one record for two learners.
+    let message = run(&labels(&[9, 1]), 4, Partition::ByClass).to_string();
+    assert!(message.contains("learner 3") && message.contains("fewer learners"), "{message}");
+    let message = run(&two, 8, Partition::Dirichlet { alpha: 1e-3 }).to_string();
+    assert!(message.contains("raise alpha"), "{message}");
+}
+
+#[test]
+fn a_broken_source_ends_all_the_same() {
+    for value in [0, u64::MAX] {
+        let partition = Partition::Dirichlet { alpha: 0.5 };
+        let _ = split(&labels(&[20, 20]), 3, partition, &mut || value);
+    }
+}
+
+/// Mean and variance of the first of five proportions, over 20 000 draws.
+fn moments(alpha: f64, seed: u64) -> (f64, f64) {
+    let mut source = source(seed);
+    let draws: Vec<f64> = (0..20_000).map(|_| draw_dirichlet(alpha, 5, &mut source)[0]).collect();
+    let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+    let square = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>();
+    (mean, square / draws.len() as f64)
+}
+
+/// Whether the moments are those of Dirichlet(alpha): mean 1/5, variance 4/(25 (5 alpha + 1)).
+///
+/// n = 20 000. The mean's standard deviation is below 0.0029, and the tolerance five of it; the
+/// variance is taken within 6 %, above four of its standard deviations for the alphas below, and
+/// an alpha wrong by 25 % changes it by more than 10 %.
+fn fits(alpha: f64, (mean, variance): (f64, f64)) -> bool {
+    let expected = 4.0 / (25.0 * (5.0 * alpha + 1.0));
+    (mean - 0.2).abs() < 5.0 * (expected / 20_000.0).sqrt()
+        && (variance / expected - 1.0).abs() < 0.06
+}
+
+#[test]
+fn dirichlet_proportions_have_the_right_mean_and_variance() {
+    for (seed, alpha) in [(1, 0.3), (2, 1.0), (3, 4.0)] {
+        assert!(fits(alpha, moments(alpha, seed)), "alpha {alpha}");
+    }
+}
+
+#[test]
+fn control_a_dirichlet_of_another_alpha_or_mean_is_noticed() {
+    for (seed, alpha) in [(1, 0.3), (2, 1.0), (3, 4.0)] {
+        assert!(!fits(alpha, moments(1.25 * alpha, seed)), "alpha {alpha}");
+        let (mean, variance) = moments(alpha, seed);
+        assert!(!fits(alpha, (1.1 * mean, variance)), "mean, alpha {alpha}");
+    }
+}
+
+#[test]
+fn dirichlet_splits_give_each_learner_its_mean_share_of_a_class() {
+    // 400 splits of 1000 records: the mean share of a learner has a standard deviation of
+    // 0.0072, and the tolerance is seven of it. With alpha 2 no learner is ever left empty (the
+    // odds are below 1e-7), which with alpha 1 happens once in 15 000 splits.
+    let labels = labels(&[500, 500]);
+    let mut source = source(5);
+    let mut totals = [0.0; 4];
+    for _ in 0..400 {
+        let partition = Partition::Dirichlet { alpha: 2.0 };
+        let shares = split(&labels, 4, partition, &mut source).unwrap();
+        for (learner, total) in totals.iter_mut().enumerate() {
+            *total += held(&shares, &labels, learner, 1) as f64 / 500.0 / 400.0;
+        }
+    }
+    let even = |mean: &f64| (mean - 0.25).abs() < 0.05;
+    assert!(totals.iter().all(even), "{totals:?}");
+    // Control: own-class shares are not even, and the same test says so.
+    let shares = split(&labels, 4, Partition::OwnClass { share: 0.4 }, &mut source).unwrap();
+    let held: Vec<f64> =
+        (0..4).map(|learner| held(&shares, &labels, learner, 1) as f64 / 500.0).collect();
+    assert!(!held.iter().all(even), "{held:?}");
+}

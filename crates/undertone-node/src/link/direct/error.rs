@@ -1,0 +1,36 @@
+//! Why a connection was refused or has ended.
+
+use super::frame::FrameError;
+use std::io;
+use thiserror::Error;
+use undertone::LearnerId;
+use undertone::agreement::NetworkId;
+
+/// Why a connection was refused or has ended.
+#[derive(Debug, Error)]
+pub(super) enum ConnectionError {
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("the connection was closed")]
+    Closed,
+    #[error("timed out")]
+    TimedOut,
+    #[error("the buffer is too small for a TLS record")]
+    BufferTooSmall,
+    #[error("the name in the certificate is not a neighbour's")]
+    NotANeighbour,
+    #[error("a certificate has expired")]
+    Expired,
+    #[error("learner {found} answered instead of learner {expected}")]
+    OtherLearner { expected: LearnerId, found: LearnerId },
+    #[error("it claims to be learner {claimed}, and is not")]
+    FalseName { claimed: LearnerId },
+    #[error("it belongs to network {0}: another network, or another config")]
+    OtherNetwork(NetworkId),
+    #[error("the address cannot be used")]
+    Address,
+}
