@@ -1,4 +1,4 @@
-//! Speed of the noise: `cargo bench -p undertone --bench noise`. One thread.
+//! Speed of the noise: `cargo bench -p undertone-core --bench noise`. One thread.
 
 #![allow(missing_docs, reason = "a benchmark has no public interface")]
 

@@ -1,4 +1,4 @@
-//! Any of the models, chosen by a config.
+//! One type for all models.
 
 use crate::neural::NeuralSpec;
 use crate::neural_model::NeuralModel;
@@ -9,28 +9,28 @@ use undertone_core::{DataBounds, ModelSpec, RecordError};
 /// A linear model or a neural network.
 #[derive(Clone, Debug)]
 pub enum AnyModel {
-    /// Scores are linear in the parameters; or a user's function.
+    /// A model that is linear in the parameters, or user-defined.
     Linear(Arc<Model>),
     /// A neural network.
     Neural(Arc<NeuralModel>),
 }
 
-/// What a model says of one record's features. Private: it is for the owner of the model.
+/// The prediction for one record's features. Private: only for the owner of the model.
 #[derive(Clone, PartialEq)]
 pub enum Prediction {
-    /// A number, of a regression.
+    /// A number, for regression.
     Value(f64),
-    /// A class: the smallest one of the most probable.
+    /// A class: the smallest one of the most probable ones.
     Class {
-        /// Which, from 0.
+        /// The class, from 0.
         class: usize,
-        /// The probability of each.
+        /// The probability of each class.
         probabilities: Vec<f64>,
     },
 }
 
 impl AnyModel {
-    /// The model that a spec asks for; a neural network's layers come apart.
+    /// The model of a spec; the layers of a neural network are passed separately.
     ///
     /// # Errors
     /// When a setting is outside its range, or layers do not fit together.
@@ -51,7 +51,7 @@ impl AnyModel {
         self.spec().parameters()
     }
 
-    /// What the model was built from, layers apart.
+    /// The specification of the model, without layers.
     #[must_use]
     pub fn spec(&self) -> &ModelSpec {
         match self {
@@ -60,7 +60,7 @@ impl AnyModel {
         }
     }
 
-    /// The model whose records are summed one by one, unless it is a neural network.
+    /// The linear model, unless it is a neural network.
     #[must_use]
     pub fn linear(&self) -> Option<&Arc<Model>> {
         match self {
@@ -69,7 +69,7 @@ impl AnyModel {
         }
     }
 
-    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, never its values.
@@ -80,7 +80,7 @@ impl AnyModel {
         }
     }
 
-    /// What θ says of features.
+    /// The prediction at θ for features.
     ///
     /// # Errors
     /// When the features do not fit the model.
@@ -103,7 +103,7 @@ impl AnyModel {
         Ok(Prediction::Class { class, probabilities })
     }
 
-    /// What went wrong with a user's function. What was computed with it since is of no use.
+    /// The first fault of a user-defined loss. All results after it are invalid.
     #[must_use]
     pub fn declared_fault(&self) -> Option<DeclaredFault> {
         self.linear().and_then(|model| model.declared_fault())

@@ -1,31 +1,29 @@
-//! Keeping every record within the bounds that privacy relies on.
+//! Enforcing the bounds on records that privacy relies on.
 //!
-//! The noise is scaled to the largest change one record can make, which a record above the bounds
-//! would exceed. So each one is scaled down, or refused, before it is used.
+//! The noise is calibrated to the largest change that one record within the bounds can make. Records above the bounds are
+//! scaled down or refused before they are used.
 
 use crate::{Features, Record};
 use thiserror::Error;
 use undertone_core::agreement::{Agreement, OutOfBounds};
 
-/// The smallest and largest norm that can be asked for: between them squares neither overflow nor
-/// lose digits.
+/// The smallest and largest bound allowed: between them squares neither overflow nor lose digits.
 const BOUND_RANGE: (f64, f64) = (1e-100, 1e100);
 
-/// What every record must keep to.
+/// The bounds on every record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The largest Euclidean norm of the features.
     pub feature_norm: f64,
     /// The largest absolute label, for regression.
     pub label: Option<f64>,
-    /// What happens to a record above them.
+    /// What happens to a record above the bounds.
     pub out_of_bounds: OutOfBounds,
-    /// Whether every row is brought to the norm `feature_norm`, not only those above it. A row of
-    /// zeros stays as it is.
+    /// Whether every row is scaled to the norm `feature_norm`, not only rows above it. A row of zeros is not changed.
     pub normalise: bool,
 }
 
-/// Why a record does not keep to the bounds. Says which bound, never the value.
+/// Which bound a record exceeds. Never contains the value.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum BoundFault {
     /// A feature or the label is NaN or infinite.
@@ -43,7 +41,7 @@ pub enum BoundFault {
         /// The bound.
         bound: f64,
     },
-    /// A bound itself is not a usable number.
+    /// The bound itself is not a usable number.
     #[error("{name}: bound must be between {:e} and {:e}", BOUND_RANGE.0, BOUND_RANGE.1)]
     Unusable {
         /// Which bound.
@@ -63,7 +61,7 @@ impl Bounds {
         }
     }
 
-    /// Makes a record keep to the bounds; returns whether it was changed.
+    /// Applies the bounds to a record; returns whether it was changed.
     ///
     /// # Guarantee
     /// After `Ok`, the features are finite and their norm as computed by [`Features::norm`] is at most
@@ -107,7 +105,7 @@ impl Bounds {
         if !(bound >= BOUND_RANGE.0 && bound <= BOUND_RANGE.1) {
             return Err(BoundFault::Unusable { name: "feature_norm" });
         }
-        // A norm within the bound is a number, so every feature is.
+        // If the norm is within the bound, every feature is finite.
         let above = !(features.norm() <= bound);
         if above && !features.is_finite() {
             return Err(BoundFault::NotFinite);
@@ -123,14 +121,13 @@ impl Bounds {
     }
 }
 
-/// How much the relative error of a norm, in units of rounding, may be on the safe side: a sum of n
-/// squares is off by n + 1 roundings at most and its root by half of that and one more; scaling
-/// adds three; the rest is spare.
+/// An upper bound on the relative error of a computed norm: a sum of n squares has at most n + 1 roundings and its root
+/// half of that and one more; scaling adds three; the rest is margin.
 fn rounding(entries: usize) -> f64 {
     (entries as f64 + 8.0) * f64::EPSILON
 }
 
-/// Whether a row that is not all zeros is further below the norm than scaling would leave it.
+/// Whether a row that is not all zeros has a smaller norm than scaling would give it.
 fn is_below(features: &Features, bound: f64) -> bool {
     let entries = features.entries().count();
     let zero = features.entries().all(|(_, value)| value.abs() <= 0.0);

@@ -2,7 +2,7 @@
 
 use undertone_core::persist::{Fields, Persist};
 
-/// A vector of running sums, each with the carry that rounding would lose (Knuth's two-sum).
+/// A vector of running sums, each with its accumulated rounding error (Knuth's two-sum).
 ///
 /// # Guarantee
 /// Up to second order in u = 2⁻⁵³, each sum errs by at most 2u times the sum of the absolute values
@@ -26,7 +26,7 @@ impl CompensatedSum {
         self.carries.fill(0.0);
     }
 
-    /// Multiplies every sum by a factor, which a power of two does exactly.
+    /// Multiplies every sum by a factor; exact for a power of two.
     pub(crate) fn scale(&mut self, factor: f64) {
         for value in self.sums.iter_mut().chain(&mut self.carries) {
             *value *= factor;
@@ -92,6 +92,6 @@ mod tests {
         }
         sum.add_at(0, -1e16);
         assert!((sum.get(0) - 500.0).abs() < 1e-9);
-        assert!((naive - 1e16 - 500.0).abs() > 100.0, "the control loses them");
+        assert!((naive - 1e16 - 500.0).abs() > 100.0, "the control, a plain sum, loses them");
     }
 }

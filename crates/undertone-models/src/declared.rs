@@ -1,7 +1,7 @@
-//! A loss that is a function of the user's own, of which the constants are declared.
+//! User-defined losses with declared constants.
 //!
-//! Gradients longer than the clipping bound are cut to it, so that the spread C holds whatever the function
-//! does. Where L and μ are declared, cutting would make them false: then a longer gradient is a fault.
+//! Gradients longer than the clipping bound are clipped to it, so that the spread C holds for any function. Clipping would
+//! invalidate a declared L or μ: if they are declared, a longer gradient is an error.
 
 use crate::row::Row;
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 use undertone_core::DECLARED_ROUNDING;
 
-/// A loss of one record, written by a user.
+/// A user-defined loss of one record.
 ///
-/// What it says of a record must follow from θ and that record alone: a function that remembers others would
-/// let one record change the gradients of all.
+/// Its results must depend on θ and that record only: a function that remembers other records would let one record change
+/// the gradients of all.
 pub trait DeclaredLoss: Send + Sync {
-    /// The loss of a record at θ. Writes its gradient in θ into `gradient`; `None` where it fails.
+    /// The loss of a record at θ; `None` on failure. Writes the gradient in θ into `gradient`.
     fn evaluate(
         &self,
         theta: &[f64],
@@ -24,14 +24,14 @@ pub trait DeclaredLoss: Send + Sync {
         gradient: &mut [f64],
     ) -> Option<f64>;
 
-    /// What θ says of features; `None` where the user has given no way to say it, or it fails.
+    /// The prediction at θ for features; `None` if there is no prediction function, or on failure.
     fn predict(&self, theta: &[f64], features: &[f64]) -> Option<f64>;
 }
 
-/// Why a user's function cannot be gone on with.
+/// Why a user-defined loss cannot be used any more.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum DeclaredFault {
-    /// It failed.
+    /// The function failed.
     #[error("the loss failed")]
     Failed,
     /// Its value or gradient is NaN or infinite.
@@ -39,8 +39,8 @@ pub enum DeclaredFault {
     NotFinite,
     /// Its gradient is longer than declared.
     #[error(
-        "a gradient of the loss is longer than model.clip = {bound}, so that L and μ as declared cannot hold \
-         where it is cut; declare a larger one, or no L and μ"
+        "a gradient of the loss is longer than model.clip = {bound}, so clipping it would invalidate the \
+         declared L and μ; declare a larger clip, or no L and μ"
     )]
     TooLong {
         /// The clipping bound.
@@ -48,15 +48,15 @@ pub enum DeclaredFault {
     },
 }
 
-/// A user's function as the head of a model.
+/// A user-defined loss as the head of a model.
 #[derive(Clone)]
 pub(crate) struct Declared {
     function: Option<Arc<dyn DeclaredLoss>>,
-    /// Gradients are at most this long.
+    /// The largest norm of a gradient.
     clip: f64,
     /// Whether L and μ are declared.
     curvature_is_declared: bool,
-    /// The first fault. After one nothing that this loss says is of use.
+    /// The first fault. All results after it are invalid.
     fault: Arc<OnceLock<DeclaredFault>>,
 }
 
@@ -115,11 +115,11 @@ impl Declared {
         if !(value.is_finite() && all_finite) {
             return Err(DeclaredFault::NotFinite);
         }
-        // Squares of such numbers would overflow; what is this long is cut anyway.
+        // Scaled, because squares of larger numbers could overflow.
         let scale = if largest > 1e100 { largest } else { 1.0 };
         let square = |slope: &f64| (slope / scale) * (slope / scale);
         let norm = scale * gradient.iter().map(square).sum::<f64>().sqrt();
-        // Within what the constants of the loss allow for rounding nothing is cut.
+        // The constants of the loss allow for this much rounding.
         if norm > self.clip * (1.0 + 0.5 * DECLARED_ROUNDING) {
             if self.curvature_is_declared {
                 return Err(DeclaredFault::TooLong { bound: self.clip });
@@ -130,8 +130,8 @@ impl Declared {
     }
 
     pub(crate) fn predict(&self, theta: &[f64], row: Row<'_>, features: usize) -> f64 {
-        let said = self.function.as_ref().and_then(|f| f.predict(theta, &dense(row, features)));
-        said.unwrap_or(f64::NAN)
+        let function = self.function.as_ref();
+        function.and_then(|f| f.predict(theta, &dense(row, features))).unwrap_or(f64::NAN)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A model as a file that other programs read.
+//! Export of the public model as a safetensors file.
 
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::ops::Range;
 use undertone_core::PublicModel;
 use undertone_core::neural::{NeuralSpec, Operation};
 
-/// Why there is no file.
+/// Why a model cannot be exported.
 pub type ExportError = safetensors::SafeTensorError;
 
-/// The public model as safetensors: an average of releases, which costs nothing more to publish.
+/// The public model as safetensors. It is an average of releases, so publishing it costs no privacy.
 ///
-/// A neural network's layers are tensors of their own, named and shaped as PyTorch does; other models are one.
+/// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor.
 ///
 /// # Errors
-/// When the format cannot hold it.
+/// When the format cannot represent the model.
 pub fn model_file(
     model: &PublicModel,
     neural: Option<&NeuralSpec>,

@@ -1,18 +1,19 @@
-//! All records of a stream, in flat arrays.
+//! The records of a stream, stored in flat arrays.
 
 use crate::scalar_loss::Slope;
 use crate::vector::{BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
 use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_simd::run;
 
-/// How many record gradients are summed plainly before they join a compensated sum.
+/// Record gradients that are summed plainly before the sum is added to a compensated sum.
 pub(crate) const BLOCK: usize = 32;
 
-/// How many records one segment holds: a multiple of `BLOCK`.
+/// Records per segment: a multiple of `BLOCK`.
 const SEGMENT: usize = 8 * BLOCK;
 
-/// Room for more numbers than this is given back with the records in it: it would be twice what a learner needs.
-const ROOM_MAX: usize = 32 << 10;
+/// The largest capacity, in numbers, that a cleared segment keeps: more would double a learner's memory.
+const RETAINED_CAPACITY_MAX: usize = 32 << 10;
 
 /// Records after expansion, dense as matrices or sparse as compressed rows.
 ///
@@ -33,13 +34,13 @@ struct Segment {
     values: Vec<f64>,
     /// Empty in the dense layout.
     indices: Vec<u32>,
-    /// Where each sparse row ends in `values`; empty in the dense layout.
+    /// The end of each sparse row in `values`; empty in the dense layout.
     ends: Vec<usize>,
 }
 
 impl Segment {
-    /// An empty one with the room that this one fills.
-    fn as_large(&self) -> Segment {
+    /// An empty segment with the capacity that this one uses.
+    fn empty_with_same_capacity(&self) -> Segment {
         Segment {
             labels: Vec::with_capacity(self.labels.len()),
             values: Vec::with_capacity(self.values.len()),
@@ -49,7 +50,7 @@ impl Segment {
     }
 
     fn clear(&mut self) {
-        if self.values.capacity() > ROOM_MAX {
+        if self.values.capacity() > RETAINED_CAPACITY_MAX {
             *self = Segment::default();
         }
         self.labels.clear();
@@ -88,11 +89,11 @@ impl History {
         }
         self.records += 1;
         let (sparse, dimension) = (self.sparse, self.dimension);
-        let segment = self.segment_with_room();
+        let segment = self.segment_with_capacity();
         segment.labels.push(label);
         if sparse {
             for (index, value) in row.nonzeros() {
-                // Models refuse dimensions beyond u32.
+                // Models refuse dimensions above u32::MAX.
                 segment.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
                 segment.values.push(value);
             }
@@ -106,16 +107,17 @@ impl History {
         }
     }
 
-    /// The last segment, or another one after it that will hold as much.
-    fn segment_with_room(&mut self) -> &mut Segment {
+    /// The last segment, or a new one if that is full.
+    fn segment_with_capacity(&mut self) -> &mut Segment {
         let last = self.segments.last();
         if last.is_none_or(|last| last.labels.len() >= SEGMENT) {
-            self.segments.push(last.map_or_else(Segment::default, Segment::as_large));
+            self.segments
+                .push(last.map_or_else(Segment::default, Segment::empty_with_same_capacity));
         }
-        self.segments.last_mut().expect("one was there or is now")
+        self.segments.last_mut().expect("a segment was pushed if there was none")
     }
 
-    /// Forgets everything, and keeps the room of the first records for others.
+    /// Removes all records; keeps the memory of the first segment for new ones.
     pub(crate) fn clear(&mut self) {
         self.records = 0;
         self.segments.truncate(1);
@@ -133,8 +135,8 @@ impl History {
 
     /// Adds the sum of all record gradients at θ, times a weight, to `sum`.
     ///
-    /// Blocks of `BLOCK` records are summed plainly, blocks are compensated, so the error of the
-    /// sum is (BLOCK + 2) roundings of its absolute terms for any number of records.
+    /// Blocks of `BLOCK` records are summed plainly, and blocks are added with compensation, so for any number of records
+    /// the error is at most BLOCK + 2 roundings of the sum of absolute terms.
     pub(crate) fn add_gradients(
         &self,
         model: &Model,
@@ -154,13 +156,7 @@ impl History {
                     Some(slope) => {
                         let end = (first + labels.len()) * self.dimension;
                         let rows = &segment.values[first * self.dimension..end];
-                        undertone_simd::run(BlockGradient {
-                            rows,
-                            labels,
-                            theta,
-                            slope,
-                            out: block,
-                        });
+                        run(BlockGradient { rows, labels, theta, slope, out: block });
                     }
                     None => {
                         for (k, &label) in (first..).zip(labels) {
@@ -189,7 +185,7 @@ impl History {
             *score = row.dot(theta);
         }
         let scores = &mut scores[..labels.len()];
-        undertone_simd::run(BlockSlopes { slope, scores, labels });
+        run(BlockSlopes { slope, scores, labels });
         for (slope, row) in scores.iter().zip(rows()) {
             row.add_scaled_to(*slope, out);
         }

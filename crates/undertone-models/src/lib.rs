@@ -16,7 +16,7 @@ pub mod model;
 mod monomials;
 pub mod neural;
 mod neural_model;
-mod packed;
+mod packed_symmetric;
 mod public_random;
 pub mod record;
 mod row;

@@ -1,4 +1,4 @@
-//! A loss with its features, penalties and data bounds: everything about one record.
+//! A model: a loss with its features, penalties and data bounds.
 //!
 //! Read next: `memory`, which averages over the history of a stream.
 
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use thiserror::Error;
 use undertone_core::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
 
-/// A model: what one record costs, its derivatives, and which records it admits.
+/// A model: the loss of one record, its derivatives, and the check of records.
 ///
-/// Every method takes records as they arrive; monomials are expanded inside. Penalties are apart
-/// from the loss: see [`Model::penalty`].
+/// Every method takes records before expansion; monomials are expanded inside. Penalties are not part
+/// of the loss: see [`Model::penalty`].
 ///
 /// # Example
 /// ```
@@ -41,7 +41,7 @@ pub struct Model {
     parameters: usize,
 }
 
-/// How scores turn into a loss.
+/// The loss as a function of scores.
 #[derive(Clone, Debug, PartialEq)]
 enum Head {
     Scalar(ScalarLoss),
@@ -56,7 +56,7 @@ impl Head {
             Loss::Power { degree } => ScalarLoss::Power { degree: degree.cast_signed() },
             Loss::Huber { threshold } => ScalarLoss::Huber { threshold },
             Loss::Logistic => ScalarLoss::Logistic,
-            // A neural network is no model of this kind: `Model::new` refuses it.
+            // `Model::new` refuses neural networks.
             Loss::Softmax { classes } | Loss::Neural { classes, .. } => {
                 return Head::Softmax(Softmax { classes: classes as usize });
             }
@@ -73,15 +73,15 @@ pub enum ModelError {
     /// A setting is outside its range.
     #[error("{setting} = {value}: must be {range}")]
     Setting {
-        /// Which setting.
+        /// The name of the setting.
         setting: &'static str,
         /// Its value.
         value: f64,
-        /// What it may be.
+        /// The values allowed.
         range: &'static str,
     },
-    /// A neural network was asked for where none can be, or has faults.
-    #[error("a neural network needs its layers, and cnn or mlp as the loss")]
+    /// The layers are missing, or do not match the loss.
+    #[error("a neural network needs layers and the loss cnn or mlp")]
     Neural,
     /// The layers of a neural network do not fit together, or its clipping bound is out of range.
     #[error(transparent)]
@@ -121,7 +121,7 @@ impl Model {
         within("features", features, spec.features > 0, "at least 1")?;
         within("degree", spec.degree.into(), (1..=64).contains(&spec.degree), "1 to 64")?;
         within("ridge", spec.ridge, spec.ridge >= 0.0, "finite and at least 0")?;
-        // NaN and 0 are refused; no cut at all is an infinite one.
+        // Refuses NaN and 0; infinity means no clipping.
         within("clip", spec.clip.min(f64::MAX), spec.clip > 0.0, "above 0")?;
         within("lasso", spec.lasso, spec.lasso >= 0.0, "finite and at least 0")?;
         let norm = bounds.feature_norm;
@@ -152,31 +152,31 @@ impl Model {
         Ok(Model { spec, bounds, head, parameters })
     }
 
-    /// The same with the user's function that a declared loss needs.
+    /// The same model with the user-defined function that a declared loss needs.
     ///
     /// # Panics
     /// When the loss is not declared: a bug in the caller.
     #[must_use]
     pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Model {
         let Head::Declared(declared) = self.head else {
-            unreachable!("only a declared loss has a function of the user's");
+            unreachable!("only a declared loss takes a user-defined function");
         };
         Model { head: Head::Declared(declared.with_function(function)), ..self }
     }
 
-    /// Whether the loss is a user's function that is not there.
+    /// Whether the loss is declared and its function is missing.
     #[must_use]
     pub fn lacks_function(&self) -> bool {
         matches!(&self.head, Head::Declared(declared) if !declared.has_function())
     }
 
-    /// Whether the loss is a user's function.
+    /// Whether the loss is user-defined.
     #[must_use]
     pub fn is_declared(&self) -> bool {
         matches!(self.head, Head::Declared(_))
     }
 
-    /// What went wrong with a user's function. What was computed with it since is of no use.
+    /// The first fault of a user-defined loss. All results after it are invalid.
     #[must_use]
     pub fn declared_fault(&self) -> Option<DeclaredFault> {
         match &self.head {
@@ -185,7 +185,7 @@ impl Model {
         }
     }
 
-    /// The same with gradients as they are: what learners are measured by.
+    /// The same model without clipping, for evaluation.
     #[must_use]
     pub fn unclipped(&self) -> Model {
         Model { spec: ModelSpec { clip: f64::INFINITY, ..self.spec }, ..self.clone() }
@@ -197,7 +197,7 @@ impl Model {
         self.parameters
     }
 
-    /// What the model was built from.
+    /// The specification of the model.
     #[must_use]
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
@@ -221,7 +221,7 @@ impl Model {
         self.spec.expanded_feature_norm(&self.bounds)
     }
 
-    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, never its values.
@@ -315,8 +315,8 @@ impl Model {
     /// For Huber's loss this is the generalised Hessian.
     ///
     /// # Panics
-    /// If θ, the record or `out` has the wrong dimension: check records first. For a user's function, of
-    /// which nothing is known.
+    /// If θ, the record or `out` has the wrong dimension: check records first. Also for a
+    /// user-defined loss, whose Hessian is not known.
     pub fn add_hessian(&self, theta: &[f64], record: &Record, weight: f64, out: &mut [f64]) {
         assert_eq!(out.len(), self.parameters * self.parameters, "the Hessian is n by n");
         let features = self.expand_checked(theta, &record.features);
@@ -351,11 +351,15 @@ impl Model {
 
     fn expand_checked<'a>(&self, theta: &[f64], features: &'a Features) -> Cow<'a, Features> {
         assert_eq!(theta.len(), self.parameters, "θ has one entry for each parameter");
-        assert_eq!(features.dimension(), self.spec.features, "features fit the model");
+        assert_eq!(
+            features.dimension(),
+            self.spec.features,
+            "the record has the features of the model"
+        );
         self.expand(features)
     }
 
-    /// The loss as a function of one score; `None` for softmax and a user's function.
+    /// The loss as a function of one score; `None` for softmax and user-defined losses.
     pub(crate) fn scalar_loss(&self) -> Option<ScalarLoss> {
         match &self.head {
             Head::Scalar(loss) => Some(*loss),
@@ -363,7 +367,7 @@ impl Model {
         }
     }
 
-    /// What turns scores into slopes of this weight; `None` where the loss has more than one score.
+    /// Computes slopes of this weight from scores; `None` if the loss is not a function of one score.
     pub(crate) fn slope(&self, weight: f64) -> Option<Slope> {
         self.scalar_loss().map(|loss| Slope { loss, clip: self.spec.clip, weight })
     }
@@ -392,7 +396,7 @@ impl Model {
         match &self.head {
             Head::Scalar(loss) => {
                 let slope = Slope { loss: *loss, clip: self.spec.clip, weight };
-                row.add_scaled_to(slope.of(row.dot(theta), label), out);
+                row.add_scaled_to(slope.at(row.dot(theta), label), out);
             }
             Head::Softmax(softmax) => {
                 softmax.add_gradient(theta, row, label, weight, self.spec.clip, out);
@@ -415,14 +419,14 @@ impl Model {
     ) {
         match &self.head {
             Head::Scalar(loss) => {
-                let curvature = weight * loss.second(row.dot(theta), label);
+                let curvature = weight * loss.second_derivative(row.dot(theta), label);
                 for (i, value) in row.nonzeros() {
                     let line = &mut out[i * self.parameters..(i + 1) * self.parameters];
                     row.add_scaled_to(curvature * value, line);
                 }
             }
             Head::Softmax(softmax) => softmax.add_hessian(theta, row, weight, out),
-            Head::Declared(_) => unreachable!("nobody asks for the Hessian of a user's function"),
+            Head::Declared(_) => unreachable!("the Hessian of a user-defined loss is not known"),
         }
     }
 
@@ -443,7 +447,7 @@ impl Model {
         }
     }
 
-    /// Adds one record to a score: its loss without penalties, and whether its class was foretold.
+    /// Adds one record to a score: its loss without penalties, and whether its class was predicted.
     pub(crate) fn score(&self, theta: &[f64], row: Row<'_>, label: f64, score: &mut Score) {
         if let Head::Scalar(loss) = &self.head {
             return vector::add_to_score(*loss, &mut [row.dot(theta)], &[label], score);
@@ -475,7 +479,7 @@ pub(crate) fn check_features(
             return Err(RecordError::Indices { position });
         }
     }
-    // A norm within the bound is a number, so every feature is.
+    // If the norm is within the bound, every feature is finite.
     if features.norm() <= bound && bound < f64::INFINITY {
         return Ok(());
     }

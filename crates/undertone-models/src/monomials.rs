@@ -3,7 +3,7 @@
 //! A monomial x_{i1}·…·x_{ik} with i1 ≤ … ≤ ik has number Σ_j C(i_j + j − 1, j) (j from 1) among those of its
 //! degree: colexicographic order. For degree 2 this is the packed lower triangle.
 
-/// C(n, k), or `None` beyond u64.
+/// C(n, k), or `None` if it exceeds u64.
 fn binomial(n: u64, k: u64) -> Option<u64> {
     let mut result: u128 = 1;
     for j in 1..=u128::from(k) {

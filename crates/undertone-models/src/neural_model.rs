@@ -1,4 +1,4 @@
-//! A neural network as a model of records: which it admits, how it scores them, and their gradients.
+//! A neural network as a model: checks and scores records, and computes their gradients.
 
 use crate::model::{ModelError, check_features, is_class};
 use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
@@ -10,15 +10,15 @@ use undertone_core::{DataBounds, Loss, ModelSpec, RecordError, Score};
 /// A neural network with its data bounds and the bound on each record's gradient.
 #[derive(Debug)]
 pub struct NeuralModel {
-    fast: NeuralEngine,
+    engine: NeuralEngine,
     spec: ModelSpec,
     bounds: DataBounds,
     clip: Clip,
 }
 
-/// Records as the engine takes them.
+/// Records in the layout of the engine.
 ///
-/// **Private**: shows nothing of itself.
+/// **Private**: has no `Debug`.
 #[derive(Clone, Default)]
 pub(crate) struct PackedRecords {
     inputs: Vec<f32>,
@@ -42,7 +42,7 @@ impl PackedRecords {
     }
 }
 
-/// Learners run side by side, so each has one thread to itself.
+/// Threads of one learner: learners run in parallel, so each uses one.
 const THREADS: NonZeroUsize = NonZeroUsize::MIN;
 
 impl NeuralModel {
@@ -66,16 +66,16 @@ impl NeuralModel {
             return Err(ModelError::Neural);
         }
         let clip = Clip::new(ClipNorm::L2, spec.clip)?;
-        Ok(NeuralModel { fast: NeuralEngine::new(neural), spec, bounds, clip })
+        Ok(NeuralModel { engine: NeuralEngine::new(neural), spec, bounds, clip })
     }
 
     /// The neural network itself.
     #[must_use]
     pub fn neural(&self) -> &NeuralNetwork {
-        self.fast.neural()
+        self.engine.neural()
     }
 
-    /// What the model was built from, layers apart.
+    /// The specification of the model, without layers.
     #[must_use]
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
@@ -87,7 +87,7 @@ impl NeuralModel {
         &self.bounds
     }
 
-    /// Whether a record may join a history. `position` is its place in the batch, for the error.
+    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, never its values.
@@ -106,16 +106,16 @@ impl NeuralModel {
         }
     }
 
-    /// Checks and scores a batch, and appends it to records; nothing of it where one is refused.
+    /// Checks and scores a batch and appends it to `pending`; appends nothing if a record is refused.
     pub(crate) fn observe(
         &self,
         theta: &[f64],
         batch: &[Record],
-        fresh: &mut PackedRecords,
+        pending: &mut PackedRecords,
     ) -> Result<Score, RecordError> {
         let mut packed = self.pack(batch)?;
         let score = self.score(theta, &packed);
-        fresh.append(&mut packed);
+        pending.append(&mut packed);
         Ok(score)
     }
 
@@ -163,7 +163,7 @@ impl NeuralModel {
         let mut inputs = Vec::new();
         self.pack_features(features, &mut inputs);
         let logits = self
-            .fast
+            .engine
             .logits(theta, &inputs, THREADS)
             .expect("θ has one entry for each parameter, and the features were checked");
         let largest = logits.iter().copied().fold(f32::MIN, f32::max);
@@ -172,14 +172,14 @@ impl NeuralModel {
         Ok(scores.into_iter().map(|score| score / sum).collect())
     }
 
-    /// How well θ does on records.
+    /// The score of θ on records.
     ///
     /// # Panics
     /// If θ does not have one entry for each parameter.
     pub(crate) fn score(&self, theta: &[f64], records: &PackedRecords) -> Score {
         let classes = self.neural().classes();
         let logits = self
-            .fast
+            .engine
             .logits(theta, &records.inputs, THREADS)
             .expect("lengths were checked when the records arrived");
         let mut score = Score::default();
@@ -206,7 +206,9 @@ impl NeuralModel {
         let inputs = records.inputs.chunks(features * CHUNK);
         for (inputs, labels) in inputs.zip(records.labels.chunks(CHUNK)) {
             let clipped = Batch::new(self.neural(), inputs, labels)
-                .and_then(|batch| self.fast.clipped_gradient_sum(theta, &batch, self.clip, THREADS))
+                .and_then(|batch| {
+                    self.engine.clipped_gradient_sum(theta, &batch, self.clip, THREADS)
+                })
                 .expect("lengths and labels were checked when the records arrived");
             for (slot, value) in total.iter_mut().zip(clipped.sum) {
                 *slot += value;
@@ -216,7 +218,7 @@ impl NeuralModel {
     }
 }
 
-/// Records of one sum of the engine: few enough for its bound on rounding, whatever a history holds.
+/// Records per sum of the engine, limited by its bound on rounding.
 const CHUNK: usize = Clip::RECORDS_MAX;
 
 impl Persist for PackedRecords {

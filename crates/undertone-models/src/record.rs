@@ -51,7 +51,7 @@ impl Features {
         self.row().entries()
     }
 
-    /// A borrowed view, the form every computation works on.
+    /// A borrowed view, which all computations use.
     #[must_use]
     #[inline]
     pub(crate) fn row(&self) -> Row<'_> {
@@ -61,13 +61,13 @@ impl Features {
         }
     }
 
-    /// The Euclidean norm, with the same bits for both forms of a vector: one is checked in the form it has.
+    /// The Euclidean norm, with the same bits for the dense and the sparse form of a vector.
     #[must_use]
     pub fn norm(&self) -> f64 {
         let square = match self {
             Features::Dense(values) => Row::Dense(values).dot(values),
             Features::Sparse { indices, values, .. } => {
-                // The lanes of a dense product, to which zeros add nothing.
+                // The lanes of a dense product; zeros add nothing to them.
                 let mut sums = [0.0; LANES];
                 for (&index, value) in indices.iter().zip(values) {
                     sums[index as usize % LANES] += value * value;
@@ -96,10 +96,10 @@ impl Features {
 
     /// Shrinks the vector, if it is longer than `bound`, until its computed norm is at most `bound`.
     ///
-    /// Dividing by the norm alone may leave a norm one rounding above the bound, which a model's
-    /// check would refuse. Does nothing to a vector that is not finite.
+    /// Dividing by the norm alone may leave a norm one rounding above the bound, which a model would refuse. Does nothing
+    /// to a vector that is not finite.
     pub fn clip_norm(&mut self, bound: f64) {
-        // One pass nearly always suffices; a bound of zero or NaN must not loop for ever.
+        // One pass nearly always suffices; the limit ends the loop for a bound of zero or NaN.
         for _ in 0..4 {
             let norm = self.norm();
             if !(norm > bound && norm.is_finite()) {
@@ -129,9 +129,9 @@ impl fmt::Debug for Features {
 /// is the target itself.
 #[derive(Clone, PartialEq)]
 pub struct Record {
-    /// What is known when predicting.
+    /// The features, known when predicting.
     pub features: Features,
-    /// What is revealed afterwards.
+    /// The label, known afterwards.
     pub label: f64,
 }
 
@@ -173,14 +173,14 @@ impl Record {
         Record { features: Features::Dense(features.into()), label }
     }
 
-    /// A record of nothing, to load another into.
+    /// An empty record, as a target for loading.
     #[must_use]
     pub fn empty() -> Record {
         Record { features: Features::Dense(Box::default()), label: 0.0 }
     }
 }
 
-/// A list of records among the fields.
+/// Saves or loads a list of records.
 pub fn visit_records(fields: &mut dyn Fields, records: &mut Vec<Record>) {
     let length = fields.length(records.len(), 4 * 8);
     records.resize(length, Record::empty());

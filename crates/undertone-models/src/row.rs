@@ -1,4 +1,4 @@
-//! A borrowed feature vector, dense or sparse: what losses and memories compute with.
+//! A borrowed feature vector, dense or sparse, on which losses and memories compute.
 
 use crate::vector::{wide_add_scaled, wide_dot};
 use std::fmt;

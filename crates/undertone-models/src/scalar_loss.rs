@@ -45,11 +45,11 @@ impl ScalarLoss {
         }
     }
 
-    /// Turns scores into losses.
+    /// Replaces scores by losses.
     #[inline(always)]
-    pub(crate) fn of_all(self, scores: &mut [f64], labels: &[f64]) {
+    pub(crate) fn replace_scores(self, scores: &mut [f64], labels: &[f64]) {
         if self == ScalarLoss::Logistic {
-            // A loop of its own, that wide vectors run through.
+            // A separate loop, so that the compiler vectorises it.
             for (score, &label) in scores.iter_mut().zip(labels) {
                 *score = ScalarLoss::Logistic.value(*score, label);
             }
@@ -62,7 +62,7 @@ impl ScalarLoss {
 
     /// The first derivative in z.
     #[inline(always)]
-    pub(crate) fn first(self, z: f64, label: f64) -> f64 {
+    pub(crate) fn first_derivative(self, z: f64, label: f64) -> f64 {
         match self {
             ScalarLoss::Squared => z - label,
             ScalarLoss::Power { degree } => (z - label).powi(degree - 1),
@@ -76,7 +76,7 @@ impl ScalarLoss {
 
     /// The second derivative in z; for Huber's loss the generalised one, 1 at the threshold.
     #[inline]
-    pub(crate) fn second(self, z: f64, label: f64) -> f64 {
+    pub(crate) fn second_derivative(self, z: f64, label: f64) -> f64 {
         match self {
             ScalarLoss::Squared => 1.0,
             ScalarLoss::Power { degree } => f64::from(degree - 1) * (z - label).powi(degree - 2),
@@ -88,7 +88,7 @@ impl ScalarLoss {
         }
     }
 
-    /// A bound on the third derivative while |z − b| ≤ `residual`; `None` where there is none.
+    /// A bound on the third derivative while |z − b| ≤ `residual`; `None` if there is none.
     pub(crate) fn third_derivative_max(self, residual: f64) -> Option<f64> {
         match self {
             ScalarLoss::Squared | ScalarLoss::Power { degree: 2 } => Some(0.0),
@@ -101,7 +101,7 @@ impl ScalarLoss {
     }
 
     /// A bound κ with |l'(z + s) − l'(z) − l''(z)·s| ≤ κ·l''(z)·s² for |s| ≤ `reach`, wherever l''(z) ≥ `curvature_least`
-    /// and |l'''| ≤ `third_max`; infinite where there is none.
+    /// and |l'''| ≤ `third_max`; infinite if there is none.
     ///
     /// The remainder is at most sup|l'''|·s²/2. The logistic loss has |l'''| ≤ l'', hence l''(z + u) ≤ l''(z)·e^|u|, and
     /// integrating that twice gives l''(z)·(e^|s| − 1 − |s|), where (e^x − 1 − x)/x² grows with x.
@@ -116,8 +116,7 @@ impl ScalarLoss {
     }
 }
 
-/// What a record's score becomes before it is multiplied with the record: weight times the first derivative, cut to a
-/// bound.
+/// Computes the factor of a record in the gradient from its score: weight times the first derivative, clipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slope {
     pub(crate) loss: ScalarLoss,
@@ -128,28 +127,28 @@ pub(crate) struct Slope {
 impl Slope {
     /// The slope of one score.
     #[inline(always)]
-    pub(crate) fn of(&self, score: f64, label: f64) -> f64 {
-        self.weight * self.loss.first(score, label).clamp(-self.clip, self.clip)
+    pub(crate) fn at(&self, score: f64, label: f64) -> f64 {
+        self.weight * self.loss.first_derivative(score, label).clamp(-self.clip, self.clip)
     }
 
-    /// Turns scores into slopes.
+    /// Replaces scores by slopes.
     #[inline(always)]
-    pub(crate) fn of_all(&self, scores: &mut [f64], labels: &[f64]) {
+    pub(crate) fn replace_scores(&self, scores: &mut [f64], labels: &[f64]) {
         if self.loss == ScalarLoss::Logistic {
-            // A loop of its own, that wide vectors run through.
+            // A separate loop, so that the compiler vectorises it.
             let logistic = Slope { loss: ScalarLoss::Logistic, ..*self };
             for (score, &label) in scores.iter_mut().zip(labels) {
-                *score = logistic.of(*score, label);
+                *score = logistic.at(*score, label);
             }
             return;
         }
         for (score, &label) in scores.iter_mut().zip(labels) {
-            *score = self.of(*score, label);
+            *score = self.at(*score, label);
         }
     }
 }
 
-/// 1/(1 + e^−z), accurate to a few roundings in both tails.
+/// 1/(1 + e^−z), within a few roundings in both tails.
 #[inline(always)]
 pub(crate) fn sigmoid(z: f64) -> f64 {
     let tail = exp_of_negative(z.abs());
@@ -157,14 +156,14 @@ pub(crate) fn sigmoid(z: f64) -> f64 {
     above / (1.0 + tail)
 }
 
-/// Beyond this e^−x is not a normal number any more.
+/// Beyond this e^−x is not a normal number.
 const EXPONENT_MAX: f64 = 708.0;
-/// ln 2, in two parts: the first times a whole number below 2²⁰ is exact.
+/// ln 2 in two parts: the product of the first with an integer below 2²⁰ is exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Added to a number below 2⁵¹ in size it leaves the nearest whole number in the last bits.
-const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
-/// 1/k! for k from 0 to 13: on |r| ≤ ½ ln 2 the rest of the series is below 2⁻⁵⁷.
+/// Adding it to a number of absolute value below 2⁵¹ puts the nearest integer into the last bits.
+const ROUNDER: f64 = 1.5 * (1_u64 << 52) as f64;
+/// 1/k! for k from 0 to 13: for |r| ≤ ½ ln 2 the remainder of the series is below 2⁻⁵⁷.
 const FACTORIALS: [f64; 14] = [
     1.0,
     1.0,
@@ -182,28 +181,28 @@ const FACTORIALS: [f64; 14] = [
     1.0 / 6_227_020_800.0,
 ];
 
-/// e^−x for x ≥ 0, to four roundings, and never below e⁻⁷⁰⁸. NaN stays NaN.
+/// e^−x for x ≥ 0, within four roundings, and never below e⁻⁷⁰⁸. NaN stays NaN.
 ///
-/// Without a branch or a call, so that several run in one vector; and with the same bits on every machine.
+/// Has no branch and no call, so that loops over it are vectorised, and gives the same bits on every machine.
 #[inline(always)]
 fn exp_of_negative(x: f64) -> f64 {
     // Not `f64::min`, which would lose a NaN.
     let x = if x > EXPONENT_MAX { -EXPONENT_MAX } else { -x };
-    let shifted = x * std::f64::consts::LOG2_E + WHOLE;
-    let whole = shifted - WHOLE;
+    let shifted = x * std::f64::consts::LOG2_E + ROUNDER;
+    let whole = shifted - ROUNDER;
     let rest = (x - whole * LN_2_HIGH) - whole * LN_2_LOW;
-    // In pairs of pairs, so that no long chain of operations has to be waited for.
+    // Paired, to shorten the chain of dependent operations.
     let square = rest * rest;
     let fourth = square * square;
     let pair = |k: usize| FACTORIALS[k] + FACTORIALS[k + 1] * rest;
     let four = |k: usize| pair(k) + pair(k + 2) * square;
     let series = (four(0) + four(4) * fourth) + (four(8) + pair(12) * fourth) * (fourth * fourth);
-    // The whole number, moved to where a float has its exponent.
+    // 2^whole: the integer, moved to the exponent field.
     let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
     series * power
 }
 
-/// 1/(2k + 1) for k from 1 to 16: on s² ≤ 1/9 the rest of the series is below 2⁻⁵⁸.
+/// 1/(2k + 1) for k from 1 to 16: for s² ≤ 1/9 the remainder of the series is below 2⁻⁵⁸.
 const ODD_INVERSES: [f64; 16] = [
     1.0 / 3.0,
     1.0 / 5.0,
@@ -223,9 +222,9 @@ const ODD_INVERSES: [f64; 16] = [
     1.0 / 33.0,
 ];
 
-/// ln(1 + t) for t from 0 to 1, to four roundings. NaN stays NaN.
+/// ln(1 + t) for t from 0 to 1, within four roundings. NaN stays NaN.
 ///
-/// As 2 artanh(t/(2 + t)), and like [`exp_of_negative`] without a branch or a call.
+/// Computed as 2 artanh(t/(2 + t)); like [`exp_of_negative`] it has no branch and no call.
 #[inline(always)]
 fn ln_one_plus(t: f64) -> f64 {
     let s = t / (2.0 + t);
@@ -248,8 +247,8 @@ mod tests {
         let loss = ScalarLoss::Logistic;
         assert!((loss.value(800.0, 0.0) - 800.0).abs() < 1e-9);
         assert!(loss.value(800.0, 1.0).abs() < 1e-300);
-        assert!((loss.first(-40.0, 0.0) / (-40.0_f64).exp() - 1.0).abs() < 1e-14);
-        assert!((loss.first(800.0, 0.0) - 1.0).abs() < 1e-15);
+        assert!((loss.first_derivative(-40.0, 0.0) / (-40.0_f64).exp() - 1.0).abs() < 1e-14);
+        assert!((loss.first_derivative(800.0, 0.0) - 1.0).abs() < 1e-15);
         assert!((loss.value(0.0, 1.0) - 2.0_f64.ln()).abs() < 1e-15);
     }
 
@@ -262,7 +261,7 @@ mod tests {
         }
         assert!(worst <= 2.0 * f64::EPSILON, "{worst:e}");
         assert!((exp_of_negative(0.0) - 1.0).abs() <= 0.0 && exp_of_negative(1e300) < 1e-300);
-        assert!(exp_of_negative(f64::NAN).is_nan(), "no guard loses sight of it");
+        assert!(exp_of_negative(f64::NAN).is_nan(), "NaN stays NaN");
     }
 
     #[test]
@@ -289,10 +288,12 @@ mod tests {
             for (at, step) in (-60..=60).flat_map(|at| (1..=60).map(move |step| (at, step))) {
                 let reach = 1.5 * f64::from(step) / 60.0;
                 let z = (residual_max - reach) * f64::from(at) / 60.0;
-                let curvature = loss.second(z, 0.0);
+                let curvature = loss.second_derivative(z, 0.0);
                 let bound = loss.remainder_factor(third_max, curvature, reach);
                 for s in [reach, -reach] {
-                    let remainder = loss.first(z + s, 0.0) - loss.first(z, 0.0) - curvature * s;
+                    let remainder = loss.first_derivative(z + s, 0.0)
+                        - loss.first_derivative(z, 0.0)
+                        - curvature * s;
                     let share = remainder.abs() / (bound * curvature * s * s);
                     assert!(!(share > 1.0 + 1e-6), "{loss:?} at {z} and {s}: {share}");
                     nearest = nearest.max(if share.is_finite() { share } else { 0.0 });
@@ -310,8 +311,8 @@ mod tests {
             for k in -3000..=3000 {
                 let z = f64::from(k) * 1e-3;
                 let step = 1e-4;
-                let slope = (loss.second((z + step).min(3.0), 0.0)
-                    - loss.second((z - step).max(-3.0), 0.0))
+                let slope = (loss.second_derivative((z + step).min(3.0), 0.0)
+                    - loss.second_derivative((z - step).max(-3.0), 0.0))
                     / ((z + step).min(3.0) - (z - step).max(-3.0));
                 largest = largest.max(slope.abs());
             }

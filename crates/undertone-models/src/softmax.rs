@@ -5,7 +5,7 @@ use crate::row::Row;
 /// −ln softmax(Θa)_b for a number of classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Softmax {
-    /// How many classes, at least two.
+    /// The number of classes, at least two.
     pub(crate) classes: usize,
 }
 
@@ -30,7 +30,7 @@ impl Softmax {
         scores
     }
 
-    /// The loss of one record. Infinite for a label that is no class.
+    /// The loss of one record. Infinite for a label that is not a class.
     pub(crate) fn value(self, theta: &[f64], row: Row<'_>, label: f64) -> f64 {
         let scores = self.scores(theta, row);
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -38,7 +38,7 @@ impl Softmax {
         scores.get(class_of(label)).map_or(f64::INFINITY, |score| largest - score + total.ln())
     }
 
-    /// Adds `weight` times the gradient (p − e_b)aᵀ of one record, p − e_b cut to norm `clip`.
+    /// Adds `weight` times the gradient (p − e_b)aᵀ of one record, p − e_b clipped to norm `clip`.
     pub(crate) fn add_gradient(
         self,
         theta: &[f64],
@@ -77,7 +77,7 @@ impl Softmax {
     }
 }
 
-/// The class a checked label names.
+/// The class of a checked label.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "labels are checked")]
 fn class_of(label: f64) -> usize {
     label as usize

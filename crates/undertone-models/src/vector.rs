@@ -1,14 +1,14 @@
-//! Sums and products of long vectors, compiled for each instruction set and with the same bits on all of them.
+//! Sums and products of long vectors, compiled for each instruction set, with the same bits on all of them.
 //!
-//! Every sum runs in eight lanes of fixed order, and products are never fused with additions: wider vectors do the
-//! same additions sooner.
+//! Every sum runs in eight lanes of fixed order, and products are never fused with additions, so wider vectors do the
+//! same additions.
 
 use crate::history::BLOCK;
 use crate::scalar_loss::{ScalarLoss, Slope};
 use undertone_core::Score;
 use undertone_simd::{F64Vector, Kernel, Simd, run};
 
-/// The interleaved sums of an inner product.
+/// Number of interleaved sums of an inner product.
 pub(crate) const LANES: usize = 8;
 
 /// Adds up eight lanes, always in the same order.
@@ -20,7 +20,7 @@ pub(crate) fn sum_lanes(sums: [f64; LANES]) -> f64 {
 
 /// The inner product of two vectors.
 ///
-/// Entry i is added to lane i mod 8, so at most n/8 + 4 roundings meet in the result.
+/// Entry i is added to lane i mod 8, so each term is rounded at most n/8 + 4 times.
 #[must_use]
 #[inline(always)]
 pub(crate) fn dot<V: F64Vector<LANES>>(left: &[f64], right: &[f64]) -> f64 {
@@ -37,10 +37,10 @@ pub(crate) fn dot<V: F64Vector<LANES>>(left: &[f64], right: &[f64]) -> f64 {
     sum_lanes(sums.array())
 }
 
-/// Whole blocks of a row, and the rest of it.
+/// The whole blocks of a row, and the remainder.
 type Chunks<'a> = (&'a [[f64; LANES]], &'a [f64]);
 
-/// Four rows in blocks. Spelt out: a closure of `map` would be compiled for the narrowest vectors, and called.
+/// Four rows in blocks. Written out, because a closure passed to `map` is compiled for portable vectors and not inlined.
 #[inline(always)]
 pub(crate) fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4] {
     [
@@ -123,7 +123,7 @@ pub(crate) fn plus_products<V: F64Vector<LANES>>(
     sum.plus_product(factors[3], V::load(d))
 }
 
-/// The same for what is left of rows.
+/// The same for the remainders of rows.
 #[inline(always)]
 pub(crate) fn plus_parts<V: F64Vector<LANES>>(
     sum: V,
@@ -136,7 +136,7 @@ pub(crate) fn plus_parts<V: F64Vector<LANES>>(
     sum.plus_product(factors[3], V::load_part(d))
 }
 
-/// The inner products of rows, which lie one after the other, with one vector as long as each of them.
+/// The inner products of rows, stored one after the other, with one vector of the length of a row.
 #[inline(always)]
 pub(crate) fn dot_rows<V: F64Vector<LANES>>(rows: &[f64], right: &[f64], products: &mut [f64]) {
     let n = right.len();
@@ -150,7 +150,7 @@ pub(crate) fn dot_rows<V: F64Vector<LANES>>(rows: &[f64], right: &[f64], product
     }
 }
 
-/// Adds rows of length n, which lie one after the other, times their factors to `out`: as much of each as that has room for.
+/// Adds rows of length n, stored one after the other, times their factors to `out`: the first `out.len()` values of each.
 #[inline(always)]
 pub(crate) fn add_scaled_rows<V: F64Vector<LANES>>(
     factors: &[f64],
@@ -167,7 +167,7 @@ pub(crate) fn add_scaled_rows<V: F64Vector<LANES>>(
     }
 }
 
-/// An inner product of long vectors.
+/// The kernel of [`dot`].
 struct Dot<'a>(&'a [f64], &'a [f64]);
 
 impl Kernel for Dot<'_> {
@@ -179,7 +179,7 @@ impl Kernel for Dot<'_> {
     }
 }
 
-/// A row times a factor, to be added to a vector.
+/// The kernel of [`add_scaled`].
 struct AddScaled<'a>(f64, &'a [f64], &'a mut [f64]);
 
 impl Kernel for AddScaled<'_> {
@@ -191,20 +191,20 @@ impl Kernel for AddScaled<'_> {
     }
 }
 
-/// [`dot`] with the widest vectors.
+/// [`dot`] on the best instruction set.
 #[must_use]
 #[inline]
 pub(crate) fn wide_dot(left: &[f64], right: &[f64]) -> f64 {
     run(Dot(left, right))
 }
 
-/// [`add_scaled`] with the widest vectors.
+/// [`add_scaled`] on the best instruction set.
 #[inline]
 pub(crate) fn wide_add_scaled(factor: f64, row: &[f64], out: &mut [f64]) {
     run(AddScaled(factor, row, out));
 }
 
-/// The gradients of a block of dense records at one point: adds slope(row · θ, label) · row to `out`, for all rows.
+/// Adds the gradients of a block of dense records at θ, slope(row · θ, label) · row, to `out`.
 pub(crate) struct BlockGradient<'a> {
     /// The rows, one after the other.
     pub(crate) rows: &'a [f64],
@@ -212,9 +212,9 @@ pub(crate) struct BlockGradient<'a> {
     pub(crate) labels: &'a [f64],
     /// As long as a row.
     pub(crate) theta: &'a [f64],
-    /// What turns a score into a slope, the weight included.
+    /// Computes slopes from scores, weight included.
     pub(crate) slope: Slope,
-    /// The sum.
+    /// The sum of gradients.
     pub(crate) out: &'a mut [f64],
 }
 
@@ -228,18 +228,18 @@ impl Kernel for BlockGradient<'_> {
         let mut slopes = [0.0; BLOCK];
         let slopes = &mut slopes[..labels.len()];
         dot_rows::<S::F64x8>(rows, theta, slopes);
-        slope.of_all(slopes, labels);
+        slope.replace_scores(slopes, labels);
         add_scaled_rows::<S::F64x8>(slopes, rows, n, out);
     }
 }
 
-/// Turns the scores of a block into slopes.
+/// Replaces the scores of a block by slopes.
 pub(crate) struct BlockSlopes<'a> {
-    /// What does.
+    /// Computes slopes from scores.
     pub(crate) slope: Slope,
-    /// In, and out.
+    /// Scores on entry, slopes on return.
     pub(crate) scores: &'a mut [f64],
-    /// One for each.
+    /// One label for each score.
     pub(crate) labels: &'a [f64],
 }
 
@@ -248,11 +248,11 @@ impl Kernel for BlockSlopes<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self) {
-        self.slope.of_all(self.scores, self.labels);
+        self.slope.replace_scores(self.scores, self.labels);
     }
 }
 
-/// Turns the scores of a block into losses.
+/// Replaces the scores of a block by losses.
 struct BlockLosses<'a> {
     loss: ScalarLoss,
     scores: &'a mut [f64],
@@ -264,12 +264,12 @@ impl Kernel for BlockLosses<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self) {
-        self.loss.of_all(self.scores, self.labels);
+        self.loss.replace_scores(self.scores, self.labels);
     }
 }
 
-/// Adds records, known by their products with θ, to a score: their losses, and how many classes were foretold. The products
-/// are used up.
+/// Adds records, given by their products with θ, to a score: their losses and the number of correct predictions.
+/// Overwrites the products.
 pub(crate) fn add_to_score(
     loss: ScalarLoss,
     products: &mut [f64],
@@ -286,7 +286,7 @@ pub(crate) fn add_to_score(
     products.iter().for_each(|value| score.loss_sum += value);
 }
 
-/// Four rows of length n, from the given one on.
+/// Four consecutive rows of length n, starting with row `first`.
 #[inline(always)]
 pub(crate) fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
     let rows = &rows[first * n..(first + 4) * n];
@@ -315,7 +315,7 @@ mod tests {
                 for (row, &label) in rows.chunks(n).zip(labels) {
                     let product = dot::<[f64; LANES]>(row, theta);
                     assert_eq!(product.to_bits(), wide_dot(row, theta).to_bits());
-                    add_scaled::<[f64; LANES]>(slope.of(product, label), row, &mut expected);
+                    add_scaled::<[f64; LANES]>(slope.at(product, label), row, &mut expected);
                 }
                 for (a, b) in out.iter().zip(&expected) {
                     assert_eq!(a.to_bits(), b.to_bits(), "n = {n}, {count} rows");

@@ -28,7 +28,7 @@ pub trait Simd {
 
 /// Work that is compiled for every instruction set.
 ///
-/// `run` and everything it calls must be `#[inline(always)]`: a function that is called and not inlined is compiled for
+/// `run` and everything it calls must be `#[inline(always)]`: a function that is not inlined is compiled for
 /// [`InstructionSet::Portable`] only.
 pub trait Kernel {
     /// The result.
@@ -105,13 +105,13 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<x86::Avx2>()
 }
 
-/// Not inlined, so that a caller is compiled the same whatever its kernels are.
+/// Not inlined, so that a large kernel does not change how its caller is compiled.
 #[inline(never)]
 fn run_portable<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Portable>()
 }
 
-/// Asks the processor what it has: the features of `run_avx512` and `run_avx2`.
+/// Detects the features of `run_avx512` and `run_avx2`.
 fn detect() -> InstructionSet {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {

@@ -1,4 +1,4 @@
-//! The operations on vectors, on arrays for any processor, and on pairs of vectors half as long.
+//! The operations on vectors, implemented for arrays and for pairs of vectors of half the length.
 
 use crate::Simd;
 
@@ -25,7 +25,7 @@ pub trait F64Vector<const N: usize>: Vector<f64, N> {
         self.plus(left.times(right))
     }
 
-    /// Fewer than N numbers, and zeros.
+    /// Loads up to N numbers, and zeros for the rest.
     #[inline(always)]
     fn load_part(from: &[f64]) -> Self {
         let mut whole = [0.0; N];
@@ -54,7 +54,7 @@ pub trait F64Vector<const N: usize>: Vector<f64, N> {
 
 /// N f32.
 pub trait F32Vector<const N: usize>: Vector<f32, N> {
-    /// self · factor + sum: rounded once where the processor fuses products and sums, and twice elsewhere.
+    /// self · factor + sum: rounded once if the processor fuses products and sums, else twice.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// `yes` where self is greater than `other`, `no` elsewhere.
     fn select_greater(self, other: Self, yes: Self, no: Self) -> Self;
@@ -100,7 +100,7 @@ impl<const N: usize> F64Vector<N> for [f64; N] {
 }
 
 impl<const N: usize> F32Vector<N> for [f32; N] {
-    /// Fused only where the compiler may use an instruction for it: elsewhere it would be a slow library call.
+    /// Fused only if the target has an instruction for it: otherwise it would be a slow library call.
     #[inline(always)]
     fn multiply_add(self, factor: Self, mut sum: Self) -> Self {
         for lane in 0..N {
@@ -175,8 +175,8 @@ impl<V: F32Vector<8>> F32Vector<16> for [V; 2] {
     }
 }
 
-/// Asks for the memory that many bytes after `from`, which will be read soon, where a processor can be asked. Changes
-/// nothing else, and may point anywhere.
+/// Prefetches the cache line `bytes` after `from`, on processors that have an instruction for it. Has no other effect;
+/// the address need not be valid.
 #[inline(always)]
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "an instruction of x86-64"))]
 pub fn prefetch_ahead<T>(from: &T, bytes: usize) {
@@ -184,7 +184,7 @@ pub fn prefetch_ahead<T>(from: &T, bytes: usize) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = std::ptr::from_ref(from).wrapping_byte_add(bytes);
-        // SAFETY: nothing is read: an address that does not exist is passed over.
+        // SAFETY: a prefetch reads nothing, and an invalid address is ignored.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

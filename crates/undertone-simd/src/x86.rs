@@ -1,7 +1,7 @@
 //! Registers of AVX2 and AVX-512.
 //!
-//! Only `InstructionSet::run` names the types [`Avx2`] and [`Avx512`], and all other types are reached through them. It does so
-//! after the processor was found to have the instructions: this is what each `SAFETY` below relies on.
+//! Only `InstructionSet::run` uses the types [`Avx2`] and [`Avx512`], through which all others are reached, and only after
+//! the instructions were detected: each `SAFETY` comment below relies on this.
 #![expect(unsafe_code, reason = "instructions that not every processor has")]
 
 use crate::{F32Vector, F64Vector, Simd, Vector};
@@ -49,13 +49,13 @@ macro_rules! register {
 
             #[inline(always)]
             fn load(from: &[$value; $count]) -> $name {
-                // SAFETY: as many values can be read there; alignment is not asked for.
+                // SAFETY: as many values can be read there; no alignment is required.
                 $name(unsafe { $load(from.as_ptr()) })
             }
 
             #[inline(always)]
             fn store(self, to: &mut [$value; $count]) {
-                // SAFETY: as many values can be written there; alignment is not asked for.
+                // SAFETY: as many values can be written there; no alignment is required.
                 unsafe { $store(to.as_mut_ptr(), self.0) }
             }
         }

@@ -1,4 +1,4 @@
-//! Who talks to whom, and with what weight.
+//! The communication graph of the learners and the weights of its edges.
 
 mod spectrum;
 mod topology;
@@ -30,7 +30,7 @@ pub enum GraphError {
     /// The topology cannot be built.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The weights do not fit the edges.
+    /// The weights do not match the edges.
     #[error(transparent)]
     Weights(#[from] WeightError),
     /// Some learners cannot reach others.
@@ -38,11 +38,11 @@ pub enum GraphError {
         "the graph is not connected: learner {unreached} cannot be reached from learner 0 ({reached} of {learners} can)"
     )]
     Disconnected {
-        /// The first learner that is cut off.
+        /// The first learner that cannot be reached.
         unreached: LearnerId,
-        /// How many can be reached.
+        /// How many learners can be reached.
         reached: usize,
-        /// How many there are.
+        /// How many learners there are.
         learners: usize,
     },
 }
@@ -51,7 +51,7 @@ impl Graph {
     /// Builds the graph of a topology with weights.
     ///
     /// # Errors
-    /// When the topology is impossible, the weights do not fit, or the graph is not connected.
+    /// When the topology cannot be built, the weights do not match the edges, or the graph is not connected.
     pub fn new(
         learners: usize,
         topology: &Topology,
@@ -102,7 +102,7 @@ impl Graph {
         self.weight_min
     }
 
-    /// The weight of every edge, where they are all the same.
+    /// The weight of every edge, if all are equal.
     #[must_use]
     pub fn uniform_weight(&self) -> Option<f64> {
         let mut weights = self.neighbours.iter().flatten().map(|&(_, weight)| weight);
@@ -116,7 +116,7 @@ impl Graph {
         (0..learners).map(LearnerId)
     }
 
-    /// δ₂ and δ_m of W, where the graph is small enough to solve for them.
+    /// δ₂ and δ_m of W, if the graph is small enough to compute them.
     #[must_use]
     pub fn spectrum(&self) -> Option<Spectrum> {
         Spectrum::of(self)

@@ -1,4 +1,4 @@
-//! The eigenvalues of W that the theorems ask for.
+//! The eigenvalues of W that the theorems use.
 
 use super::Graph;
 use nalgebra::DMatrix;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct Spectrum {
     /// δ₂, the largest eigenvalue below 0: how fast the learners agree.
     pub delta_2: f64,
-    /// δ_m, the smallest: Assumption 2 asks for more than −1.
+    /// δ_m, the smallest: Assumption 2 requires it to be above −1.
     pub delta_m: f64,
 }
 
-/// Above this many learners a dense solve would take minutes.
-const SOLVABLE: usize = 1000;
+/// Above this many learners the dense eigen-solver would take minutes.
+const LEARNERS_SOLVABLE_MAX: usize = 1000;
 
 impl Spectrum {
-    /// The spectrum by a dense symmetric eigen-solver, or `None` for more than 1 000 learners, or one.
+    /// The spectrum by a dense symmetric eigen-solver; `None` for one learner or more than 1 000.
     pub(super) fn of(graph: &Graph) -> Option<Spectrum> {
         let learners = graph.learners();
-        if !(2..=SOLVABLE).contains(&learners) {
+        if !(2..=LEARNERS_SOLVABLE_MAX).contains(&learners) {
             return None;
         }
         let mut matrix = DMatrix::<f64>::zeros(learners, learners);

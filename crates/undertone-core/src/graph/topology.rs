@@ -1,4 +1,4 @@
-//! The shapes a network can have.
+//! Topologies of a network.
 
 use crate::LearnerId;
 use thiserror::Error;
@@ -12,36 +12,36 @@ pub struct Edge {
     pub to: LearnerId,
 }
 
-/// Who is connected to whom.
+/// Which learners are connected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
-    /// One learner with nobody to talk to.
+    /// One learner without neighbours.
     Alone,
-    /// A circle.
+    /// A cycle.
     Ring,
     /// A line.
     Path,
-    /// Everyone with everyone.
+    /// Every pair of learners is connected.
     Complete,
-    /// Everyone with learner 0.
+    /// Every learner is connected to learner 0.
     Star,
-    /// A grid of rows whose length is given, closed at its borders.
+    /// A grid with rows of the given length, whose opposite borders are connected.
     Torus {
         /// The length of a row.
         columns: usize,
     },
-    /// Everyone has the same number of neighbours, chosen at random.
+    /// Every learner has the same number of neighbours, chosen at random.
     RandomRegular {
         /// How many neighbours.
         degree: usize,
-        /// Which of the random graphs.
+        /// The seed of the random graph.
         seed: u64,
     },
     /// Every pair is connected with the same probability; drawn again until connected.
     ErdosRenyi {
         /// The probability of an edge.
         probability: f64,
-        /// Which of the random graphs.
+        /// The seed of the random graph.
         seed: u64,
     },
     /// A list of edges.
@@ -54,14 +54,14 @@ pub enum TopologyError {
     /// Too few learners, or more than one process can hold.
     #[error("this topology needs {least} to {most} learners, not {learners}")]
     Learners {
-        /// How many were asked for.
+        /// The number of learners requested.
         learners: usize,
-        /// How many there must be.
+        /// The smallest number allowed.
         least: usize,
-        /// How many there may be.
+        /// The largest number allowed.
         most: usize,
     },
-    /// The torus does not divide evenly.
+    /// The learners do not fill the rows of the torus.
     #[error(
         "a torus with rows of {columns} needs at least 3 columns and 3 full rows; {learners} learners do not fill it"
     )]
@@ -76,21 +76,21 @@ pub enum TopologyError {
         "no regular graph has degree {degree} on {learners} learners: needs 2 ≤ degree < learners and an even product"
     )]
     Regular {
-        /// The degree asked for.
+        /// The degree requested.
         degree: usize,
         /// How many learners there are.
         learners: usize,
     },
-    /// Drawing did not give a connected graph.
+    /// No draw gave a connected graph.
     #[error("no connected random graph found in {attempts} draws: raise the probability or degree")]
     NotConnected {
-        /// How often it was drawn.
+        /// The number of draws.
         attempts: u32,
     },
-    /// The probability is not one.
+    /// The probability is not in (0, 1].
     #[error("edge probability {probability} is not in (0, 1]")]
     Probability {
-        /// What was asked for.
+        /// The probability requested.
         probability: f64,
     },
     /// An edge names a learner that does not exist, or joins a learner to itself.
@@ -103,7 +103,7 @@ pub enum TopologyError {
         /// How many learners there are.
         learners: usize,
     },
-    /// An edge stands twice in the list.
+    /// An edge is listed twice.
     #[error("edge {from}-{to} is listed twice")]
     Repeated {
         /// One end.
@@ -122,7 +122,7 @@ impl Topology {
     pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, TopologyError> {
         let (least, most) = match self {
             Topology::Alone => (1, 1),
-            // Every pair is looked at.
+            // These visit every pair of learners.
             Topology::Complete | Topology::ErdosRenyi { .. } => (2, 5_000),
             _ => (2, LEARNERS_MAX),
         };
@@ -140,7 +140,7 @@ impl Topology {
             Topology::ErdosRenyi { probability, seed } => {
                 erdos_renyi(learners, *probability, *seed)?
             }
-            Topology::Edges(list) => listed(learners, list)?,
+            Topology::Edges(list) => checked_edges(learners, list)?,
         };
         edges.sort_unstable();
         // A ring of two has its one edge twice.
@@ -167,7 +167,7 @@ fn torus(learners: usize, columns: usize) -> Result<Vec<Edge>, TopologyError> {
     Ok(across.chain(down).collect())
 }
 
-fn listed(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, TopologyError> {
+fn checked_edges(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, TopologyError> {
     let mut edges = Vec::with_capacity(list.len());
     for &(from, to) in list {
         if from == to || from as usize >= learners || to as usize >= learners {
@@ -183,7 +183,7 @@ fn listed(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, TopologyErr
     Ok(edges)
 }
 
-/// Starts from a circulant graph and swaps random pairs of edges, which keeps every degree.
+/// Starts from a circulant graph and swaps the ends of random pairs of edges, which keeps every degree.
 fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>, TopologyError> {
     if degree < 2 || degree >= learners || !(learners * degree).is_multiple_of(2) {
         return Err(TopologyError::Regular { degree, learners });
@@ -200,7 +200,7 @@ fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>
         for _ in 0..10 * edges.len() {
             swap_ends(&mut edges, &mut present, &mut random);
         }
-        if connected(learners, &edges) {
+        if is_connected(learners, &edges) {
             return Ok(edges);
         }
     }
@@ -239,14 +239,14 @@ fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>
     let mut random = SplitMix(seed);
     for _ in 0..ATTEMPTS {
         let edges: Vec<Edge> = pairs(learners).filter(|_| random.unit() < probability).collect();
-        if connected(learners, &edges) {
+        if is_connected(learners, &edges) {
             return Ok(edges);
         }
     }
     Err(TopologyError::NotConnected { attempts: ATTEMPTS })
 }
 
-fn connected(learners: usize, edges: &[Edge]) -> bool {
+fn is_connected(learners: usize, edges: &[Edge]) -> bool {
     let mut group: Vec<usize> = (0..learners).collect();
     fn root(group: &mut [usize], mut i: usize) -> usize {
         while group[i] != i {
@@ -267,7 +267,7 @@ fn connected(learners: usize, edges: &[Edge]) -> bool {
     groups == 1
 }
 
-/// A small public generator for the shape of a graph. Never used for noise.
+/// A public pseudorandom generator for random graphs. Never used for noise.
 struct SplitMix(u64);
 
 impl SplitMix {

@@ -4,22 +4,22 @@ use super::topology::Edge;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// How much each neighbour counts.
+/// How the weights of the edges are chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Weights {
-    /// The same on every edge.
+    /// The same weight for every edge.
     Uniform(f64),
     /// 1 / (1 + the larger degree of the two ends). Assumption 2 may still fail: a ring of five has
     /// δ_m = −1.206.
     Metropolis,
-    /// One weight for each edge of an edge list, in its order of ends.
+    /// One weight for each edge, listed by the two ends in either order.
     Explicit(Vec<(u32, u32, f64)>),
 }
 
-/// Why weights do not fit.
+/// Why weights do not match the edges.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum WeightError {
-    /// A weight that is not a positive finite number.
+    /// A weight is not a positive finite number.
     #[error("edge {from}-{to} has weight {weight}: must be finite and above 0")]
     NotPositive {
         /// One end.
@@ -37,7 +37,7 @@ pub enum WeightError {
         /// The other end.
         to: u32,
     },
-    /// A weight for an edge that does not exist, or listed twice.
+    /// A weight is given for an edge that does not exist, or is listed twice.
     #[error("weight for {from}-{to}, which is not an edge or is listed twice")]
     Surplus {
         /// One end.

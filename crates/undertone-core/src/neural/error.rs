@@ -6,59 +6,59 @@ use thiserror::Error;
 /// Why a neural network cannot be built.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum NeuralSpecError {
-    /// A number of the spec is outside its range.
+    /// A setting of the spec is outside its range.
     #[error("{setting} = {value}: must be {range}")]
     Setting {
-        /// Which number.
+        /// The name of the setting.
         setting: &'static str,
         /// Its value.
         value: usize,
-        /// What it may be.
+        /// The values allowed.
         range: &'static str,
     },
-    /// A number of one layer is outside its range.
+    /// A setting of one layer is outside its range.
     #[error("layer {position} ({layer}): {setting} = {value}: must be {range}")]
     LayerSetting {
-        /// The place of the layer, from 1.
+        /// The position of the layer, from 1.
         position: usize,
         /// The layer.
         layer: LayerSpec,
-        /// Which number.
+        /// The name of the setting.
         setting: &'static str,
         /// Its value.
         value: usize,
-        /// What it may be.
+        /// The values allowed.
         range: &'static str,
     },
-    /// A window of a layer is larger than what it gets, with its padding.
+    /// A window of a layer is larger than its padded input.
     #[error(
         "layer {position} ({layer}): its window of {window} does not fit into an input of {input}"
     )]
     Window {
-        /// The place of the layer, from 1.
+        /// The position of the layer, from 1.
         position: usize,
         /// The layer.
         layer: LayerSpec,
         /// Rows and columns of the window.
         window: usize,
-        /// What the layer gets.
+        /// The input of the layer.
         input: Shape,
     },
     /// The neural network has no layers.
-    #[error("layers: must not be empty; the last one gives a logit for each class")]
+    #[error("layers: must not be empty; the last one must output a logit for each class")]
     NoLayers,
-    /// The last layer does not give one logit for each class.
+    /// The last layer does not output one logit for each class.
     #[error(
-        "layer {position} ({layer}) is the last and gives {output}, that is {found} values; the logits of {classes} classes are needed"
+        "layer {position} ({layer}) is the last and outputs {output}, which is {found} values; it must output {classes} logits, one for each class"
     )]
     Logits {
-        /// The place of the layer, from 1.
+        /// The position of the layer, from 1.
         position: usize,
         /// The layer.
         layer: LayerSpec,
-        /// What it gives.
+        /// Its output.
         output: Shape,
-        /// How many values these are.
+        /// The number of output values.
         found: usize,
         /// How many classes there are.
         classes: usize,
@@ -66,11 +66,11 @@ pub enum NeuralSpecError {
     /// The neural network has more parameters or values than can be indexed.
     #[error("layer {position} ({layer}): more than {limit} parameters or values")]
     TooLarge {
-        /// The place of the layer, from 1.
+        /// The position of the layer, from 1.
         position: usize,
         /// The layer.
         layer: LayerSpec,
-        /// The largest number.
+        /// The largest number allowed.
         limit: usize,
     },
 }

@@ -1,33 +1,33 @@
-//! Layers whose shapes were checked.
+//! Layers with checked shapes.
 
 use super::{LayerSpec, NeuralSpec, NeuralSpecError, Shape};
 use std::ops::Range;
 
-/// A layer that fits the one before it.
+/// A layer whose input shape is the output shape of the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// What it gets.
+    /// The input shape.
     pub input: Shape,
-    /// What it gives.
+    /// The output shape.
     pub output: Shape,
-    /// Where the weights begin in the flat parameters.
+    /// The index of the first weight in the flat parameters.
     pub offset: usize,
-    /// How many weights.
+    /// The number of weights.
     pub weights: usize,
-    /// How many biases, which follow the weights.
+    /// The number of biases, which follow the weights.
     pub biases: usize,
 }
 
-/// What a layer does.
+/// The operation of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A two-dimensional convolution with bias.
     Conv {
         /// Rows and columns of the kernel.
         kernel: usize,
-        /// How far it moves between two outputs.
+        /// Distance between the inputs of adjacent outputs.
         stride: usize,
         /// Zeros around the input.
         padding: usize,
@@ -42,14 +42,14 @@ pub enum Operation {
     MaxPool {
         /// Rows and columns of a window.
         size: usize,
-        /// How far it moves.
+        /// Distance between adjacent windows.
         stride: usize,
     },
     /// The mean of each window.
     AveragePool {
         /// Rows and columns of a window.
         size: usize,
-        /// How far it moves.
+        /// Distance between adjacent windows.
         stride: usize,
     },
     /// A matrix and a bias.
@@ -57,19 +57,19 @@ pub enum Operation {
 }
 
 impl Layer {
-    /// The place of the weights in the flat parameters.
+    /// The range of the weights in the flat parameters.
     #[must_use]
     pub fn weight_range(&self) -> Range<usize> {
         self.offset..self.offset + self.weights
     }
 
-    /// The place of the biases in the flat parameters.
+    /// The range of the biases in the flat parameters.
     #[must_use]
     pub fn bias_range(&self) -> Range<usize> {
         self.offset + self.weights..self.offset + self.weights + self.biases
     }
 
-    /// How many inputs each output with parameters looks at; 0 without parameters.
+    /// The number of inputs of each output; 0 for a layer without parameters.
     #[must_use]
     pub fn fan_in(&self) -> usize {
         self.weights.checked_div(self.biases).unwrap_or(0)
@@ -80,7 +80,7 @@ impl NeuralSpec {
     /// The largest number of parameters, and of values of one layer.
     pub const SIZE_MAX: usize = 1 << 28;
 
-    /// Checks that the layers fit together, and gives them and the number of parameters.
+    /// Checks that the layers fit together; returns them and the number of parameters.
     ///
     /// # Errors
     /// Names the first layer that does not fit the one before it, and what is wrong with it.
@@ -112,8 +112,8 @@ fn check(spec: &NeuralSpec, limit: usize) -> Result<(Vec<Layer>, usize), NeuralS
     let mut layers: Vec<Layer> = Vec::with_capacity(spec.layers.len());
     let (mut input, mut offset) = (shape, 0);
     for (position, &layer) in (1..).zip(&spec.layers) {
-        let place = Place { position, layer, limit };
-        let checked = place.check(input, offset)?;
+        let layer_check = LayerCheck { position, layer, limit };
+        let checked = layer_check.check(input, offset)?;
         offset += checked.weights + checked.biases;
         input = checked.output;
         layers.push(checked);
@@ -126,20 +126,20 @@ fn check(spec: &NeuralSpec, limit: usize) -> Result<(Vec<Layer>, usize), NeuralS
     Ok((layers, offset))
 }
 
-/// A layer and where it stands, for errors.
+/// Checks one layer; its position is for errors.
 #[derive(Clone, Copy)]
-struct Place {
+struct LayerCheck {
     position: usize,
     layer: LayerSpec,
     limit: usize,
 }
 
-impl Place {
+impl LayerCheck {
     fn check(self, input: Shape, offset: usize) -> Result<Layer, NeuralSpecError> {
         let (operation, output, weights) = match self.layer {
             LayerSpec::Conv { channels, kernel, stride, padding } => {
                 self.at_least_one("channels", channels)?;
-                let output = self.windows(input, channels, (kernel, stride, padding))?;
+                let output = self.window_output(input, channels, (kernel, stride, padding))?;
                 let weights = kernel
                     .checked_mul(kernel)
                     .and_then(|area| area.checked_mul(input.channels)?.checked_mul(channels));
@@ -150,12 +150,12 @@ impl Place {
             LayerSpec::Sigmoid {} => (Operation::Sigmoid, input, Some(0)),
             LayerSpec::MaxPool { size, stride } => {
                 let stride = stride.unwrap_or(size);
-                let output = self.windows(input, input.channels, (size, stride, 0))?;
+                let output = self.window_output(input, input.channels, (size, stride, 0))?;
                 (Operation::MaxPool { size, stride }, output, Some(0))
             }
             LayerSpec::AveragePool { size, stride } => {
                 let stride = stride.unwrap_or(size);
-                let output = self.windows(input, input.channels, (size, stride, 0))?;
+                let output = self.window_output(input, input.channels, (size, stride, 0))?;
                 (Operation::AveragePool { size, stride }, output, Some(0))
             }
             LayerSpec::Dense { outputs } => {
@@ -163,9 +163,9 @@ impl Place {
                 (Operation::Dense, Shape::vector(outputs), input.count().checked_mul(outputs))
             }
         };
-        let learns = matches!(operation, Operation::Conv { .. } | Operation::Dense);
-        let biases = if learns { output.channels } else { 0 };
-        let Place { position, layer, limit } = self;
+        let has_parameters = matches!(operation, Operation::Conv { .. } | Operation::Dense);
+        let biases = if has_parameters { output.channels } else { 0 };
+        let LayerCheck { position, layer, limit } = self;
         let too_large = NeuralSpecError::TooLarge { position, layer, limit };
         let weights = weights.ok_or(too_large)?;
         let total = weights.checked_add(biases).and_then(|own| own.checked_add(offset));
@@ -177,7 +177,7 @@ impl Place {
     }
 
     fn at_least_one(self, setting: &'static str, value: usize) -> Result<(), NeuralSpecError> {
-        let Place { position, layer, .. } = self;
+        let LayerCheck { position, layer, .. } = self;
         if value > 0 {
             return Ok(());
         }
@@ -185,14 +185,14 @@ impl Place {
         Err(NeuralSpecError::LayerSetting { position, layer, setting, value, range })
     }
 
-    /// The shape that windows of (size, stride, padding) give.
-    fn windows(
+    /// The output shape for windows of (size, stride, padding).
+    fn window_output(
         self,
         input: Shape,
         channels: usize,
         (window, stride, padding): (usize, usize, usize),
     ) -> Result<Shape, NeuralSpecError> {
-        let Place { position, layer, limit } = self;
+        let LayerCheck { position, layer, limit } = self;
         let conv = matches!(layer, LayerSpec::Conv { .. });
         self.at_least_one(if conv { "kernel" } else { "size" }, window)?;
         self.at_least_one("stride", stride)?;

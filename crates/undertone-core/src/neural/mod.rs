@@ -1,12 +1,11 @@
-//! What a small neural network is made of, and whether its layers fit together.
+//! The specification of a small neural network and the check that its layers fit together.
 //!
-//! Only the description lives here, next to the config that states it. Values and gradients are computed
-//! in the crate `undertone-models`.
+//! Values and gradients are computed in the crate `undertone-models`.
 
 use std::ops::RangeInclusive;
 
-/// What a record's gradient may be clipped to: far above where f32 loses digits, and far below where sums
-/// of records overflow.
+/// The range of the clipping bound of a record's gradient: far above the values where f32 loses digits, and far below
+/// those where sums of records overflow.
 pub const CLIP_RANGE: RangeInclusive<f64> = 1e-12..=1e12;
 
 mod error;

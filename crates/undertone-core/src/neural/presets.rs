@@ -1,4 +1,4 @@
-//! Networks that are ready to use.
+//! Predefined neural networks.
 
 use super::{LayerSpec, NeuralSpec, Shape};
 

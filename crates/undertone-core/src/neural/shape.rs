@@ -1,11 +1,11 @@
-//! The shape of what flows between two layers.
+//! The shape of a layer's input or output.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Channels, rows and columns of an input or of what a layer gives.
+/// Channels, rows and columns of a layer's input or output.
 ///
-/// Values lie channel after channel, each row after row, as in PyTorch. A vector has one row and one column.
+/// Values are stored channel by channel and row by row, as in PyTorch. A vector has one row and one column.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
@@ -18,19 +18,19 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A vector of so many entries.
+    /// A vector with `entries` values.
     #[must_use]
     pub fn vector(entries: usize) -> Shape {
         Shape { channels: entries, height: 1, width: 1 }
     }
 
-    /// The number of values, or `None` when it cannot be counted.
+    /// The number of values, or `None` on overflow.
     #[must_use]
     pub fn checked_len(&self) -> Option<usize> {
         self.channels.checked_mul(self.height)?.checked_mul(self.width)
     }
 
-    /// The number of values of a shape that was checked; the largest number where it cannot be counted.
+    /// The number of values; `usize::MAX` on overflow, which a checked shape excludes.
     #[must_use]
     pub fn count(self) -> usize {
         self.checked_len().unwrap_or(usize::MAX)

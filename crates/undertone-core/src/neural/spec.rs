@@ -1,4 +1,4 @@
-//! What a neural network is made of, as a config says it.
+//! A neural network as written in a config.
 
 use super::Shape;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A neural network as written in a config: an input shape, layers, and the number of classes.
 ///
-/// The last layer gives one logit for each class; the loss is the cross-entropy of their softmax.
+/// The last layer outputs one logit for each class; the loss is the cross-entropy of their softmax.
 /// Nothing is checked here: see [`NeuralSpec::layout`].
 ///
 /// # Example
@@ -31,7 +31,7 @@ use std::fmt;
 pub struct NeuralSpec {
     /// The shape of one record's features.
     pub input: Shape,
-    /// How many classes, at least two.
+    /// The number of classes, at least two.
     pub classes: usize,
     /// The layers, from the input to the logits.
     pub layers: Vec<LayerSpec>,
@@ -43,14 +43,14 @@ pub struct NeuralSpec {
 pub enum LayerSpec {
     /// A two-dimensional convolution with bias and a square kernel.
     Conv {
-        /// Channels it gives.
+        /// Output channels.
         channels: usize,
         /// Rows and columns of the kernel.
         kernel: usize,
-        /// How far the kernel moves between two outputs.
+        /// Distance between the inputs of adjacent outputs.
         #[serde(default = "one")]
         stride: usize,
-        /// Zeros put around the input, on every side.
+        /// Zeros added on every side of the input.
         #[serde(default)]
         padding: usize,
     },
@@ -60,23 +60,23 @@ pub enum LayerSpec {
     Tanh {},
     /// 1/(1 + e⁻ˣ).
     Sigmoid {},
-    /// The largest value of each square window; windows that would reach over the edge are left out.
+    /// The largest value of each square window; windows that would cross the edge are left out.
     MaxPool {
         /// Rows and columns of a window.
         size: usize,
-        /// How far the window moves; as its size when left out.
+        /// Distance between adjacent windows; the window's size by default.
         stride: Option<usize>,
     },
-    /// The mean of each square window; windows that would reach over the edge are left out.
+    /// The mean of each square window; windows that would cross the edge are left out.
     AveragePool {
         /// Rows and columns of a window.
         size: usize,
-        /// How far the window moves; as its size when left out.
+        /// Distance between adjacent windows; the window's size by default.
         stride: Option<usize>,
     },
-    /// A matrix and a bias on all values of the layer before.
+    /// A matrix and a bias applied to all values of the layer before.
     Dense {
-        /// Values it gives.
+        /// Output values.
         outputs: usize,
     },
 }

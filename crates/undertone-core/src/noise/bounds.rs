@@ -1,7 +1,7 @@
 //! Numbers with guaranteed bounds: fixed point in big integers, rounded outwards.
 //!
 //! Every operation rounds the lower bound down and the upper bound up, so a result contains the true
-//! value by construction and no error analysis is needed. The slow path decides with these.
+//! value by construction and no error analysis is needed. Used by the slow path.
 
 use dashu_int::ops::{BitTest, SquareRoot};
 use dashu_int::{IBig, UBig};
@@ -22,8 +22,8 @@ impl Bounds {
     }
 
     /// The quotient of two positive integers, or zero over a positive one.
-    pub(super) fn quotient(above: &UBig, below: &UBig, bits: usize) -> Bounds {
-        let low = IBig::from((above << bits) / below);
+    pub(super) fn quotient(numerator: &UBig, denominator: &UBig, bits: usize) -> Bounds {
+        let low = IBig::from((numerator << bits) / denominator);
         let high = &low + IBig::ONE;
         Bounds { low, high, bits }
     }
@@ -54,7 +54,10 @@ impl Bounds {
     /// The product of two numbers that are not negative.
     pub(super) fn times(&self, other: &Bounds) -> Bounds {
         self.check(other);
-        assert!(self.low >= IBig::ZERO && other.low >= IBig::ZERO, "for numbers from 0 up");
+        assert!(
+            self.low >= IBig::ZERO && other.low >= IBig::ZERO,
+            "only for numbers that are not negative"
+        );
         Bounds {
             low: (&self.low * &other.low) >> self.bits,
             high: ceil_shift(&self.high * &other.high, self.bits),
@@ -70,7 +73,7 @@ impl Bounds {
 
     /// The quotient of a number that is not negative by a positive integer.
     pub(super) fn over_integer(&self, divisor: u64) -> Bounds {
-        assert!(self.low >= IBig::ZERO && divisor > 0, "for numbers from 0 up");
+        assert!(self.low >= IBig::ZERO && divisor > 0, "only for numbers that are not negative");
         let divisor = IBig::from(divisor);
         Bounds {
             low: &self.low / &divisor,
@@ -82,22 +85,18 @@ impl Bounds {
     /// The quotient of a number that is not negative by a positive f64.
     pub(super) fn over_float(&self, divisor: f64) -> Bounds {
         let (mantissa, exponent) = decode(divisor);
-        assert!(self.low >= IBig::ZERO && mantissa > 0, "for numbers from 0 up");
-        let (mut above, mut below) = (0, 0);
-        if exponent < 0 {
-            above = exponent.unsigned_abs()
-        } else {
-            below = exponent.unsigned_abs()
-        }
-        let divisor = IBig::from(mantissa) << below;
+        assert!(self.low >= IBig::ZERO && mantissa > 0, "only for numbers that are not negative");
+        let places = exponent.unsigned_abs();
+        let (dividend_shift, divisor_shift) = if exponent < 0 { (places, 0) } else { (0, places) };
+        let divisor = IBig::from(mantissa) << divisor_shift;
         Bounds {
-            low: (&self.low << above) / &divisor,
-            high: ((&self.high << above) + &divisor - IBig::ONE) / &divisor,
+            low: (&self.low << dividend_shift) / &divisor,
+            high: ((&self.high << dividend_shift) + &divisor - IBig::ONE) / &divisor,
             bits: self.bits,
         }
     }
 
-    /// The nearest integer, if the bounds leave no doubt. At exactly half the greater one.
+    /// The nearest integer, if both bounds round to it. Exactly half rounds up.
     pub(super) fn nearest_integer(&self) -> Option<i64> {
         let half = IBig::ONE << (self.bits - 1);
         let low = (&self.low + &half) >> self.bits;
@@ -122,9 +121,9 @@ pub(super) fn negative_ln(value: &UBig, uniform_bits: usize, bits: usize) -> Bou
     }
     let power = UBig::ONE << binade;
     let whole = ln_2(bits).times_integer((uniform_bits - binade) as u64);
-    let (above, is_greater) =
+    let (difference, is_greater) =
         if *value >= power { (value - &power, true) } else { (&power - value, false) };
-    let fraction = Bounds::quotient(&above, &(value + &power), bits);
+    let fraction = Bounds::quotient(&difference, &(value + &power), bits);
     let square = fraction.times(&fraction);
     let ln = odd_series(fraction, |power| power.times(&square), Signs::Plus).times_integer(2);
     if is_greater { whole.minus(&ln) } else { whole.plus(&ln) }
@@ -159,16 +158,16 @@ enum Signs {
 
 /// x + x³/3 + x⁵/5 + … = artanh x, or with alternating signs arctan x, for 0 ≤ x ≤ 1/3.
 ///
-/// `times_square` takes a power of x to the next. The sum ends when a power is at most 2^−bits. What
-/// is left out is below twice that: each further term is at most a ninth of the one before.
+/// `times_square` multiplies a power of x by x². The sum ends when a power is at most 2^−bits. The terms left out sum
+/// to less than twice that: each is at most a ninth of the one before.
 fn odd_series(x: Bounds, times_square: impl Fn(&Bounds) -> Bounds, signs: Signs) -> Bounds {
     let mut sum = Bounds::integer(0, x.bits);
     let mut power = x;
     let mut odd = 1;
     while power.high > IBig::ONE {
         let term = power.over_integer(odd);
-        let is_taken_away = signs == Signs::Alternating && odd % 4 == 3;
-        sum = if is_taken_away { sum.minus(&term) } else { sum.plus(&term) };
+        let is_subtracted = signs == Signs::Alternating && odd % 4 == 3;
+        sum = if is_subtracted { sum.minus(&term) } else { sum.plus(&term) };
         power = times_square(&power);
         odd += 2;
     }
@@ -177,17 +176,17 @@ fn odd_series(x: Bounds, times_square: impl Fn(&Bounds) -> Bounds, signs: Signs)
     sum
 }
 
-/// 2·Φ(−x), the chance that |X| is beyond x, for x ≥ 0.
+/// 2·Φ(−x), the probability that |X| > x, for x ≥ 0.
 ///
 /// 1 − √(2/π)·Σ (−1)ⁿ·x^(2n+1)/(2ⁿ·n!·(2n+1)). The terms reach exp(x²/2) before they shrink, so
-/// the result is coarser than 2^−bits by about 1.5·x² bits; the bounds say by how much.
+/// the result loses about 1.5·x² bits of precision; the bounds include that.
 pub(super) fn gaussian_tail(x: &Bounds) -> Bounds {
     let bits = x.bits;
     let half_square = x.times(x).over_integer(2);
     let mut factor = x.clone();
     let mut sum = Bounds::integer(0, bits);
     let mut n = 0_u64;
-    // From n ≥ x²/2 on the terms shrink, so that what is left out is below the first term left out.
+    // From n ≥ x²/2 on the terms shrink, so that the remainder is below the first term left out.
     while factor.high > IBig::ONE || (IBig::from(n) << bits) < half_square.high {
         let term = factor.over_integer(2 * n + 1);
         sum = if n % 2 == 1 { sum.minus(&term) } else { sum.plus(&term) };
@@ -203,9 +202,9 @@ pub(super) fn gaussian_tail(x: &Bounds) -> Bounds {
 fn root_of_two_over_pi(bits: usize) -> Bounds {
     let pi = pi(bits);
     let unsigned = |x: IBig| UBig::try_from(x).expect("pi is positive");
-    let above = UBig::ONE << (3 * bits + 1);
-    let low = (&above / unsigned(pi.high)).sqrt();
-    let high = (&above / unsigned(pi.low) + UBig::ONE).sqrt() + UBig::ONE;
+    let two = UBig::ONE << (3 * bits + 1);
+    let low = (&two / unsigned(pi.high)).sqrt();
+    let high = (&two / unsigned(pi.low) + UBig::ONE).sqrt() + UBig::ONE;
     Bounds { low: low.into(), high: high.into(), bits }
 }
 

@@ -9,16 +9,16 @@ use crate::units::{LearnerId, Round};
 
 /// A source of stream keys, the only way randomness enters the core.
 ///
-/// A trait, so that a simulation can bring its own seeded source and say NOT PRIVATE; this crate has
-/// [`OsEntropy`] alone and cannot be seeded by mistake.
+/// A trait, so that a simulation can supply a seeded source marked NOT PRIVATE. This crate contains
+/// [`OsEntropy`] only and cannot be seeded by mistake.
 pub trait Entropy {
-    /// Gives the key from which `learner` draws the noise of `round`.
+    /// Returns the key for the noise of `learner` in `round`.
     ///
-    /// A key must never be given twice: the difference of two releases under one key shows the
+    /// Implementations must never return a key twice: the difference of two releases under one key reveals the
     /// difference of the private values.
     ///
     /// # Errors
-    /// [`EntropyError`] when no randomness can be had. The caller must halt: never retry, never fall
+    /// [`EntropyError`] when no randomness is available. The caller must halt: never retry, never fall
     /// back to a weaker source.
     fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError>;
 }
@@ -26,8 +26,8 @@ pub trait Entropy {
 /// The operating system's generator: what every private run uses.
 ///
 /// # Guarantee
-/// Each call asks the operating system for 256 new bits, whatever the learner and the round, and
-/// hands out nothing when it gets none.
+/// Each call requests 256 new bits from the operating system, for every learner and round, and
+/// returns an error when it gets none.
 #[derive(Clone, Copy, Debug)]
 pub struct OsEntropy;
 
@@ -39,17 +39,17 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// No randomness could be had; the learner must halt.
+/// No randomness is available; the learner must halt.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum EntropyError {
-    /// The operating system refused or has no generator.
-    #[error("the operating system gave no randomness: {0}")]
+    /// The operating system refused the request or has no generator.
+    #[error("the operating system returned no randomness: {0}")]
     Unavailable(#[from] getrandom::Error),
 }
 
 /// The cipher that stretches a key into a keystream.
 ///
-/// Both are exact to the same degree; the choice is one of speed and of constant time.
+/// Both give the same guarantee; they differ in speed and in whether software implementations are constant-time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// AES-256 in counter mode: fastest where the processor has AES instructions.
@@ -81,7 +81,7 @@ fn has_hardware_aes() -> bool {
     false
 }
 
-/// A 256-bit key and the cipher to use it with, good for one release.
+/// A 256-bit key and its cipher, valid for one release.
 ///
 /// It cannot be cloned and [`perturb`](super::perturb) consumes it, so one key perturbs one vector.
 /// The bytes are erased on drop and never printed.
@@ -91,7 +91,7 @@ pub struct StreamKey {
 }
 
 impl StreamKey {
-    /// Wraps key bytes made by an [`Entropy`].
+    /// A key from bytes that an [`Entropy`] generated.
     #[must_use]
     pub fn new(cipher: Cipher, bytes: [u8; 32]) -> StreamKey {
         StreamKey { cipher, bytes: Zeroizing::new(bytes) }

@@ -3,9 +3,9 @@
 //! The uniform U is a real number of which only the first bits are known; it lies in an interval of
 //! width 2^−bits. So does −ln U, or Φ⁻¹(U/2), and the released index is decided once that whole
 //! interval rounds to one grid point. Until then another 64 bits are drawn and the precision of the
-//! arithmetic grows with them, so the chance of being undecided falls by 2⁻⁶⁴ a step and the loop
-//! ends with certainty. The fast path and this one are the same function of U, the one rounded and
-//! the other not; together they release exactly round(θ + ρ·X).
+//! arithmetic grows with them, so the probability of being undecided falls by 2⁻⁶⁴ per step and the
+//! loop ends with probability 1. Both paths compute the same function of U, the fast one in f64 and this one exactly;
+//! together they release exactly round(θ + ρ·X).
 
 use std::f64::consts::LN_2;
 
@@ -38,7 +38,7 @@ impl Uniform {
         self.bits += 64;
     }
 
-    /// −ln U. None when no bit is set yet, so that it has no upper bound.
+    /// −ln U. `None` while all known bits are zero, because then it has no upper bound.
     pub(super) fn negative_ln(&self) -> Option<Bounds> {
         if self.value.is_zero() {
             return None;
@@ -50,14 +50,14 @@ impl Uniform {
         Some(bounds)
     }
 
-    /// A rough −ln U, for guesses.
+    /// An estimate of −ln U, for the start of a search.
     fn negative_ln_estimate(&self) -> f64 {
         let places = self.value.bit_len().saturating_sub(53);
         let top = u64::try_from(&self.value >> places).expect("53 bits are left") as f64;
         (self.bits - places) as f64 * LN_2 - top.max(0.5).ln()
     }
 
-    /// Whether U is above a number; None when the known bits do not tell.
+    /// Whether U is above a number; `None` if the known bits do not decide it.
     fn is_above(&self, number: &Bounds) -> Option<bool> {
         let value = IBig::from(self.value.clone());
         let places = number.bits - self.bits;
@@ -79,17 +79,17 @@ impl Drop for Uniform {
     }
 }
 
-/// The grid that noise is rounded on, seen from θ: R steps per scale, θ `rest` steps off its index.
+/// Where θ lies on the grid: R = `ratio` steps per noise scale, and θ is `rest` steps from its nearest index.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct GridPosition {
     pub(super) ratio: f64,
     pub(super) rest: f64,
 }
 
 /// A distribution's slow path.
-pub(super) trait Decide {
-    /// The integer nearest to rest + R·|X|, or None when more bits of U are needed.
-    fn positive(uniform: &Uniform, place: Place) -> Option<i64>;
+pub(super) trait SlowPath {
+    /// The integer nearest to rest + R·|X|, or `None` if more bits of U are needed.
+    fn add_positive(uniform: &Uniform, position: GridPosition) -> Option<i64>;
 
     /// The integer nearest to rest ± R·|X|, drawing words until it is decided.
     ///
@@ -100,12 +100,13 @@ pub(super) trait Decide {
     fn round(
         mut uniform: Uniform,
         is_negative: bool,
-        place: Place,
+        position: GridPosition,
         mut next_word: impl FnMut() -> u64,
     ) -> i64 {
-        let mirrored = if is_negative { Place { rest: -place.rest, ..place } } else { place };
+        let mirrored =
+            if is_negative { GridPosition { rest: -position.rest, ..position } } else { position };
         loop {
-            if let Some(index) = Self::positive(&uniform, mirrored) {
+            if let Some(index) = Self::add_positive(&uniform, mirrored) {
                 return if is_negative { -index } else { index };
             }
             uniform.extend(next_word());
@@ -113,30 +114,30 @@ pub(super) trait Decide {
     }
 }
 
-impl Decide for super::laplace::Laplace {
-    fn positive(uniform: &Uniform, place: Place) -> Option<i64> {
+impl SlowPath for super::laplace::Laplace {
+    fn add_positive(uniform: &Uniform, position: GridPosition) -> Option<i64> {
         let size = uniform.negative_ln()?;
         let bits = uniform.bits + GUARD_BITS;
         // R has 53 bits and at most 48 of them are fraction, so that it is exact in these bits.
         // The lower bound of −ln U may be a little below zero; |X| is not.
         let size = Bounds { low: size.low.max(IBig::ZERO), ..size };
-        let noise = size.times(&Bounds::float(place.ratio, bits));
-        Bounds::float(place.rest, bits).plus(&noise).nearest_integer()
+        let noise = size.times(&Bounds::float(position.ratio, bits));
+        Bounds::float(position.rest, bits).plus(&noise).nearest_integer()
     }
 }
 
-impl Decide for super::gaussian::Gaussian {
+impl SlowPath for super::gaussian::Gaussian {
     /// Finds the index i with (i − ½ − rest)/R < |X| < (i + ½ − rest)/R by comparing U with the
-    /// chance of |X| beyond each of the two ends. The search starts at the fast path's guess and
-    /// moves by certain comparisons only, so it ends at the right index from any start.
-    fn positive(uniform: &Uniform, place: Place) -> Option<i64> {
-        let guess = gaussian::guess(uniform.negative_ln_estimate());
-        let mut index = (place.rest + place.ratio * guess).max(0.0).round() as i64;
+    /// probability that |X| is beyond each end. The search starts at the fast path's estimate and moves only on
+    /// comparisons that are certain, so it ends at the correct index from any start.
+    fn add_positive(uniform: &Uniform, position: GridPosition) -> Option<i64> {
+        let start = gaussian::estimate(uniform.negative_ln_estimate());
+        let mut index = (position.rest + position.ratio * start).max(0.0).round() as i64;
         loop {
-            if is_beyond(uniform, index, place)? {
+            if is_beyond(uniform, index, position)? {
                 index += 1;
-            } else if index == 0 || is_beyond(uniform, index - 1, place)? {
-                // Below 0 there is nothing: rest + R·|X| ≥ −½.
+            } else if index == 0 || is_beyond(uniform, index - 1, position)? {
+                // No index is below 0, because rest + R·|X| ≥ −½.
                 return Some(index);
             } else {
                 index -= 1;
@@ -146,16 +147,16 @@ impl Decide for super::gaussian::Gaussian {
 }
 
 /// Whether |X| is beyond the upper end of the cell of `index`, (index + ½ − rest)/R.
-fn is_beyond(uniform: &Uniform, index: i64, place: Place) -> Option<bool> {
-    let estimate = (index as f64 + 1.0) / place.ratio;
+fn is_beyond(uniform: &Uniform, index: i64, position: GridPosition) -> Option<bool> {
+    let estimate = (index as f64 + 1.0) / position.ratio;
     let bits = uniform.bits + GUARD_BITS + (1.5 * estimate * estimate) as usize;
     let end = Bounds::integer(index, bits)
         .plus(&Bounds::float(0.5, bits))
-        .minus(&Bounds::float(place.rest, bits));
+        .minus(&Bounds::float(position.rest, bits));
     if end.high <= IBig::ZERO {
         return Some(true);
     }
-    let end = Bounds { low: end.low.max(IBig::ZERO), ..end }.over_float(place.ratio);
-    // |X| is beyond the end when U is below the chance of that.
+    let end = Bounds { low: end.low.max(IBig::ZERO), ..end }.over_float(position.ratio);
+    // |X| is beyond the end when U is below the probability of that.
     uniform.is_above(&gaussian_tail(&end)).map(|is_above| !is_above)
 }

@@ -2,8 +2,8 @@
 //!
 //! # Source
 //! M. J. Wichura, Algorithm AS 241: The percentage points of the normal distribution, Applied
-//! Statistics 37(3), 1988, pages 477 to 484: the rational functions of PPND16. They only make the
-//! fast path; no guarantee rests on them beyond the error bound, which the tests check against
+//! Statistics 37(3), 1988, pages 477 to 484: the rational functions of PPND16. Only the fast
+//! path uses them; the guarantee needs no more of them than the error bound, which the tests check against
 //! integer arithmetic.
 
 use std::f64::consts::LN_2;
@@ -35,18 +35,18 @@ impl Magnitude for Gaussian {
         let root = (negative_ln(uniform) + LN_2).sqrt();
         let far = root - MIDDLE_SHIFT;
         let central = centre <= 0.425;
-        let (above, below) = if central {
+        let (numerator, denominator) = if central {
             (centre * horner(&CENTRE.0, near), horner(&CENTRE.1, near))
         } else {
             (horner(&MIDDLE.0, far), horner(&MIDDLE.1, far))
         };
-        above / below
+        numerator / denominator
     }
 }
 
-/// A guess of −Φ⁻¹(U/2) for any U, from −ln U. The slow path starts its search there; a wrong guess
-/// costs time, not correctness.
-pub(super) fn guess(negative_ln_uniform: f64) -> f64 {
+/// An estimate of −Φ⁻¹(U/2) for any U, from −ln U. The slow path starts its search there; a poor estimate costs time,
+/// not correctness.
+pub(super) fn estimate(negative_ln_uniform: f64) -> f64 {
     let uniform = (-negative_ln_uniform).exp();
     if uniform > Gaussian::TAIL {
         return Gaussian::of(uniform);
@@ -122,7 +122,7 @@ const MIDDLE: Rational = (
     ],
 );
 
-/// √(−ln(U/2)) > 5; for the slow path's guess only.
+/// √(−ln(U/2)) > 5; for the slow path's estimate only.
 #[expect(clippy::excessive_precision, reason = "as published")]
 const TAIL: Rational = (
     [

@@ -39,7 +39,7 @@ impl Grid {
         Grid::with_bits(scale, BITS)
     }
 
-    /// The grid `bits` finer than the scale; tests use coarse ones, where every point is hit.
+    /// The grid `bits` bits finer than the scale; tests use coarse grids, where every point is sampled.
     pub(super) fn with_bits(scale: f64, bits: i32) -> Result<Grid, NoiseError> {
         assert!((4..=24).contains(&bits), "the error bounds hold for 4 to 24 bits");
         let (least, greatest) =
@@ -61,7 +61,7 @@ impl Grid {
         self.exponent
     }
 
-    /// g = 2^e, the distance of two neighbours on the grid.
+    /// g = 2^e, the distance between adjacent grid points.
     #[must_use]
     pub fn step(&self) -> f64 {
         self.step
@@ -78,10 +78,10 @@ impl Grid {
         self.ratio
     }
 
-    /// Whether values up to `bound` in size can be released on this grid: `bound`/g < 2⁵¹.
+    /// Whether values of absolute value up to `bound` can be released on this grid: `bound`/g < 2⁵¹.
     ///
-    /// Below that a value's place on the grid is found without rounding error, and the place plus
-    /// the noise stays below 2⁵³, where every integer is an f64.
+    /// Below that a value's grid index is computed without rounding error, and the index plus the noise stays below 2⁵³,
+    /// where every integer is an f64.
     #[must_use]
     pub fn admits(&self, bound: f64) -> bool {
         bound > 0.0 && bound < self.step * power_of_two(51)
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn grid_refuses_scales_that_are_not_positive_numbers_in_range() {
         for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300, 5e-324] {
-            assert!(Grid::new(scale).is_err(), "{scale} was taken");
+            assert!(Grid::new(scale).is_err(), "{scale} was accepted");
         }
         for scale in [power_of_two(-400), power_of_two(400), 1.0] {
             assert!(Grid::new(scale).is_ok(), "{scale} was refused");
@@ -121,7 +121,7 @@ mod tests {
         let least_refused = power_of_two(51 - 12);
         assert!(grid.admits(least_refused.next_down()));
         for bound in [least_refused, 0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(!grid.admits(bound), "{bound} was taken");
+            assert!(!grid.admits(bound), "{bound} was accepted");
         }
     }
 

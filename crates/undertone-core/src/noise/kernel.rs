@@ -1,9 +1,9 @@
-//! The fast path: a block of lanes without branches, the same bits on every instruction set.
+//! The fast path: blocks of lanes without branches, with the same bits on every instruction set.
 //!
 //! A lane turns two random words and one value θ into the grid point nearest to θ + ρ·X. It uses only
 //! sums, differences, products, quotients and square roots, all of which IEEE 754 rounds the same way
-//! everywhere, and no fused multiply-add. It also says whether rounding error could have changed the
-//! answer; such lanes go to [`exact`](super::exact).
+//! everywhere, and no fused multiply-add. It also reports whether rounding error could have changed the
+//! result; such lanes are redone by [`exact`](super::exact).
 
 use super::Perturbation;
 use super::grid::{Grid, power_of_two};
@@ -21,8 +21,8 @@ pub(super) const GROUP: usize = 16;
 /// Adding and subtracting 1.5·2⁵² rounds to the nearest integer when |x| ≤ 2⁵¹.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// Values below 2^FLUSH grid steps count as zero.
-const FLUSH: i32 = -600;
+/// Values below 2^FLUSH_EXPONENT grid steps count as zero.
+const FLUSH_EXPONENT: i32 = -600;
 
 /// A lane is doubtful within R times this of a rounding boundary.
 ///
@@ -43,7 +43,7 @@ pub(super) trait Magnitude {
 
 /// The constants of a release that every lane shares.
 #[derive(Clone, Copy)]
-pub(super) struct Lattice {
+pub(super) struct LaneConstants {
     step: f64,
     inverse_step: f64,
     ratio: f64,
@@ -52,21 +52,21 @@ pub(super) struct Lattice {
     certain_up_to: f64,
 }
 
-impl Lattice {
-    /// Prepares a grid that admits the bound.
-    pub(super) fn new(grid: &Grid, perturbation: &Perturbation) -> Lattice {
-        Lattice {
+impl LaneConstants {
+    /// The constants for a grid that admits the bound.
+    pub(super) fn new(grid: &Grid, perturbation: &Perturbation) -> LaneConstants {
+        LaneConstants {
             step: grid.step(),
             inverse_step: grid.inverse_step(),
             ratio: grid.ratio(),
             bound: perturbation.bound,
-            flush_below: power_of_two(grid.exponent() + FLUSH).to_bits(),
+            flush_below: power_of_two(grid.exponent() + FLUSH_EXPONENT).to_bits(),
             certain_up_to: 0.5 - grid.ratio() * MARGIN,
         }
     }
 
-    /// Doubts lanes up to `margin` steps from a rounding boundary; all of them from ½ up. With it
-    /// tests send more lanes down the slow path.
+    /// Makes lanes up to `margin` steps from a rounding boundary doubtful; all of them from ½ up. Tests use it to send
+    /// more lanes down the slow path.
     #[cfg(test)]
     pub(super) fn set_margin(&mut self, margin: f64) {
         self.certain_up_to = if margin < 0.5 { 0.5 - margin } else { -1.0 };
@@ -117,9 +117,10 @@ impl Lattice {
     }
 }
 
-/// One block of lanes: four slices of the same number of groups. As a [`Kernel`] it says whether some lane is for the slow path.
+/// One block of lanes: four slices of the same number of groups. The kernel returns whether any lane must be redone by
+/// the slow path.
 pub(super) struct Block<'a, M> {
-    pub(super) lattice: &'a Lattice,
+    pub(super) constants: &'a LaneConstants,
     /// First word of each lane: 52 bits of the uniform on top, the sign at the bottom.
     pub(super) high: &'a [[Word; GROUP]],
     /// Second word of each lane: the next 52 bits of the uniform on top.
@@ -143,7 +144,7 @@ impl<M: Magnitude> Kernel for Block<'_, M> {
             for lane in 0..GROUP {
                 let high = u64::from_le_bytes(high[lane]);
                 let low = u64::from_le_bytes(low[lane]);
-                let (point, doubt) = self.lattice.lane::<M>(high, low, values[lane]);
+                let (point, doubt) = self.constants.lane::<M>(high, low, values[lane]);
                 points[lane] = point;
                 doubts |= u64::from(doubt);
             }

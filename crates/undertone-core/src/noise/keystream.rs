@@ -1,4 +1,4 @@
-//! The stream of random words that one key gives.
+//! The stream of random words generated from one key.
 
 use aes::Aes256;
 use chacha20::ChaCha20;
@@ -11,16 +11,16 @@ use super::entropy::{Cipher, StreamKey};
 /// A random word as the cipher wrote it: eight bytes, read as little-endian on every machine.
 ///
 /// The kernel reads words in place with [`u64::from_le_bytes`], which costs nothing on a
-/// little-endian machine; so no `unsafe` cast and no copy stands between cipher and kernel.
+/// little-endian machine, so neither an `unsafe` cast nor a copy is needed.
 pub(super) type Word = [u8; 8];
 
 /// The keystream of a [`StreamKey`], from its beginning.
 ///
 /// # Guarantee
 /// The words are the cipher's output under a zero nonce, which is sound because a key serves one
-/// stream only. No word is given twice: AES counts 2⁶⁴ blocks of 16 bytes, which no machine can draw;
-/// ChaCha20 counts 2³² blocks of 64 bytes, which is 2³⁴ coordinates of 16 bytes each, more than fit
-/// in memory beside their values, and beyond that the cipher panics instead of repeating itself.
+/// stream only. No word repeats: AES counts 2⁶⁴ blocks of 16 bytes, more than any machine can generate;
+/// ChaCha20 counts 2³² blocks of 64 bytes, enough for 2³⁴ coordinates of 16 bytes each, more than fit
+/// in memory, and beyond that the cipher panics instead of repeating.
 /// The cipher state is erased on drop.
 #[expect(clippy::large_enum_variant, reason = "one exists at a time, on the stack")]
 pub(super) enum Keystream {

@@ -21,7 +21,7 @@ impl Magnitude for Laplace {
     }
 }
 
-/// −ln x for a normal x from 2⁻⁵² to 1, within 2⁻⁴⁶·⁶; any finite number for other x.
+/// −ln x for a normal x from 2⁻⁵² to 1, within 2⁻⁴⁶·⁶; finite but meaningless for other x.
 ///
 /// x = 2^e·m with m in [√½, √2); ln m = 2·artanh(s) with s = (m−1)/(m+1), |s| < 0.1716, by the odd
 /// Taylor series up to s¹⁷.

@@ -1,14 +1,14 @@
 //! Noise: exact, constant-time, fast.
 //!
 //! [`perturb`] adds Laplace or Gaussian noise to a vector and rounds the sum to a public [`Grid`].
-//! What it releases has exactly the distribution of round(θ + ρ·X) for an ideal real X, so rounding
+//! The result has exactly the distribution of round(θ + ρ·X) for an ideal real X, so rounding
 //! is post-processing and the privacy loss is that of the textbook mechanism, with no δ and no term
-//! for rounding. Textbook f64 noise has no such guarantee: which sums are
-//! possible at all depends on θ, and tells it.
+//! for rounding. Textbook f64 noise has no such guarantee: the set of possible sums
+//! depends on θ and reveals it.
 //!
 //! Reading order: [`perturb`] (the loop over blocks), `kernel` (one lane of the fast path and when it
-//! may be trusted), `laplace` and `gaussian` (the inverse distribution functions), `exact` (what
-//! happens otherwise), `bounds` (the integer arithmetic below it), then [`Grid`] and [`Entropy`].
+//! may be trusted), `laplace` and `gaussian` (the inverse distribution functions), `exact` (the
+//! slow path), `bounds` (the integer arithmetic below it), then [`Grid`] and [`Entropy`].
 //! The decision and its measurements are in `docs/adr/0003-sampler-and-grid.md`.
 
 mod bounds;

@@ -1,4 +1,4 @@
-//! The entry point: noise on every coordinate of a vector, block by block.
+//! The entry point: adds noise to every coordinate of a vector, block by block.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use undertone_simd::InstructionSet;
 use zeroize::Zeroizing;
 
 use super::entropy::StreamKey;
-use super::exact::{Decide, Place, Uniform};
+use super::exact::{GridPosition, SlowPath, Uniform};
 use super::gaussian::Gaussian;
 use super::grid::Grid;
-use super::kernel::{BLOCK, Block, GROUP, Lattice, Magnitude};
+use super::kernel::{BLOCK, Block, GROUP, LaneConstants, Magnitude};
 use super::keystream::{Keystream, Word};
 use super::laplace::Laplace;
 
@@ -27,7 +27,7 @@ pub enum NoiseKind {
     Gaussian,
 }
 
-/// What is done to every coordinate: the public numbers of a release.
+/// The public parameters of the noise added to every coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Perturbation {
@@ -54,7 +54,7 @@ impl Perturbation {
     }
 }
 
-/// Why a vector was not perturbed. Holds public numbers only, never a value.
+/// Why a vector was not perturbed. Contains public numbers only, never a value.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum NoiseError {
     /// The scale is not a number from 2⁻⁴⁰⁰ to 2⁴⁰⁰.
@@ -122,8 +122,8 @@ pub fn perturb(
     let grid = perturbation.grid()?;
     assert_eq!(values.len(), out.len(), "values and output must have the same length");
     check_finite(values)?;
-    let lattice = Lattice::new(&grid, perturbation);
-    let mut sampler = Sampler::new(lattice, key, InstructionSet::best());
+    let constants = LaneConstants::new(&grid, perturbation);
+    let mut sampler = Sampler::new(constants, key, InstructionSet::best());
     match perturbation.kind {
         NoiseKind::Laplace => sampler.release::<Laplace>(values, out),
         NoiseKind::Gaussian => sampler.release::<Gaussian>(values, out),
@@ -131,9 +131,9 @@ pub fn perturb(
     Ok(grid)
 }
 
-/// Refuses infinities and NaN. Looks at all values alike, and at one alone only to report it.
+/// Refuses infinities and NaN. Reads all values in the same time; searches for the coordinate only to report it.
 fn check_finite(values: &[f64]) -> Result<(), NoiseError> {
-    // One more in the exponent carries into the top bit exactly when the exponent is all ones.
+    // Adding 1 to the exponent carries into the top bit exactly when the exponent is all ones.
     let carry = |value: &f64| (value.to_bits() & (u64::MAX >> 1)).wrapping_add(1 << 52);
     if values.iter().fold(0, |all, value| all | carry(value)) >> 63 == 0 {
         return Ok(());
@@ -145,10 +145,10 @@ fn check_finite(values: &[f64]) -> Result<(), NoiseError> {
 /// A key's stream and the words of one block.
 ///
 /// The keystream is laid out by blocks: the first words of all lanes, then the second words, then
-/// whatever the slow lanes of the block drew. The last block has as many lanes as are needed, rounded
+/// the words that the slow lanes of the block drew. The last block has as many lanes as are needed, rounded
 /// up to whole groups.
 pub(super) struct Sampler {
-    lattice: Lattice,
+    constants: LaneConstants,
     stream: Keystream,
     instruction_set: InstructionSet,
     words: [[Word; GROUP]; 2 * BLOCK / GROUP],
@@ -158,12 +158,12 @@ pub(super) struct Sampler {
 
 impl Sampler {
     pub(super) fn new(
-        lattice: Lattice,
+        constants: LaneConstants,
         key: StreamKey,
         instruction_set: InstructionSet,
     ) -> Sampler {
         Sampler {
-            lattice,
+            constants,
             stream: Keystream::new(key),
             instruction_set,
             words: [[[0; 8]; GROUP]; 2 * BLOCK / GROUP],
@@ -172,20 +172,20 @@ impl Sampler {
         }
     }
 
-    /// Releases finite values.
-    pub(super) fn release<D: Magnitude + Decide>(&mut self, values: &[f64], out: &mut [f64]) {
+    /// Writes the releases of finite values to `out`.
+    pub(super) fn release<D: Magnitude + SlowPath>(&mut self, values: &[f64], out: &mut [f64]) {
         for (values, out) in values.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             self.block::<D>(values, out);
         }
     }
 
-    /// How many coordinates went down the slow path so far.
+    /// The number of coordinates that took the slow path so far.
     #[cfg(test)]
     pub(super) fn slow_lanes(&self) -> u64 {
         self.slow_lanes
     }
 
-    fn block<D: Magnitude + Decide>(&mut self, values: &[f64], out: &mut [f64]) {
+    fn block<D: Magnitude + SlowPath>(&mut self, values: &[f64], out: &mut [f64]) {
         let groups = values.len().div_ceil(GROUP);
         self.groups_used = self.groups_used.max(groups);
         self.stream.fill(self.words[..2 * groups].as_flattened_mut());
@@ -195,8 +195,8 @@ impl Sampler {
         let whole = whole_values.len();
         let run = |groups: Range<usize>, values: &[_], out: &mut [_]| {
             let (high, low) = (&high[groups.clone()], &low[groups]);
-            let (lattice, magnitude) = (&self.lattice, PhantomData::<D>);
-            self.instruction_set.run(Block { lattice, high, low, values, out, magnitude })
+            let (constants, magnitude) = (&self.constants, PhantomData::<D>);
+            self.instruction_set.run(Block { constants, high, low, values, out, magnitude })
         };
         let mut is_doubtful = run(0..whole, whole_values, whole_out);
         if !last_values.is_empty() {
@@ -214,7 +214,7 @@ impl Sampler {
 
     #[cold]
     #[inline(never)]
-    fn redo_doubtful_lanes<D: Magnitude + Decide>(
+    fn redo_doubtful_lanes<D: Magnitude + SlowPath>(
         &mut self,
         values: &[f64],
         out: &mut [f64],
@@ -224,14 +224,15 @@ impl Sampler {
             let words = self.words.as_flattened();
             let high = u64::from_le_bytes(words[lane]);
             let low = u64::from_le_bytes(words[groups * GROUP + lane]);
-            let (_, is_doubtful) = self.lattice.lane::<D>(high, low, value);
+            let (_, is_doubtful) = self.constants.lane::<D>(high, low, value);
             if is_doubtful {
-                let (index, rest) = self.lattice.split(value);
-                let place = Place { ratio: self.lattice.ratio(), rest };
+                let (index, rest) = self.constants.split(value);
+                let position = GridPosition { ratio: self.constants.ratio(), rest };
                 let stream = &mut self.stream;
-                let noise =
-                    D::round(Uniform::new(high, low), high & 1 == 1, place, || stream.next_word());
-                *point = self.lattice.point(index + noise as f64);
+                let noise = D::round(Uniform::new(high, low), high & 1 == 1, position, || {
+                    stream.next_word()
+                });
+                *point = self.constants.point(index + noise as f64);
                 self.slow_lanes += 1;
             }
         }

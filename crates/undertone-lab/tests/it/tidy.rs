@@ -111,7 +111,7 @@ fn the_core_does_no_input_or_output_and_has_no_clock_or_threads() {
         ("undertone/src/load.rs", "std::fs"),
     ];
     let mut files = Vec::new();
-    for name in ["undertone-core", "undertone-models", "undertone"] {
+    for name in ["undertone-simd", "undertone-core", "undertone-models", "undertone"] {
         source_files(&root().join("crates").join(name).join("src"), &mut files);
     }
     assert!(files.len() > 50, "the sources are found");

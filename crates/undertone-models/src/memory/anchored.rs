@@ -1,9 +1,9 @@
-//! A quadratic model of the history at an anchor, renewed when its proven error grows too large.
+//! A quadratic model of the history at an anchor, recomputed when its error bound exceeds the tolerance.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::scalar_loss::ScalarLoss;
 use crate::vector::wide_dot;
 use crate::{Model, Record};
@@ -15,14 +15,14 @@ use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Sco
 /// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
 ///
 /// g_a and H_a are the gradient and Hessian of the whole history at the anchor θ_a; each new record adds its own.
-/// As steps shrink θ stays near the anchor, so re-expansions, which cost O(h·n²) or O(h·nonzeros²),
-/// become rare. A squared loss never needs one.
+/// As steps shrink θ stays near the anchor, so re-expansions, which cost O(h·n²) or O(h·nonzeros²), become rare. A squared
+/// loss never needs one.
 ///
 /// # Guarantee
 /// `gradient(t)` is within `tolerance.at(t)` of the exact one. With Δ = θ − θ_a and ‖a‖ ≤ R, a record's error is at most
 /// κ·l''(a·θ_a)·(a·Δ)²·‖a‖ with κ of `ScalarLoss::remainder_factor`, hence their average at most κ·R·ΔᵀH_aΔ, where H_aΔ
-/// is computed anyway. It is also at most M₃/2·R³·‖Δ‖² with M₃ = sup|l'''|. Past the tolerance θ becomes the anchor and
-/// Δ = 0.
+/// is computed for the gradient. It is also at most M₃/2·R³·‖Δ‖² with M₃ = sup|l'''|. When the bound exceeds the tolerance, θ becomes the
+/// anchor and Δ = 0.
 #[derive(Clone)]
 pub struct Anchored {
     model: Arc<Model>,
@@ -35,7 +35,7 @@ pub struct Anchored {
     anchor: Box<[f64]>,
     gradient_sum: CompensatedSum,
     hessian_sum: PackedSymmetric,
-    /// The least of all l''(a·θ_a) in the Hessian.
+    /// The smallest l''(a·θ_a) in the Hessian.
     curvature_least: f64,
     offset: Box<[f64]>,
     expansions: u64,
@@ -47,7 +47,7 @@ impl Anchored {
     /// # Errors
     /// For losses without a bounded third derivative, or a tolerance that is not above zero.
     pub fn new(model: Arc<Model>, tolerance: PowerLaw) -> Result<Anchored, MemoryError> {
-        let (loss, third_derivative_max) = admit(&model, tolerance)?;
+        let (loss, third_derivative_max) = check_model(&model, tolerance)?;
         let n = model.parameters();
         let zeros = vec![0.0; n].into_boxed_slice();
         Ok(Anchored {
@@ -66,14 +66,14 @@ impl Anchored {
         })
     }
 
-    /// How often the history was expanded anew.
+    /// How often the history was expanded at a new anchor.
     #[must_use]
     pub fn expansions(&self) -> u64 {
         self.expansions
     }
 
-    /// The proven error of the model at the current offset Δ, given the Hessian's sum times Δ. Machine rounding is added on
-    /// the safe side.
+    /// The error bound of the model at the current offset Δ, given the sum of Hessians times Δ. Includes an upper bound on
+    /// machine rounding.
     fn error_at_offset(&self, product: &[f64]) -> f64 {
         let norm = self.model.expanded_norm();
         let square = wide_dot(&self.offset, &self.offset);
@@ -96,13 +96,13 @@ impl Anchored {
         self.gradient_sum.clear();
         self.hessian_sum.clear();
         self.curvature_least = f64::INFINITY;
-        // One block of plain sums at a time, as in `History::add_gradients`; here the scores
-        // serve the Hessian too. The offset is free to hold the block: it is about to be zero.
+        // Blocks of plain sums, as in `History::add_gradients`; here the scores are used for the Hessian too. `offset`
+        // serves as the buffer of a block, because it becomes zero anyway.
         self.offset.fill(0.0);
         for (k, (row, label)) in self.history.iter().enumerate() {
             let z = row.dot(theta);
-            row.add_scaled_to(self.loss.first(z, label), &mut self.offset);
-            let curvature = self.loss.second(z, label);
+            row.add_scaled_to(self.loss.first_derivative(z, label), &mut self.offset);
+            let curvature = self.loss.second_derivative(z, label);
             self.curvature_least = self.curvature_least.min(curvature);
             self.hessian_sum.add_outer(curvature, row);
             if (k + 1) % crate::history::BLOCK == 0 {
@@ -115,10 +115,13 @@ impl Anchored {
     }
 }
 
-/// Refuses models without a bounded third derivative, and gives the bound for the others.
-pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f64), MemoryError> {
-    super::admit_second_moments("anchored", model)?;
-    super::admit_unclipped("anchored", model)?;
+/// Checks that the third derivative of the loss is bounded; returns the loss and that bound.
+pub(super) fn check_model(
+    model: &Model,
+    tolerance: PowerLaw,
+) -> Result<(ScalarLoss, f64), MemoryError> {
+    super::check_second_moments("anchored", model)?;
+    super::check_unclipped("anchored", model)?;
     let PowerLaw { initial, exponent } = tolerance;
     if !(initial > 0.0 && initial.is_finite() && exponent.is_finite()) {
         return Err(MemoryError::Tolerance { initial, exponent });
@@ -135,7 +138,7 @@ pub(super) fn admit(model: &Model, tolerance: PowerLaw) -> Result<(ScalarLoss, f
     };
     scalar
         .and_then(|scalar| Some((scalar, scalar.third_derivative_max(residual)?)))
-        .ok_or(refuse("anchored", loss, "exact"))
+        .ok_or(unsupported_loss("anchored", loss, "exact"))
 }
 
 impl Memory for Anchored {
@@ -149,7 +152,8 @@ impl Memory for Anchored {
         let curvature_least = &mut self.curvature_least;
         observe_batch(model, theta, batch, |row, label| {
             let z = row.dot(anchor);
-            let (slope, curvature) = (loss.first(z, label), loss.second(z, label));
+            let (slope, curvature) =
+                (loss.first_derivative(z, label), loss.second_derivative(z, label));
             for (index, value) in row.entries() {
                 gradient_sum.add_at(index, slope * value);
             }

@@ -13,9 +13,8 @@ use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 /// The gradient (Sθ − q)/w + rθ at the cost O(n²), where S = Σ g·aaᵀ, q = Σ g·ba, w = Σ g and the weight g
 /// of a record is 1/f times that of a record of the round before.
 ///
-/// New weights grow instead of old sums shrinking: multiplying sums by f in every round would round
-/// them 1/(1 − f) times over. When weights have grown too large, everything is divided by a power of
-/// two, which is exact.
+/// The weights of new records grow, instead of old sums shrinking: multiplying the sums by f in every round would round
+/// them about 1/(1 − f) times. When weights become too large, all sums are divided by a power of two, which is exact.
 #[derive(Clone)]
 pub struct DecayedMoments {
     model: Arc<Model>,
@@ -27,12 +26,12 @@ pub struct DecayedMoments {
     /// The entries of S on and below the diagonal, row by row.
     second: CompensatedSum,
     first: CompensatedSum,
-    /// Records observed since the last gradient: their round is not known before.
-    fresh: Vec<Record>,
+    /// Records observed since the last gradient, whose round is not yet known.
+    pending: Vec<Record>,
     records: u64,
 }
 
-/// Weights are brought back to 1 when they pass this.
+/// Weights above this are rescaled to between 1 and 2.
 const WEIGHT_MAX: f64 = 18_446_744_073_709_551_616.0;
 
 impl DecayedMoments {
@@ -41,7 +40,7 @@ impl DecayedMoments {
     /// # Errors
     /// For any loss but the squared one.
     pub fn new(model: Arc<Model>, factor: f64) -> Result<DecayedMoments, MemoryError> {
-        admit(&model)?;
+        check_model(&model)?;
         let n = model.parameters();
         Ok(DecayedMoments {
             factor,
@@ -50,27 +49,27 @@ impl DecayedMoments {
             total: 0.0,
             second: CompensatedSum::zero(n * (n + 1) / 2),
             first: CompensatedSum::zero(n),
-            fresh: Vec::new(),
+            pending: Vec::new(),
             records: 0,
             model,
         })
     }
 
-    /// Adds the records of a round that is over, with the weight that is due to it.
+    /// Adds the pending records with the weight of the given round.
     fn end_round(&mut self, round: Round) {
-        if self.fresh.is_empty() {
+        if self.pending.is_empty() {
             return;
         }
-        assert!(round >= self.round, "rounds follow each other");
+        assert!(round >= self.round, "rounds must not decrease");
         self.grow_weight(round.0 - self.round.0);
         self.round = round;
-        for record in std::mem::take(&mut self.fresh) {
+        for record in std::mem::take(&mut self.pending) {
             let model = Arc::clone(&self.model);
             self.remember(model.expand(&record.features).row(), record.label);
         }
     }
 
-    /// f^−1 for every round passed, in units that keep it within bounds.
+    /// Multiplies the weight by f^−1 for every round passed, and rescales if it becomes too large.
     fn grow_weight(&mut self, rounds: u64) {
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
         let doublings = -self.factor.log2() * rounds as f64;
@@ -92,18 +91,18 @@ impl DecayedMoments {
     fn remember(&mut self, row: Row<'_>, label: f64) {
         self.total += self.weight;
         for (i, value) in row.nonzeros() {
-            let pull = self.weight * value;
-            self.first.add_at(i, pull * label);
+            let weighted = self.weight * value;
+            self.first.add_at(i, weighted * label);
             for (j, other) in row.nonzeros().take_while(|&(j, _)| j <= i) {
-                self.second.add_at(i * (i + 1) / 2 + j, pull * other);
+                self.second.add_at(i * (i + 1) / 2 + j, weighted * other);
             }
         }
     }
 }
 
-/// Refuses models whose gradient is not linear in θ.
-pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
-    moments::admit(model).map_err(|error| match error {
+/// Checks that the gradient of a model is linear in θ.
+pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
+    moments::check_model(model).map_err(|error| match error {
         MemoryError::Loss { loss, .. } => MemoryError::Loss {
             memory: "decaying without a cut-off",
             loss,
@@ -120,8 +119,8 @@ pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
 ///
 /// An entry of S or q sums terms of three roundings with a compensated error of 2u of their absolute
 /// values; the product with θ adds n roundings, q, the division and the ridge a few more. Norms:
-/// ‖Σ g|a||a|ᵀ‖ ≤ R²w and ‖Σ g|b||a|‖ ≤ R·b·w. That weights and their sum are themselves rounded scales
-/// the gradient of both histories by the same public factor.
+/// ‖Σ g|a||a|ᵀ‖ ≤ R²w and ‖Σ g|b||a|‖ ≤ R·b·w. The rounding of the weights and of their sum scales
+/// the gradients of both histories by the same public factor.
 pub(super) fn rounding_bound(model: &Model) -> f64 {
     let norm = model.spec().expanded_feature_norm(model.bounds());
     #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
@@ -135,7 +134,7 @@ impl Memory for DecayedMoments {
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
         let score = observe_batch(&self.model, theta, batch, |_, _| ())?;
-        self.fresh.extend_from_slice(batch);
+        self.pending.extend_from_slice(batch);
         self.records += batch.len() as u64;
         Ok(score)
     }
@@ -147,16 +146,16 @@ impl Memory for DecayedMoments {
             return out.fill(0.0);
         }
         out.fill(0.0);
-        let mut place = 0;
+        let mut row_start = 0;
         for (i, &x) in theta.iter().enumerate() {
             let mut sum = 0.0;
             for (j, &y) in theta[..i].iter().enumerate() {
-                let entry = self.second.get(place + j);
+                let entry = self.second.get(row_start + j);
                 sum += entry * y;
                 out[j] += entry * x;
             }
-            out[i] += sum + self.second.get(place + i) * x;
-            place += i + 1;
+            out[i] += sum + self.second.get(row_start + i) * x;
+            row_start += i + 1;
         }
         for (index, slot) in out.iter_mut().enumerate() {
             *slot = (*slot - self.first.get(index)) / self.total;
@@ -172,7 +171,7 @@ impl Memory for DecayedMoments {
         Forgetting::Decaying { factor: self.factor, rounds: None }
     }
 
-    /// A few roundings, which are charged: steps need not shrink here.
+    /// The bound on rounding, charged because steps need not shrink here.
     fn error_bound(&self) -> PowerLaw {
         constant(rounding_bound(&self.model))
     }
@@ -193,7 +192,7 @@ impl Persist for DecayedMoments {
         fields.number(&mut self.total);
         self.second.visit(fields);
         self.first.visit(fields);
-        visit_records(fields, &mut self.fresh);
+        visit_records(fields, &mut self.pending);
         fields.count(&mut self.records);
     }
 }

@@ -1,4 +1,4 @@
-//! The full history: exact for any loss, at a cost that grows with it.
+//! The full history: exact for any loss, at a cost that grows with the history.
 
 use super::{add_ridge, inverse_count, observe_batch};
 use crate::compensated::CompensatedSum;
@@ -9,10 +9,9 @@ use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
-/// Keeps every record and sums all gradients anew in each round. The reference for the others.
+/// Keeps every record and sums all gradients in each round. The reference for the other memories.
 ///
-/// Also serves as the pool of all records when an optimum is sought: see [`Exact::average_loss`]
-/// and [`Exact::average_hessian`].
+/// Also holds all records for computing an optimum: see [`Exact::average_loss`] and [`Exact::average_hessian`].
 #[derive(Clone)]
 pub struct Exact {
     model: Arc<Model>,
@@ -31,16 +30,16 @@ impl Exact {
         Exact { model, history, sum, block }
     }
 
-    /// The model whose gradients it averages.
+    /// The model.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Takes in records that were observed elsewhere: they are checked, and not scored again.
+    /// Adds records without scoring them: they are checked only.
     ///
     /// # Errors
-    /// As `observe`: nothing is taken then.
+    /// As `observe`; then no record is added.
     pub fn remember(&mut self, batch: &[Record]) -> Result<(), RecordError> {
         for (position, record) in batch.iter().enumerate() {
             self.model.check(record, position)?;
@@ -51,7 +50,7 @@ impl Exact {
         Ok(())
     }
 
-    /// The average loss over the history at θ, penalties included. Penalties only without records.
+    /// The average loss over the history at θ, penalties included; the penalties alone without records.
     #[must_use]
     pub fn average_loss(&self, theta: &[f64]) -> f64 {
         let mut sum = 0.0;
@@ -62,7 +61,7 @@ impl Exact {
         average + self.model.penalty(theta)
     }
 
-    /// The share of the history that θ classifies rightly; 0 for regression or without records.
+    /// The share of the history that θ classifies correctly; 0 for regression or without records.
     #[must_use]
     pub fn accuracy(&self, theta: &[f64]) -> f64 {
         let mut score = Score::default();

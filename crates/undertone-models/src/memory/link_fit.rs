@@ -1,15 +1,15 @@
-//! The best odd polynomial for ½tanh(z/2) = σ(z) − ½ on [−R, R], with a proven error.
+//! The minimax odd polynomial for ½tanh(z/2) = σ(z) − ½ on [−R, R], with an error bound.
 
 use std::f64::consts::PI;
 
-/// How fine the search for extreme errors is.
+/// Grid points of the search for extreme errors.
 const EXCHANGE_GRID: u32 = 2_000;
-/// How fine the proof of the error is.
+/// Grid points of the error bound.
 const PROOF_GRID: u32 = 20_000;
 /// |σ''| is at most 1/(6√3).
 const LINK_SECOND_DERIVATIVE_MAX: f64 = crate::scalar_loss::LOGISTIC_THIRD_DERIVATIVE_MAX;
 
-/// An odd polynomial p(z) = c₁z + c₃z³ + c₅z⁵ near σ(z) − ½.
+/// An odd polynomial p(z) = c₁z + c₃z³ + c₅z⁵ that approximates σ(z) − ½.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LinkFit {
     /// c₁, c₃, …: one coefficient for every odd power.
@@ -47,7 +47,7 @@ impl LinkFit {
             .map(|(power, coefficient)| coefficient / range.powi(power))
             .collect();
         let error_max = proven_error(&best, range);
-        // On a huge range the grid proves less than the link's own bound of ½ does.
+        // On a very large range the grid bound is worse than |σ(z) − ½| ≤ ½.
         if !(error_max <= 0.5) {
             return LinkFit { coefficients: vec![0.0; terms], error_max: 0.5 };
         }
@@ -114,7 +114,7 @@ fn scaled_fit(reference: &[f64], range: f64) -> Vec<f64> {
     (0..size - 1).map(|k| matrix[k][size] / matrix[k][k]).collect()
 }
 
-/// The extreme error of each run of one sign, where there are enough runs.
+/// The point of the largest error in each run of one sign; `None` unless there are terms + 1 runs.
 fn exchange(scaled: &[f64], terms: usize, range: f64) -> Option<Vec<f64>> {
     let mut extremes: Vec<(f64, f64)> = Vec::new();
     for k in 1..=EXCHANGE_GRID {

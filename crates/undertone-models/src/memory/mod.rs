@@ -10,26 +10,26 @@
 //! | [`Recent`] | all | O(records of the last rounds · n) | none |
 //! | [`DecayedMoments`] | squared | O(n²) | roundings |
 //!
-//! The last two forget: records lose weight with age, on purpose, and the accountant follows it.
+//! The last two forget: records lose weight with age, and the accountant uses the same weights.
 //!
-//! All of them check a whole batch before they remember any of it, score each record with θ before
-//! its label counts (data loss only, without penalties), add r·θ to the gradient, leave ‖θ‖₁ to the
-//! learner's proximal step, and give the zero vector while there are no records.
+//! All memories check a whole batch before they store any of it, score each record with θ before its label is used
+//! (data loss only, without penalties), add r·θ to the gradient, leave ‖θ‖₁ to the learner's proximal step, and return
+//! the zero vector while there are no records.
 //!
 //! # Machine rounding
 //! The accountant charges √n·2⁻⁵⁰·B = 8√n·u·B for the arithmetic of one round (u = 2⁻⁵³, B the
-//! radius). A gradient error e moves θ by λ_t·e, so an error bound of zero is honest while
+//! radius). A gradient error e moves θ by λ_t·e, so an error bound of zero is valid while
 //! λ_t·e ≤ 8√n·u·B. [`Exact::rounding_error`] and [`Moments::rounding_error`] state e:
 //! - Exact: u·((n/4 + 4)·L·B + 40·G), for any number of records, since sums are compensated. With
 //!   n = 112, L = ¼, G = 1, B = 10 and λ_t ≤ 1 that is 120u against a charge of 847u.
-//! - Moments: u·((h/2 + min(n, n/4 + 6) + min(h, 7) + 4)·L·B + 6·R·b). The term h/2 grows, for S is one plain sum (a
+//! - Moments: u·((h/2 + min(n, n/4 + 6) + min(h, 7) + 4)·L·B + 6·R·b). The term h/2 grows, because S is a plain sum (a
 //!   carry for each entry would double the memory), but steps shrink: with n = 112, L = R = 1, B = 10, b = 1,
 //!   h_t = t + 1 and λ_t = (t+1)^−0.77, λ_t·e is 401u at t = 0, 27u at t = 1 000, 120u at t = 10⁶ and
-//!   821u at t = 2³²: within the charge of 847u for life. With n = 1 that ends at t = 170 000, and there
-//!   [`Recursive`] has no such term.
+//!   821u at t = 2³²: always within the charge of 847u. With n = 1 it exceeds the charge after t = 170 000; [`Recursive`] has no
+//!   such term.
 //! - Polynomial: as Moments, and far below its own error bound.
-//! - Recent: as Exact, and 2u·G more for the weights. Steps need not shrink here, so that an error of
-//!   zero is honest while λ·((n/4 + 4)·L·B + 42·G) ≤ 8√n·B. DecayedMoments charges its own.
+//! - Recent: as Exact, and 2u·G more for the weights. Steps need not shrink here, so an error of
+//!   zero is valid while λ·((n/4 + 4)·L·B + 42·G) ≤ 8√n·B. DecayedMoments charges its own.
 //! - Anchored: as Exact for its gradient sum; H_a errs by u·h·R²/8 times ‖θ − θ_a‖, below Moments.
 
 mod anchored;
@@ -60,7 +60,7 @@ use thiserror::Error;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, RecordError, Round, Score};
 
-/// Any of the memories, chosen by a config.
+/// One type for all memories.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
     /// The full history.
@@ -79,7 +79,7 @@ pub enum AnyMemory {
     DecayedMoments(DecayedMoments),
     /// Records of a neural network, all or the newest.
     NeuralHistory(NeuralHistory),
-    /// The average of a neural network's gradients, each taken once.
+    /// The average of a neural network's gradients, each computed once.
     NeuralArrival(NeuralArrival),
 }
 
@@ -87,7 +87,7 @@ impl AnyMemory {
     /// An empty memory of the given kind.
     ///
     /// # Errors
-    /// If the kind does not hold for the model, and which one does.
+    /// If the kind does not support the model; the error names one that does.
     pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, MemoryError> {
         let model = match model.into() {
             AnyModel::Linear(model) => model,
@@ -98,7 +98,7 @@ impl AnyMemory {
         }
         Ok(match kind {
             MemoryKind::Arrival => {
-                return Err(refuse("arrival", model.spec().loss, "exact"));
+                return Err(unsupported_loss("arrival", model.spec().loss, "exact"));
             }
             MemoryKind::Exact => AnyMemory::Exact(Exact::new(model)),
             MemoryKind::Moments => AnyMemory::Moments(Moments::new(model)?),
@@ -119,8 +119,8 @@ impl AnyMemory {
         })
     }
 
-    /// Whether a record may join the history: some memories are stricter than their model. `position` is its
-    /// place in the batch, for the error.
+    /// Checks whether a record can be added: some memories are stricter than their model. `position` is its
+    /// position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, never its values.
@@ -136,8 +136,7 @@ impl AnyMemory {
         }
     }
 
-    /// About how many multiplications a round of so many parameters takes, to judge whether it is worth a thread
-    /// of its own.
+    /// The approximate number of multiplications of a round, to decide whether it is worth a thread.
     #[must_use]
     pub fn work(&self, parameters: usize) -> u64 {
         let parameters = parameters as u64;
@@ -149,7 +148,7 @@ impl AnyMemory {
             | AnyMemory::DecayedMoments(_)
             | AnyMemory::Anchored(_)
             | AnyMemory::Polynomial(_) => parameters,
-            // Always worth one.
+            // Always worth a thread.
             AnyMemory::NeuralHistory(_) | AnyMemory::NeuralArrival(_) => u64::MAX,
         };
         parameters.saturating_mul(rows)
@@ -234,7 +233,7 @@ impl Persist for AnyMemory {
     }
 }
 
-/// The error bound a memory of this kind will have, without any data.
+/// The error bound of a memory of this kind, without any data.
 ///
 /// # Guarantee
 /// Equal to `error_bound()` of the memory [`AnyMemory::new`] builds.
@@ -249,31 +248,29 @@ pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, Memor
         }
     };
     match kind {
-        MemoryKind::Arrival => Err(refuse("arrival", model.spec().loss, "exact")),
+        MemoryKind::Arrival => Err(unsupported_loss("arrival", model.spec().loss, "exact")),
         MemoryKind::Exact => Ok(PowerLaw::ZERO),
-        MemoryKind::Moments => moments::admit(model).map(|()| PowerLaw::ZERO),
+        MemoryKind::Moments => moments::check_model(model).map(|()| PowerLaw::ZERO),
         MemoryKind::Recursive => recursive::node_count(model)
             .map(|nodes| constant(recursive::rounding_bound(model, nodes))),
-        MemoryKind::Polynomial { degree } => {
-            polynomial::admit(model, degree).map(|fit| constant(polynomial::bound(model, &fit)))
-        }
+        MemoryKind::Polynomial { degree } => polynomial::check_model(model, degree)
+            .map(|fit| constant(polynomial::error_bound(model, &fit))),
         MemoryKind::Anchored { tolerance } => {
-            anchored::admit(model, tolerance).map(|_third_derivative_max| tolerance)
+            anchored::check_model(model, tolerance).map(|_third_derivative_max| tolerance)
         }
         MemoryKind::Window { .. } | MemoryKind::Decaying { rounds: Some(_), .. } => {
             Ok(PowerLaw::ZERO)
         }
-        MemoryKind::Decaying { rounds: None, .. } => {
-            decayed_moments::admit(model).map(|()| constant(decayed_moments::rounding_bound(model)))
-        }
+        MemoryKind::Decaying { rounds: None, .. } => decayed_moments::check_model(model)
+            .map(|()| constant(decayed_moments::rounding_bound(model))),
     }
 }
 
-/// Packed second moments of this many parameters take 1.6 GB.
+/// Parameters whose packed second moments take 1.6 GB.
 const SECOND_MOMENTS_MAX: usize = 20_000;
 
-/// Refuses models whose second moments would not fit into memory.
-fn admit_second_moments(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
+/// Checks that the second moments of a model fit into memory.
+fn check_second_moments(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
     let (parameters, limit) = (model.parameters(), SECOND_MOMENTS_MAX);
     if parameters > limit {
         return Err(MemoryError::TooManyParameters { memory, parameters, limit });
@@ -284,67 +281,67 @@ fn admit_second_moments(memory: &'static str, model: &Model) -> Result<(), Memor
 /// Why a memory cannot serve a model.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum MemoryError {
-    /// Only some memories can hold a neural network's records.
+    /// The memory does not support neural networks.
     #[error("a neural network needs memory exact, arrival or window")]
     Neural,
-    /// The memory's mathematics does not hold for the loss.
-    #[error("memory {memory} does not hold for the {loss} loss; use {instead}")]
+    /// The memory does not support the loss.
+    #[error("memory {memory} does not support the {loss} loss; use {instead}")]
     Loss {
-        /// Which memory.
+        /// The memory.
         memory: &'static str,
-        /// Which loss.
+        /// The loss.
         loss: &'static str,
         /// What to use instead.
         instead: &'static str,
     },
-    /// The config has a loss's constants, and its function is not there.
+    /// The loss is declared, and its function is missing.
     #[error(
-        "loss \"declared\" needs its function, which only a program can give: run it from Python"
+        "loss \"declared\" needs a function, which only a program can supply: run it from Python"
     )]
     NoFunction,
-    /// Only gradients summed one by one can be clipped one by one.
+    /// The memory does not keep single gradients, which clipping needs.
     #[error("memory {memory} cannot clip record gradients; drop model.clip or use exact")]
     Clipped {
-        /// Which memory.
+        /// The memory.
         memory: &'static str,
     },
     /// Expanded records always have more than one non-zero feature.
-    #[error("memory recursive does not hold for features expanded to degree {degree}; use moments")]
+    #[error("memory recursive does not support features expanded to degree {degree}; use moments")]
     Expanded {
         /// The degree of expansion.
         degree: u32,
     },
-    /// Second moments of so many parameters would not fit into memory.
+    /// The second moments of this many parameters do not fit into memory.
     #[error(
         "memory {memory} keeps {parameters} × {parameters} moments, for at most {limit} parameters; use exact"
     )]
     TooManyParameters {
-        /// Which memory.
+        /// The memory.
         memory: &'static str,
-        /// How many there are.
+        /// The number of parameters.
         parameters: usize,
-        /// How many there may be.
+        /// The largest number allowed.
         limit: usize,
     },
-    /// No fit of that degree.
+    /// The degree is not supported.
     #[error("memory polynomial: degree {degree}, must be 2, 4 or 6")]
     Degree {
-        /// The degree asked for.
+        /// The degree requested.
         degree: u32,
     },
-    /// The moments of that degree would be too many.
+    /// A fit of this degree needs too many moments.
     #[error(
         "memory polynomial of degree {degree} over {parameters} parameters needs more than {limit} moments; lower the degree or use anchored"
     )]
     TooManyMoments {
-        /// The degree asked for.
+        /// The degree requested.
         degree: u32,
         /// The number of parameters.
         parameters: usize,
-        /// How many moments may be stored.
+        /// The largest number of moments allowed.
         limit: usize,
     },
-    /// The tolerance would make every round as costly as the exact memory.
+    /// The tolerance is not finite and above 0.
     #[error("memory anchored: tolerance {initial}·(t+1)^{exponent}, must be finite and above 0")]
     Tolerance {
         /// The tolerance at t = 0.
@@ -354,12 +351,12 @@ pub enum MemoryError {
     },
 }
 
-/// Refuses models with clipped gradients.
-fn admit_unclipped(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
+/// Checks that a model does not clip gradients.
+fn check_unclipped(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
     if model.spec().clip.is_finite() { Err(MemoryError::Clipped { memory }) } else { Ok(()) }
 }
 
-fn refuse(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryError {
+fn unsupported_loss(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryError {
     let loss = match loss {
         Loss::Squared => "squared",
         Loss::Power { .. } => "power",
@@ -376,7 +373,7 @@ fn constant(value: f64) -> PowerLaw {
     PowerLaw { initial: value, exponent: 0.0 }
 }
 
-/// Checks a whole batch, then scores and hands on each record after expansion.
+/// Checks a whole batch, then expands and scores each record and passes it to `remember`.
 fn observe_batch(
     model: &Model,
     theta: &[f64],

@@ -1,8 +1,8 @@
 //! Sufficient statistics of the squared loss: S = Σaaᵀ and q = Σba.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, refuse};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Sco
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
 ///
-/// Holds n(n+1)/2 + 9n numbers at most: 59 kB for n = 112.
+/// Stores at most n(n+1)/2 + 9n numbers: 59 kB for n = 112.
 #[derive(Clone)]
 pub struct Moments {
     model: Arc<Model>,
@@ -26,7 +26,7 @@ impl Moments {
     /// # Errors
     /// For any loss but the squared one.
     pub fn new(model: Arc<Model>) -> Result<Moments, MemoryError> {
-        admit(&model)?;
+        check_model(&model)?;
         let n = model.parameters();
         let (second, first) = (PackedSymmetric::zero(n), CompensatedSum::zero(n));
         Ok(Moments { model, records: 0, second, first })
@@ -48,19 +48,19 @@ impl Moments {
     }
 }
 
-/// Refuses models whose gradient is not linear in θ.
-pub(super) fn admit(model: &Model) -> Result<(), MemoryError> {
-    super::admit_second_moments("moments", model)?;
-    super::admit_unclipped("moments", model)?;
+/// Checks that the gradient of a model is linear in θ.
+pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
+    super::check_second_moments("moments", model)?;
+    super::check_unclipped("moments", model)?;
     match model.spec().loss {
         Loss::Squared => Ok(()),
         loss @ (Loss::Power { .. } | Loss::Logistic) => {
-            Err(refuse("moments", loss, "anchored or exact"))
+            Err(unsupported_loss("moments", loss, "anchored or exact"))
         }
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
         | Loss::Neural { .. }
-        | Loss::Declared { .. }) => Err(refuse("moments", loss, "exact")),
+        | Loss::Declared { .. }) => Err(unsupported_loss("moments", loss, "exact")),
     }
 }
 

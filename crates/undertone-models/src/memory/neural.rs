@@ -1,4 +1,4 @@
-//! Memories for neural networks: all records or the newest anew in every round, or each record once.
+//! Memories for neural networks: gradients of all or recent records in every round, or of each record once.
 
 use super::inverse_count;
 use crate::Record;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
 
-/// Keeps records and sums their gradients anew in each round: all, or those of the last rounds.
+/// Keeps all records, or those of the last rounds, and sums their gradients in each round.
 #[derive(Clone)]
 pub struct NeuralHistory {
     model: Arc<NeuralModel>,
-    /// After so many rounds a record is dropped; `None` keeps all.
+    /// Rounds after which a record is dropped; `None` keeps all.
     window: Option<u64>,
     kept: PackedRecords,
-    /// How many records came in which round, oldest first.
+    /// Rounds with the number of records that arrived in each, oldest first.
     arrivals: VecDeque<(Round, usize)>,
-    /// Records observed since the last gradient: their round is not over.
-    fresh: PackedRecords,
+    /// Records observed since the last gradient, whose round has not ended.
+    pending: PackedRecords,
     records: u64,
 }
 
@@ -33,22 +33,22 @@ impl NeuralHistory {
             window,
             kept: PackedRecords::default(),
             arrivals: VecDeque::new(),
-            fresh: PackedRecords::default(),
+            pending: PackedRecords::default(),
             records: 0,
         }
     }
 
-    /// How well θ does on the records that are kept.
+    /// The score of θ on the kept records.
     #[must_use]
     pub fn score(&self, theta: &[f64]) -> Score {
         self.model.score(theta, &self.kept)
     }
 
-    /// Lets the records observed since arrive in this round, and old ones go.
+    /// Moves the pending records into the history under this round, and drops old ones.
     pub fn end_round(&mut self, round: Round) {
-        if self.fresh.len() > 0 {
-            self.arrivals.push_back((round, self.fresh.len()));
-            self.kept.append(&mut self.fresh);
+        if self.pending.len() > 0 {
+            self.arrivals.push_back((round, self.pending.len()));
+            self.kept.append(&mut self.pending);
         }
         let Some(window) = self.window else { return };
         while let Some(&(arrival, count)) = self.arrivals.front() {
@@ -65,7 +65,7 @@ impl Memory for NeuralHistory {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let score = self.model.observe(theta, batch, &mut self.fresh)?;
+        let score = self.model.observe(theta, batch, &mut self.pending)?;
         self.records += batch.len() as u64;
         Ok(score)
     }
@@ -89,21 +89,21 @@ impl Memory for NeuralHistory {
         self.window.map_or(Forgetting::Never, |rounds| Forgetting::Window { rounds })
     }
 
-    /// Zero: what f32 arithmetic adds is within the spread that is charged (`NEURAL_ROUNDING`).
+    /// Zero: the rounding of f32 is within the spread that is charged (`NEURAL_ROUNDING`).
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }
 }
 
-/// Takes the gradient of each record once, in the round after which it is first asked for, and averages.
+/// Averages gradients, each computed once, at the θ of the first `gradient` call after its record arrived.
 ///
-/// The cost of a round does not grow. Where points are public (`method = "shielded"`) a record moves the
-/// average by C / h_t, as in a whole history (ADR 0014, with proof).
+/// The cost of a round does not grow. If the points are public (`method = "shielded"`), a record moves the
+/// average by at most C / h_t, as in a whole history (ADR 0014, with proof).
 #[derive(Clone)]
 pub struct NeuralArrival {
     model: Arc<NeuralModel>,
     sum: CompensatedSum,
-    fresh: PackedRecords,
+    pending: PackedRecords,
     records: u64,
 }
 
@@ -112,7 +112,7 @@ impl NeuralArrival {
     #[must_use]
     pub fn new(model: Arc<NeuralModel>) -> NeuralArrival {
         let sum = CompensatedSum::zero(model.neural().parameters());
-        NeuralArrival { model, sum, fresh: PackedRecords::default(), records: 0 }
+        NeuralArrival { model, sum, pending: PackedRecords::default(), records: 0 }
     }
 }
 
@@ -120,15 +120,15 @@ impl Memory for NeuralArrival {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let score = self.model.observe(theta, batch, &mut self.fresh)?;
+        let score = self.model.observe(theta, batch, &mut self.pending)?;
         self.records += batch.len() as u64;
         Ok(score)
     }
 
     fn gradient(&mut self, _round: Round, theta: &[f64], out: &mut [f64]) {
-        if self.fresh.len() > 0 {
-            self.sum.add(&self.model.gradient_sum(theta, &self.fresh));
-            self.fresh = PackedRecords::default();
+        if self.pending.len() > 0 {
+            self.sum.add(&self.model.gradient_sum(theta, &self.pending));
+            self.pending = PackedRecords::default();
         }
         if self.records == 0 {
             return out.fill(0.0);
@@ -144,7 +144,7 @@ impl Memory for NeuralArrival {
         Forgetting::Never
     }
 
-    /// Zero: sums are compensated, and f32 arithmetic is within the spread that is charged.
+    /// Zero: sums are compensated, and the rounding of f32 is within the spread that is charged.
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }
@@ -175,7 +175,7 @@ impl Persist for NeuralHistory {
             fields.count(&mut records);
             *count = usize::try_from(records).unwrap_or(usize::MAX);
         }
-        self.fresh.visit(fields);
+        self.pending.visit(fields);
         fields.count(&mut self.records);
     }
 }
@@ -183,7 +183,7 @@ impl Persist for NeuralHistory {
 impl Persist for NeuralArrival {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.sum.visit(fields);
-        self.fresh.visit(fields);
+        self.pending.visit(fields);
         fields.count(&mut self.records);
     }
 }

@@ -1,24 +1,24 @@
-//! The logistic loss by a polynomial fit of its link, over moment statistics.
+//! The logistic loss by a polynomial fit of its link function, computed from moments.
 
 use super::link_fit::LinkFit;
-use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, refuse};
+use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
 use crate::monomials::{monomial_count, next_monomial, visit_monomials};
-use crate::packed::PackedSymmetric;
+use crate::packed_symmetric::PackedSymmetric;
 use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
-/// How many moments one memory may store: 1.6 MB.
+/// The largest number of moments one memory stores: 1.6 MB.
 const MOMENTS_MAX: usize = 200_000;
 
 /// The logistic gradient with σ(z) − ½ replaced by an odd polynomial: c₁·mean(aaᵀ)θ + c₃·mean(a(a·θ)³) + … −
 /// ½·mean(ya) + rθ, from moments only.
 ///
-/// Cheap and forgetful: no record is kept. But the error does not shrink with time, and is large
-/// unless R = feature norm × radius is small; [`super::Anchored`] is nearly always better.
+/// No record is kept. But the error does not shrink with time, and is large unless R = feature norm × radius is small;
+/// [`super::Anchored`] is nearly always better.
 ///
 /// DIFFERENCE: the fit is the minimax one (Remez), not a truncated Chebyshev series, so its error is the smallest
 /// any polynomial of that degree has.
@@ -35,7 +35,7 @@ pub struct Polynomial {
     higher: Vec<Tensor>,
 }
 
-/// The sums of all monomials of one degree: a symmetric tensor without its repetitions.
+/// The sums of all monomials of one degree: the distinct entries of a symmetric tensor.
 #[derive(Clone)]
 struct Tensor {
     degree: usize,
@@ -48,7 +48,7 @@ impl Polynomial {
     /// # Errors
     /// For any loss but the logistic one, other degrees, or too many moments.
     pub fn new(model: Arc<Model>, degree: u32) -> Result<Polynomial, MemoryError> {
-        let fit = admit(&model, degree)?;
+        let fit = check_model(&model, degree)?;
         let n = model.parameters();
         let mut higher = Vec::new();
         for degree in (4..=degree).step_by(2) {
@@ -61,18 +61,20 @@ impl Polynomial {
     }
 }
 
-/// Refuses models it does not hold for, and fits the link for the others.
-pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> {
-    super::admit_unclipped("polynomial", model)?;
+/// Checks that the model is supported, and fits the link function.
+pub(super) fn check_model(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> {
+    super::check_unclipped("polynomial", model)?;
     match model.spec().loss {
         Loss::Logistic => {}
-        loss @ Loss::Squared => return Err(refuse("polynomial", loss, "moments")),
-        loss @ Loss::Power { .. } => return Err(refuse("polynomial", loss, "anchored or exact")),
+        loss @ Loss::Squared => return Err(unsupported_loss("polynomial", loss, "moments")),
+        loss @ Loss::Power { .. } => {
+            return Err(unsupported_loss("polynomial", loss, "anchored or exact"));
+        }
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
         | Loss::Neural { .. }
         | Loss::Declared { .. }) => {
-            return Err(refuse("polynomial", loss, "exact"));
+            return Err(unsupported_loss("polynomial", loss, "exact"));
         }
     }
     if !matches!(degree, 2 | 4 | 6) {
@@ -90,8 +92,8 @@ pub(super) fn admit(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> 
     Ok(LinkFit::new(degree as usize / 2, range))
 }
 
-/// e_M·max‖a‖, rounded up: each record's derivative errs by at most e_M along its own features.
-pub(super) fn bound(model: &Model, fit: &LinkFit) -> f64 {
+/// e_M·max‖a‖, rounded up: each record's derivative has an error of at most e_M along its features.
+pub(super) fn error_bound(model: &Model, fit: &LinkFit) -> f64 {
     fit.error_max * model.expanded_norm() * (1.0 + 1e-9)
 }
 
@@ -104,17 +106,17 @@ impl Tensor {
     /// Adds `factor`·Σ a(a·θ)^(k−1) to `out`: the gradient of Σ(a·θ)^k/k, monomial by monomial.
     fn add_gradient(&self, factor: f64, theta: &[f64], out: &mut [f64]) {
         let mut indices = vec![0; self.degree];
-        let mut below = vec![1.0; self.degree + 1];
+        let mut prefix_products = vec![1.0; self.degree + 1];
         for &sum in &self.sums {
             if sum != 0.0 {
                 // Each position contributes the product over all others, so x^j counts j times.
                 for (k, &i) in indices.iter().enumerate() {
-                    below[k + 1] = below[k] * theta[i];
+                    prefix_products[k + 1] = prefix_products[k] * theta[i];
                 }
-                let mut above = factor * sum * arrangements(&indices) / self.degree_f64();
+                let mut suffix_product = factor * sum * arrangements(&indices) / self.degree_f64();
                 for (k, &i) in indices.iter().enumerate().rev() {
-                    out[i] += below[k] * above;
-                    above *= theta[i];
+                    out[i] += prefix_products[k] * suffix_product;
+                    suffix_product *= theta[i];
                 }
             }
             next_monomial(&mut indices, theta.len());
@@ -127,7 +129,7 @@ impl Tensor {
     }
 }
 
-/// In how many orders the indices of a monomial can be written: k!/Π(multiplicities!).
+/// The number of distinct orders of a monomial's indices: k!/Π(multiplicities!).
 fn arrangements(indices: &[usize]) -> f64 {
     let (mut result, mut run) = (1.0, 0.0);
     let mut length = 0.0;
@@ -184,7 +186,7 @@ impl Memory for Polynomial {
 
     /// e_M·max‖a‖, the same in every round.
     fn error_bound(&self) -> PowerLaw {
-        constant(bound(&self.model, &self.fit))
+        constant(error_bound(&self.model, &self.fit))
     }
 }
 

@@ -10,35 +10,34 @@ use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
 
-/// Keeps the records of the last rounds and sums their gradients anew in each round, every round's with
-/// the weight that its age gives it.
+/// Keeps the records of the last rounds and sums their gradients in each round, weighted by age.
 ///
-/// A record is dropped, not faded out, when it is too old, and the others share its weight. The cost of a
-/// round is bounded by the records of so many rounds.
+/// A record that is too old is dropped at once, and its weight is shared by the others. The cost of a round is bounded
+/// by the number of records in these rounds.
 #[derive(Clone)]
 pub struct Recent {
     model: Arc<Model>,
     forgetting: Forgetting,
-    /// After so many rounds a record is dropped.
+    /// Rounds after which a record is dropped.
     rounds: u64,
     weights: RecordWeights,
     /// The records of each round, oldest first.
     kept: VecDeque<(Round, History)>,
-    /// Records observed since the last gradient: their round is not over.
-    fresh: History,
+    /// Records observed since the last gradient, whose round has not ended.
+    pending: History,
     records: u64,
     sum: CompensatedSum,
     block: Box<[f64]>,
 }
 
 impl Recent {
-    /// An empty memory of the last `rounds` rounds, whose records weigh the same.
+    /// An empty memory of the last `rounds` rounds with equal weights.
     #[must_use]
     pub fn window(model: Arc<Model>, rounds: u64) -> Recent {
         Recent::new(model, Forgetting::Window { rounds }, rounds)
     }
 
-    /// An empty memory of the last `rounds` rounds, in each of which a record loses weight by a factor.
+    /// An empty memory of the last `rounds` rounds, where each round multiplies the weight of a record by `factor`.
     #[must_use]
     pub fn decaying(model: Arc<Model>, factor: f64, rounds: u64) -> Recent {
         Recent::new(model, Forgetting::Decaying { factor, rounds: Some(rounds) }, rounds)
@@ -47,30 +46,30 @@ impl Recent {
     fn new(model: Arc<Model>, forgetting: Forgetting, rounds: u64) -> Recent {
         let n = model.parameters();
         let (sum, block) = (CompensatedSum::zero(n), vec![0.0; n].into_boxed_slice());
-        let fresh = History::new(model.spec().expanded_features());
+        let pending = History::new(model.spec().expanded_features());
         let weights = RecordWeights::new(forgetting);
         let kept = VecDeque::new();
-        Recent { model, forgetting, rounds, weights, kept, fresh, records: 0, sum, block }
+        Recent { model, forgetting, rounds, weights, kept, pending, records: 0, sum, block }
     }
 
-    /// How many records still count.
+    /// The number of records that have a weight.
     #[must_use]
     pub fn records_kept(&self) -> u64 {
         self.kept.iter().map(|(_, history)| history.len() as u64).sum()
     }
 
     fn end_round(&mut self, round: Round) {
-        self.weights.arrive(round, self.fresh.len() as u64);
+        self.weights.arrive(round, self.pending.len() as u64);
         let mut dropped = None;
         while self.kept.front().is_some_and(|(arrival, _)| round.0 - arrival.0 >= self.rounds) {
             dropped = self.kept.pop_front();
         }
-        if self.fresh.len() > 0 {
-            // The room of those that are dropped is for the next ones.
+        if self.pending.len() > 0 {
+            // Reuse the memory of a dropped history.
             let new = || History::new(self.model.spec().expanded_features());
             let mut empty = dropped.map_or_else(new, |(_, history)| history);
             empty.clear();
-            self.kept.push_back((round, std::mem::replace(&mut self.fresh, empty)));
+            self.kept.push_back((round, std::mem::replace(&mut self.pending, empty)));
         }
     }
 }
@@ -79,8 +78,9 @@ impl Memory for Recent {
     type Record = Record;
 
     fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let fresh = &mut self.fresh;
-        let score = observe_batch(&self.model, theta, batch, |row, label| fresh.push(row, label))?;
+        let pending = &mut self.pending;
+        let score =
+            observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label))?;
         self.records += batch.len() as u64;
         Ok(score)
     }
@@ -93,7 +93,7 @@ impl Memory for Recent {
         }
         self.sum.clear();
         for (arrival, history) in &self.kept {
-            // With a limit on the age, the weight before does not enter.
+            // With a limit on the age, the previous weight is not used.
             let weight = self.weights.older(round.0 - arrival.0, 0.0);
             history.add_gradients(&self.model, theta, weight, &mut self.block, &mut self.sum);
         }
@@ -133,7 +133,7 @@ impl Persist for Recent {
             fields.count(&mut round.0);
             history.visit(fields);
         }
-        self.fresh.visit(fields);
+        self.pending.visit(fields);
         fields.count(&mut self.records);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! DIFFERENCE: the paper's Eqs. (Cp1)-(Cp3) interpolate the history gradient through its values at earlier
 //! iterates and divide by θ_{t−1} − θ_{t−2}, which loses all digits as steps shrink. Here the same polynomial
-//! is carried by its values at q fixed Chebyshev nodes on [−B, B], and evaluated by the barycentric formula.
+//! is stored by its values at q fixed Chebyshev nodes on [−B, B], and evaluated by the barycentric formula.
 
-use super::{MemoryError, constant, inverse_count, observe_batch, refuse};
+use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
 use crate::{Model, Record};
 use std::f64::consts::PI;
@@ -38,7 +38,7 @@ impl Recursive {
         let nodes: Box<[f64]> = (0..count)
             .map(|k| radius * (PI * f64::from(2 * k + 1) / f64::from(2 * count)).cos())
             .collect();
-        // From the rounded nodes themselves, so that the interpolation through them is exact.
+        // Computed from the rounded nodes, so that the interpolation through them is exact.
         let weights = nodes
             .iter()
             .enumerate()
@@ -53,7 +53,7 @@ impl Recursive {
 
     /// The interpolated sum of coordinate `index` at x.
     fn interpolate(&self, index: usize, x: f64) -> f64 {
-        let (mut above, mut below) = (0.0, 0.0);
+        let (mut numerator, mut denominator) = (0.0, 0.0);
         for (k, (&node, &weight)) in self.nodes.iter().zip(&self.weights).enumerate() {
             let value = self.sums.get(index * self.nodes.len() + k);
             let distance = x - node;
@@ -61,30 +61,32 @@ impl Recursive {
                 return value;
             }
             let share = weight / distance;
-            above += share * value;
-            below += share;
+            numerator += share * value;
+            denominator += share;
         }
-        above / below
+        numerator / denominator
     }
 }
 
 /// The degree of the loss, which is the number of nodes its derivative needs.
 pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
-    super::admit_unclipped("recursive", model)?;
+    super::check_unclipped("recursive", model)?;
     let degree = model.spec().degree;
     match model.spec().loss {
         Loss::Squared | Loss::Power { .. } if degree > 1 => Err(MemoryError::Expanded { degree }),
         Loss::Squared => Ok(2),
         Loss::Power { degree } => Ok(degree),
-        loss @ Loss::Logistic => Err(refuse("recursive", loss, "anchored, polynomial or exact")),
+        loss @ Loss::Logistic => {
+            Err(unsupported_loss("recursive", loss, "anchored, polynomial or exact"))
+        }
         loss @ (Loss::Huber { .. }
         | Loss::Softmax { .. }
         | Loss::Neural { .. }
-        | Loss::Declared { .. }) => Err(refuse("recursive", loss, "exact")),
+        | Loss::Declared { .. }) => Err(unsupported_loss("recursive", loss, "exact")),
     }
 }
 
-/// The rounding error of the interpolated gradient: Lebesgue constant × G × some roundings.
+/// A bound on the rounding of the interpolated gradient: Lebesgue constant × G × a number of roundings.
 ///
 /// A record's derivative at a node errs by 3q + 2 roundings of G (residual, power, product), the compensated sum
 /// by 2, the barycentric formula by 6q + 6 times the Lebesgue constant 1 + (2/π)ln(q + 1) of Chebyshev
@@ -97,7 +99,7 @@ pub(super) fn rounding_bound(model: &Model, nodes: u32) -> f64 {
 }
 
 impl Recursive {
-    /// Whether a record may join. `position` is its place in the batch, for the error.
+    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
     ///
     /// # Errors
     /// Says which bound the record breaks, or that it has more than one non-zero feature.
@@ -122,7 +124,7 @@ impl Memory for Recursive {
         observe_batch(model, theta, batch, |row, label| {
             if let (Some((index, value)), Some(loss)) = (row.nonzeros().next(), loss) {
                 for (k, &node) in nodes.iter().enumerate() {
-                    let derivative = value * loss.first(value * node, label);
+                    let derivative = value * loss.first_derivative(value * node, label);
                     sums.add_at(index * nodes.len() + k, derivative);
                 }
             }
@@ -150,9 +152,10 @@ impl Memory for Recursive {
         Forgetting::Never
     }
 
-    /// A few roundings of the largest gradient, the same in every round.
+    /// The bound on rounding, the same in every round.
     fn error_bound(&self) -> PowerLaw {
-        let nodes = u32::try_from(self.nodes.len()).expect("as many nodes as the loss's degree");
+        let nodes =
+            u32::try_from(self.nodes.len()).expect("the number of nodes is the degree of the loss");
         constant(rounding_bound(&self.model, nodes))
     }
 }

@@ -1,4 +1,4 @@
-//! Records as the fast tier reads them.
+//! Records in the layout of the fast tier.
 
 use super::checked::same_length;
 use super::{NeuralError, NeuralNetwork};
@@ -6,8 +6,8 @@ use std::fmt;
 
 /// A batch of records whose size and labels fit a neural network.
 ///
-/// Borrows the values: f32, record after record, each channel after channel and row after row. They may be
-/// non-finite; what becomes of such a record is said where gradients are taken.
+/// Borrows the values: f32, record by record, channel by channel and row by row. They may be non-finite; see
+/// [`NeuralEngine::clipped_gradient_sum`](super::NeuralEngine::clipped_gradient_sum).
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
     inputs: &'a [f32],
@@ -18,7 +18,7 @@ impl<'a> Batch<'a> {
     /// Checks a batch against a neural network.
     ///
     /// # Errors
-    /// When there are not `features` numbers for each label, or a label is no class.
+    /// When there are not `features` numbers for each label, or a label is not a class.
     pub fn new(
         neural: &NeuralNetwork,
         inputs: &'a [f32],

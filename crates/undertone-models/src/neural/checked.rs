@@ -1,8 +1,8 @@
-//! A neural network whose shapes fit.
+//! A neural network with checked shapes.
 
 use super::{Layer, NeuralError, NeuralSpec, Shape};
 
-/// A neural network whose shapes were checked; it holds no parameters.
+/// A neural network with checked shapes. It does not contain parameters.
 ///
 /// # Example
 /// ```
@@ -31,7 +31,7 @@ impl NeuralNetwork {
         Ok(NeuralNetwork { spec, layers, parameters })
     }
 
-    /// What the neural network was built from.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> &NeuralSpec {
         &self.spec
@@ -61,10 +61,10 @@ impl NeuralNetwork {
         self.spec.input.count()
     }
 
-    /// Parameters to start from: weights and biases uniform within ±1/√(inputs of the layer).
+    /// Initial parameters: weights and biases uniform within ±1/√(inputs of the layer).
     ///
-    /// `uniform` gives numbers from 0 to 1 and is called once for each parameter, in their order. Whether it
-    /// is seeded is up to the caller: what learning starts from is public, it only must not be zero.
+    /// `uniform` returns numbers from 0 to 1 and is called once for each parameter, in order. The caller may seed it:
+    /// initial parameters are public; they only must not all be zero.
     ///
     /// # Errors
     /// The first error of `uniform`.
@@ -92,7 +92,7 @@ impl NeuralNetwork {
     }
 }
 
-/// An error unless a vector has the length it must have.
+/// An error unless a vector has the expected length.
 pub(super) fn same_length(
     what: &'static str,
     found: usize,

@@ -1,4 +1,4 @@
-//! Clipping: how much one record may weigh.
+//! Clipping of each record's gradient.
 
 use super::NeuralError;
 use std::fmt;
@@ -21,18 +21,18 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// The smallest bound: far above where f32 loses digits.
+    /// The smallest bound allowed: far above the values where f32 loses digits.
     pub const LEAST: f64 = *CLIP_RANGE.start();
-    /// The largest bound: sums of records stay far below where f32 overflows.
+    /// The largest bound allowed: sums of records stay far below the values where f32 overflows.
     pub const MOST: f64 = *CLIP_RANGE.end();
 
-    /// What machine arithmetic may add to the sensitivity 2·bound of a clipped sum, as a share of it.
+    /// The largest relative increase of the sensitivity 2·bound of a clipped sum by rounding.
     ///
     /// # Guarantee
     /// Two batches of equal size that differ in one record, at the same place, have sums that differ by at
     /// most 2·bound·(1 + `ROUNDING`) in the clipping norm, on the same machine, however many threads run.
     ///
-    /// A record's norm is taken in f64, and its weight is cut by 10⁻⁶ more than it says, which is above all
+    /// A record's norm is computed in f64, and its weight is reduced by a further 10⁻⁶, which exceeds all
     /// rounding of norm, weight and product (less than 4 · 2⁻²⁴): every record adds a vector of norm at most
     /// the bound. Sixteen records are added up in f32: partial sums have norms of at most bound, 2·bound, …,
     /// 16·bound, each is rounded by 2⁻²⁴ of itself twice over (once where products and sums are fused), so
@@ -42,7 +42,7 @@ impl Clip {
     /// itself, which for n records is n²/128 · 2⁻⁵³ · bound: below 10⁻⁶ · bound for n up to [`Clip::RECORDS_MAX`].
     pub const ROUNDING: f64 = undertone_core::NEURAL_ROUNDING;
 
-    /// The most records in one clipped sum: beyond, [`Clip::ROUNDING`] would not cover all rounding.
+    /// The most records in one clipped sum: with more, [`Clip::ROUNDING`] would not cover all rounding.
     pub const RECORDS_MAX: usize = 1 << 20;
 
     /// A bound in a norm.
@@ -88,15 +88,15 @@ impl Clip {
 
 /// A sum of clipped gradients.
 ///
-/// **Private**: all of it depends on the records, the counts too. Noise has to be added before any is shown.
+/// **Private**: all of it depends on the records, the counts too. Noise must be added before any of it is published.
 #[derive(Clone, PartialEq)]
 pub struct ClippedSum {
     /// Σ min(1, bound/‖g‖)·g over the records, in the order of the flat parameters.
     pub sum: Vec<f64>,
-    /// How many records were clipped.
+    /// The number of records that were clipped.
     pub clipped: usize,
-    /// How many records counted as zero, because their features or their gradient were not finite, or a
-    /// value on the way was above 2⁶⁴.
+    /// The number of records that counted as zero, because their features or gradient were not finite, or an
+    /// intermediate value was above 2⁶⁴.
     pub dropped: usize,
 }
 

@@ -5,7 +5,7 @@ use undertone_core::neural::NeuralSpecError;
 
 /// Why a neural network, its parameters or a batch cannot be used.
 ///
-/// Holds sizes and positions only, never a value of a record or a parameter.
+/// Contains sizes and positions only, never a value of a record or a parameter.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum NeuralError {
     /// The spec does not fit together.
@@ -14,37 +14,39 @@ pub enum NeuralError {
     /// A vector has the wrong length.
     #[error("{what}: {found} numbers, expected {expected}")]
     Length {
-        /// Which vector.
+        /// The vector.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// What it should be.
+        /// The expected length.
         expected: usize,
     },
-    /// A record's label is no class.
+    /// A record's label is not a class.
     #[error("record {position}: its label is none of the {classes} classes")]
     Label {
-        /// The record's place in the batch, from 0.
+        /// The position of the record in the batch, from 0.
         position: usize,
-        /// How many classes there are.
+        /// The number of classes.
         classes: usize,
     },
     /// A batch is too large for the bound on rounding to hold.
-    #[error("{records} records in one clipped sum: at most {limit}; add up several sums")]
+    #[error(
+        "{records} records in one clipped sum: at most {limit}; compute several sums and add them"
+    )]
     BatchTooLarge {
-        /// Its records.
+        /// The number of records.
         records: usize,
-        /// The largest number.
+        /// The largest number allowed.
         limit: usize,
     },
-    /// A clipping bound that is not a number it can be.
+    /// A clipping bound is outside its range.
     #[error("clip bound {bound}: must be from {least} to {most}")]
     ClipBound {
         /// The bound.
         bound: f64,
-        /// The smallest one.
+        /// The smallest bound allowed.
         least: f64,
-        /// The largest one.
+        /// The largest bound allowed.
         most: f64,
     },
 }

@@ -1,14 +1,14 @@
-//! How far the gradient of guessed records is from one that was seen, and where to go from there.
+//! The distance between the gradient of guessed records and an observed gradient, and its derivatives.
 //!
-//! Whoever sees a gradient can look for records that would give the same one ("deep leakage from gradients",
-//! Zhu, Liu and Han, 2019). The laboratory attacks its own releases so; this is the part that needs the neural network.
+//! An observer of a gradient can search for records that give the same one ("deep leakage from gradients", Zhu, Liu and
+//! Han, 2019). The laboratory attacks its own releases this way; this module computes what needs the neural network.
 
 use super::checked::same_length;
 use super::reference::{Pass, log_softmax};
 use super::scalar::{Dual, Scalar};
 use super::{NeuralError, NeuralNetwork};
 
-/// A guessed record: its features, and its label as logits, so that every value is a valid guess.
+/// A guessed record: its features, and its label as logits, so that every vector is a valid guess.
 #[derive(Clone, Copy)]
 pub struct Guess<'a> {
     /// The features.
@@ -33,7 +33,7 @@ impl NeuralNetwork {
     ///
     /// Exact up to rounding. With r = mean gradient − target and B guesses, ∂D/∂x = (2/B) d/dε ∇ₓℓ(θ + εr),
     /// because mixed derivatives do not depend on their order: one pass on numbers that carry a derivative.
-    /// For relu and max-pool this is the derivative almost everywhere; there D is rough, and descent is poor.
+    /// For relu and max-pool this is the derivative almost everywhere; D is not smooth there, and descent works poorly.
     ///
     /// # Errors
     /// When a vector has the wrong length, or there is no guess.
@@ -55,15 +55,15 @@ impl NeuralNetwork {
         }
         #[expect(clippy::cast_precision_loss, reason = "there are few guesses")]
         let share = 1.0 / guesses.len() as f64;
-        let mut rest: Vec<f64> = target.iter().map(|x| -x).collect();
+        let mut difference: Vec<f64> = target.iter().map(|x| -x).collect();
         for guess in guesses {
             let pass = Pass::new(self, theta, guess.input, &label_of(guess));
-            for (rest, slope) in rest.iter_mut().zip(pass.gradient) {
-                *rest += share * slope;
+            for (entry, slope) in difference.iter_mut().zip(pass.gradient) {
+                *entry += share * slope;
             }
         }
-        let distance = rest.iter().map(|x| x * x).sum();
-        let along = theta.iter().zip(&rest).map(|(&value, &slope)| Dual { value, slope });
+        let distance = difference.iter().map(|x| x * x).sum();
+        let along = theta.iter().zip(&difference).map(|(&value, &slope)| Dual { value, slope });
         let along: Vec<Dual> = along.collect();
         let slopes = guesses.iter().map(|guess| self.match_slopes(&along, guess, 2.0 * share));
         let (input_gradients, label_gradients) = slopes.unzip();
@@ -84,7 +84,7 @@ impl NeuralNetwork {
     }
 }
 
-/// The label a guess stands for.
+/// The label of a guess: the softmax of its logits.
 fn label_of(guess: &Guess<'_>) -> Vec<f64> {
     log_softmax(guess.label_logits).into_iter().map(f64::exp).collect()
 }

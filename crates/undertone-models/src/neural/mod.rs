@@ -1,19 +1,19 @@
-//! Small neural networks for classification: specs, gradients, and what an attack needs of them.
+//! Small neural networks for classification: specs, gradients, and gradient matching for the attack.
 //!
-//! A [`NeuralSpec`] is what a config says; [`NeuralNetwork`] is a spec whose shapes were checked. It has two tiers:
+//! A [`NeuralSpec`] is read from a config; a [`NeuralNetwork`] is a spec with checked shapes. There are two tiers:
 //!
 //! - the **reference**, in f64 and plain loops: [`NeuralNetwork::logits`], [`NeuralNetwork::gradient`],
-//!   [`NeuralNetwork::input_gradient`], and the second derivatives of [`NeuralNetwork::gradient_match`]. It is what the
-//!   other tier is tested against;
+//!   [`NeuralNetwork::input_gradient`], and the second derivatives of [`NeuralNetwork::gradient_match`]. The
+//!   other tier is tested against it;
 //! - the **fast** tier, [`NeuralEngine`], in f32 and for batches: predictions, mean gradients, and sums of
 //!   gradients that are clipped record by record.
 //!
-//! Read next: `reference` for what is computed, `fast` for how it is made fast.
+//! Read next: `reference` for what is computed, `fast` for how it is optimised.
 //!
 //! # Parameters
-//! Flat vectors of f64. Layer after layer, in the order of the spec; of each layer the weights, then the
-//! biases. The weights of a convolution lie as (out channel, in channel, row, column), those of a dense layer
-//! as (output, input) where inputs are counted channel after channel and row after row. This is the order of
+//! Flat vectors of f64, layer by layer in the order of the spec; in each layer the weights, then the biases. The layout
+//! of a convolution's weights is (out channel, in channel, row, column), that of a dense layer's (output, input), where
+//! inputs are counted channel by channel and row by row. This is the order of
 //! PyTorch's `parameters()` for the same neural network.
 
 mod batch;

@@ -1,7 +1,7 @@
 //! The reference: forward and backward in plain loops, one record at a time.
 //!
-//! Written to be read, and to be the oracle of the fast tier. It is generic in its numbers, so that second
-//! derivatives come from the same lines as first ones (see [`scalar`](super::scalar)).
+//! Written for readability; the fast tier is tested against it. It is generic in its numbers, so that the same code gives
+//! second derivatives (see [`scalar`](super::scalar)).
 
 use super::checked::same_length;
 use super::scalar::Scalar;
@@ -31,7 +31,7 @@ impl NeuralNetwork {
         Ok(-label.iter().zip(logs).map(|(y, log)| y * log).sum::<f64>())
     }
 
-    /// The gradient of one record's loss in the parameters, as it is: unclipped.
+    /// The gradient of one record's loss in the parameters, unclipped.
     ///
     /// # Errors
     /// When a vector has the wrong length.
@@ -57,7 +57,7 @@ impl NeuralNetwork {
         Ok(self.both_gradients(theta, input, label)?.1)
     }
 
-    /// A label that names one class for certain.
+    /// The label with weight 1 for one class.
     ///
     /// # Errors
     /// When there is no such class.
@@ -84,7 +84,7 @@ impl NeuralNetwork {
     }
 }
 
-/// Everything that one forward and one backward pass give.
+/// The results of one forward and one backward pass.
 pub(super) struct Pass<S> {
     pub(super) logits: Vec<S>,
     pub(super) gradient: Vec<S>,
@@ -119,7 +119,7 @@ pub(super) fn log_softmax<S: Scalar>(logits: &[S]) -> Vec<S> {
     shifted.into_iter().map(|logit| logit - total.ln()).collect()
 }
 
-/// The input and what each layer gives, in their order.
+/// The input and the output of each layer, in order.
 fn forward<S: Scalar>(neural: &NeuralNetwork, theta: &[S], input: &[S]) -> Vec<Vec<S>> {
     let mut values = vec![input.to_vec()];
     for layer in neural.layers() {
@@ -154,7 +154,7 @@ fn apply<S: Scalar>(layer: &Layer, theta: &[S], input: &[S]) -> Vec<S> {
             output.iter_mut().zip(input).for_each(|(to, from)| *to = from.sigmoid());
         }
         Operation::MaxPool { size, stride } => {
-            for (to, from) in winners(layer, size, stride, input) {
+            for (to, from) in max_pool_inputs(layer, size, stride, input) {
                 output[to] = input[from];
             }
         }
@@ -205,7 +205,7 @@ fn backward<S: Scalar>(
             }
         }
         Operation::MaxPool { size, stride } => {
-            for (to, from) in winners(layer, size, stride, input) {
+            for (to, from) in max_pool_inputs(layer, size, stride, input) {
                 back[from] += slopes[to];
             }
         }
@@ -217,7 +217,7 @@ fn backward<S: Scalar>(
     back
 }
 
-/// Calls `visit(output, input, weight)` for each product that a layer with weights adds up.
+/// Calls `visit(output, input, weight)` for each product that a layer with weights sums.
 fn visit_products(layer: &Layer, mut visit: impl FnMut(usize, usize, usize)) {
     let Layer { input, output, .. } = *layer;
     let Operation::Conv { kernel, stride, padding } = layer.operation else {
@@ -227,7 +227,7 @@ fn visit_products(layer: &Layer, mut visit: impl FnMut(usize, usize, usize)) {
         }
         return;
     };
-    // The input's row or column under a tap, unless it is in the padding.
+    // The input row or column under a tap; `None` in the padding.
     let under = |position: usize, tap: usize, side: usize| {
         (position * stride + tap).checked_sub(padding).filter(|&place| place < side)
     };
@@ -247,7 +247,7 @@ fn visit_products(layer: &Layer, mut visit: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// Calls `visit(output, input)` for each value of each window of a pooling layer, window after window.
+/// Calls `visit(output, input)` for each value of each window of a pooling layer, window by window.
 fn visit_windows(layer: &Layer, size: usize, stride: usize, mut visit: impl FnMut(usize, usize)) {
     let Layer { input, output, .. } = *layer;
     for (channel, row, column) in places(output) {
@@ -259,23 +259,23 @@ fn visit_windows(layer: &Layer, size: usize, stride: usize, mut visit: impl FnMu
     }
 }
 
-/// For each output of a max-pool the input that won: the first of the largest.
-fn winners<S: Scalar>(
+/// For each output of a max-pool the index of its input: the first of the largest.
+fn max_pool_inputs<S: Scalar>(
     layer: &Layer,
     size: usize,
     stride: usize,
     input: &[S],
 ) -> Vec<(usize, usize)> {
-    let mut winners: Vec<(usize, usize)> = Vec::with_capacity(layer.output.count());
-    visit_windows(layer, size, stride, |to, from| match winners.last_mut() {
+    let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(layer.output.count());
+    visit_windows(layer, size, stride, |to, from| match pairs.last_mut() {
         Some((last, best)) if *last == to => {
             if input[from].value() > input[*best].value() {
                 *best = from;
             }
         }
-        _ => winners.push((to, from)),
+        _ => pairs.push((to, from)),
     });
-    winners
+    pairs
 }
 
 fn share_of<S: Scalar>(size: usize) -> S {

@@ -1,14 +1,14 @@
-//! Numbers the reference computes with: plain ones, and ones that carry a derivative along.
+//! The numbers of the reference: plain ones, and dual numbers.
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// What the reference needs of a number.
+/// The operations that the reference needs.
 pub(super) trait Scalar:
     Copy + AddAssign + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// A number that does not vary.
+    /// A constant.
     fn constant(value: f64) -> Self;
-    /// The number without its derivative: what branches look at.
+    /// The number without its derivative, for branches.
     fn value(self) -> f64;
     fn exp(self) -> Self;
     fn ln(self) -> Self;

@@ -47,7 +47,7 @@ fn errors_name_the_layer_and_what_is_wrong() {
     );
     assert_eq!(
         message(r#"{ kind = "dense", outputs = 4 }"#),
-        "layer 1 (dense) is the last and gives 4×1×1, that is 4 values; the logits of 3 classes are needed"
+        "layer 1 (dense) is the last and outputs 4×1×1, which is 4 values; it must output 3 logits, one for each class"
     );
     assert!(message("").starts_with("layers: must not be empty"));
     let huge = format!(r#"{{ kind = "dense", outputs = {} }}"#, i64::MAX);

@@ -3,7 +3,7 @@
 use dashu_int::{IBig, UBig};
 
 use super::super::bounds::{Bounds, gaussian_tail};
-use super::super::exact::{Decide, Place, Uniform};
+use super::super::exact::{GridPosition, SlowPath, Uniform};
 use super::super::gaussian::Gaussian;
 use super::super::grid::power_of_two;
 use super::super::kernel::{Magnitude, uniform};
@@ -114,7 +114,11 @@ fn long_certificate() {
 }
 
 /// Draws with the ordinary margin and with every lane sent down the slow path.
-fn both_paths<D: Magnitude + Decide>(count: usize, bits: i32, label: u64) -> (Vec<f64>, Vec<f64>) {
+fn both_paths<D: Magnitude + SlowPath>(
+    count: usize,
+    bits: i32,
+    label: u64,
+) -> (Vec<f64>, Vec<f64>) {
     let values = ordinary_values(count);
     let setting = Setting::new(bits, label);
     let (fast, slow_lanes) = setting.draw::<D>(&values);
@@ -145,36 +149,36 @@ fn gaussian_fast_path_equals_the_exact_one_on_24_000_lanes() {
 }
 
 /// A broken fast path, for the control below: wrong by a millionth.
-struct Off;
-impl Magnitude for Off {
+struct WrongByAMillionth;
+impl Magnitude for WrongByAMillionth {
     const TAIL: f64 = Laplace::TAIL;
     fn of(uniform: f64) -> f64 {
         Laplace::of(uniform) + 1e-6
     }
 }
-impl Decide for Off {
-    fn positive(uniform: &Uniform, place: Place) -> Option<i64> {
-        Laplace::positive(uniform, place)
+impl SlowPath for WrongByAMillionth {
+    fn add_positive(uniform: &Uniform, position: GridPosition) -> Option<i64> {
+        Laplace::add_positive(uniform, position)
     }
 }
 
 #[test]
 fn comparing_the_two_paths_sees_an_error_of_a_millionth() {
-    let (fast, exact) = both_paths::<Off>(20_000, 12, 22);
+    let (fast, exact) = both_paths::<WrongByAMillionth>(20_000, 12, 22);
     assert!(differing(&fast, &exact) > 20);
 }
 
 /// Decides with few bits known at first and the rest drawn late.
-fn late<D: Decide>(pairs: &[(u64, u64)], known: usize, ratio: f64) -> usize {
+fn draws_when_bits_come_late<D: SlowPath>(pairs: &[(u64, u64)], known: usize, ratio: f64) -> usize {
     let mut draws = 0;
     for &(high, low) in pairs {
-        let place = Place { ratio, rest: (high % 1000) as f64 / 1000.0 - 0.5 };
+        let position = GridPosition { ratio, rest: (high % 1000) as f64 / 1000.0 - 0.5 };
         let is_negative = high & 1 == 1;
-        let at_once = D::round(Uniform::new(high, low), is_negative, place, || 0);
+        let at_once = D::round(Uniform::new(high, low), is_negative, position, || 0);
         let all = Uniform::new(high, low).value.clone() << 64;
         let few = Uniform { value: &all >> (168 - known), bits: known };
         let mut drawn = known;
-        let in_parts = D::round(few, is_negative, place, || {
+        let in_parts = D::round(few, is_negative, position, || {
             drawn += 64;
             let word = (&all >> (168 - drawn)) & UBig::from(u64::MAX);
             draws += 1;
@@ -188,19 +192,19 @@ fn late<D: Decide>(pairs: &[(u64, u64)], known: usize, ratio: f64) -> usize {
 #[test]
 fn drawing_bits_late_does_not_change_the_outcome() {
     let pairs = stressed(5_000, 52, 41);
-    assert!(late::<Laplace>(&pairs, 8, 5_990.3) > 4_500);
-    assert!(late::<Laplace>(&pairs, 30, 5_990.3) > 50);
-    assert!(late::<Gaussian>(&pairs[..1_000], 8, 5_990.3) > 500);
-    assert!(late::<Gaussian>(&pairs[..1_000], 30, 5_990.3) > 10);
+    assert!(draws_when_bits_come_late::<Laplace>(&pairs, 8, 5_990.3) > 4_500);
+    assert!(draws_when_bits_come_late::<Laplace>(&pairs, 30, 5_990.3) > 50);
+    assert!(draws_when_bits_come_late::<Gaussian>(&pairs[..1_000], 8, 5_990.3) > 500);
+    assert!(draws_when_bits_come_late::<Gaussian>(&pairs[..1_000], 30, 5_990.3) > 10);
 }
 
 #[test]
 fn uniforms_deep_in_the_tail_are_decided() {
     // All 104 bits zero: the slow path must draw on. −ln 2⁻¹⁶⁸ = 116.449, and U/2 = 2⁻¹⁶⁹.
-    let place = Place { ratio: 4096.0, rest: 0.25 };
-    let laplace = Laplace::round(Uniform::new(0, 0), false, place, || 1);
+    let position = GridPosition { ratio: 4096.0, rest: 0.25 };
+    let laplace = Laplace::round(Uniform::new(0, 0), false, position, || 1);
     assert!((115.0..116.5).contains(&(laplace as f64 / 4096.0)));
-    let gaussian = Gaussian::round(Uniform::new(0, 0), true, place, || 1);
+    let gaussian = Gaussian::round(Uniform::new(0, 0), true, position, || 1);
     assert!((-15.3..-15.0).contains(&(gaussian as f64 / 4096.0)), "{gaussian}");
 }
 
@@ -208,10 +212,10 @@ fn uniforms_deep_in_the_tail_are_decided() {
 fn a_rest_of_exactly_half_a_step_is_decided() {
     for rest in [0.5, -0.5, power_of_two(-600), -power_of_two(-600), 0.0] {
         for is_negative in [false, true] {
-            let place = Place { ratio: 4096.0, rest };
+            let position = GridPosition { ratio: 4096.0, rest };
             let uniform = || Uniform::new(u64::MAX, u64::MAX);
-            let laplace = Laplace::round(uniform(), is_negative, place, || 12_345);
-            let gaussian = Gaussian::round(uniform(), is_negative, place, || 12_345);
+            let laplace = Laplace::round(uniform(), is_negative, position, || 12_345);
+            let gaussian = Gaussian::round(uniform(), is_negative, position, || 12_345);
             assert!(laplace.abs() <= 1 && laplace == gaussian, "{rest}: {laplace}, {gaussian}");
         }
     }

@@ -1,8 +1,8 @@
-//! Tests that need the inside of the sampler: coarse grids, single lanes, forced slow paths.
+//! Tests of the sampler's internals: coarse grids, single lanes, forced slow paths.
 //!
-//! Those that only need the public interface are in `tests/it/`. Each statistical test has a fixed
+//! Tests of the public interface are in `tests/it/`. Each statistical test has a fixed
 //! key and a control that must fail. The long versions are ignored; run them with
-//! `cargo test --profile bench -p undertone --lib noise -- --ignored --nocapture --test-threads=1`.
+//! `cargo test --profile bench -p undertone-core --lib noise -- --ignored --nocapture --test-threads=1`.
 
 mod certificate;
 mod same_bits;
@@ -10,9 +10,9 @@ mod statistics;
 mod timing;
 
 use super::entropy::{Cipher, Entropy, EntropyError, StreamKey};
-use super::exact::Decide;
+use super::exact::SlowPath;
 use super::grid::Grid;
-use super::kernel::{Lattice, Magnitude};
+use super::kernel::{LaneConstants, Magnitude};
 use super::keystream::Keystream;
 use super::perturb::{NoiseKind, Perturbation, Sampler};
 use crate::units::{LearnerId, Round};
@@ -45,7 +45,7 @@ fn words(label: u64) -> impl FnMut() -> u64 {
     move || stream.next_word()
 }
 
-/// What a test may change about a draw.
+/// The settings of a draw that tests vary.
 #[derive(Clone, Copy)]
 struct Setting {
     scale: f64,
@@ -65,20 +65,20 @@ impl Setting {
         Grid::with_bits(self.scale, self.bits).unwrap()
     }
 
-    fn lattice(&self) -> Lattice {
+    fn constants(&self) -> LaneConstants {
         // The kind is not used below `perturb`.
         let bound = 100.0 * self.scale;
         let perturbation = Perturbation { kind: NoiseKind::Laplace, scale: self.scale, bound };
-        let mut lattice = Lattice::new(&self.grid(), &perturbation);
+        let mut constants = LaneConstants::new(&self.grid(), &perturbation);
         if let Some(margin) = self.margin {
-            lattice.set_margin(margin);
+            constants.set_margin(margin);
         }
-        lattice
+        constants
     }
 
     /// The released vector and the number of slow lanes.
-    fn draw<D: Magnitude + Decide>(&self, values: &[f64]) -> (Vec<f64>, u64) {
-        let mut sampler = Sampler::new(self.lattice(), key(self.label), self.instruction_set);
+    fn draw<D: Magnitude + SlowPath>(&self, values: &[f64]) -> (Vec<f64>, u64) {
+        let mut sampler = Sampler::new(self.constants(), key(self.label), self.instruction_set);
         let mut out = vec![0.0; values.len()];
         sampler.release::<D>(values, &mut out);
         (out, sampler.slow_lanes())

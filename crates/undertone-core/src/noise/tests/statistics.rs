@@ -4,7 +4,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, DiscreteCDF, Normal, Poisson};
 
-use super::super::exact::{Decide, Place, Uniform};
+use super::super::exact::{GridPosition, SlowPath, Uniform};
 use super::super::gaussian::Gaussian;
 use super::super::kernel::Magnitude;
 use super::super::laplace::Laplace;
@@ -13,8 +13,8 @@ use super::{Setting, words};
 const LEVEL: f64 = 1e-6;
 const REJECTED: f64 = 1e-9;
 
-/// A standard symmetric distribution, as a reader would write it.
-trait Reference: Magnitude + Decide {
+/// A standard symmetric distribution, computed by textbook formulas.
+trait Reference: Magnitude + SlowPath {
     /// P(X > x) for x ≥ 0.
     fn tail(x: f64) -> f64;
     /// Mean and standard deviation of |X|.
@@ -157,7 +157,7 @@ fn ks(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
     sorted.iter().enumerate().map(distance).fold(0.0, f64::max) * count.sqrt()
 }
 
-/// √(ln(2/α)/2): D·√n is above this with chance α.
+/// √(ln(2/α)/2): D·√n exceeds this with probability α.
 fn ks_critical(level: f64) -> f64 {
     ((2.0 / level).ln() / 2.0).sqrt()
 }
@@ -235,19 +235,19 @@ fn long_tail_counts() {
 }
 
 /// Noise given that U < 2^−depth, by the fast path or, where that declines, the slow one.
-fn conditioned<D: Magnitude + Decide>(depth: u32, count: usize, label: u64) -> Vec<f64> {
+fn conditioned<D: Magnitude + SlowPath>(depth: u32, count: usize, label: u64) -> Vec<f64> {
     let (setting, mut next) = (Setting::new(12, 0), words(label));
-    let (lattice, grid) = (setting.lattice(), setting.grid());
+    let (constants, grid) = (setting.constants(), setting.grid());
     let mut sizes: Vec<f64> = (0..count)
         .map(|_| {
             let (word, low) = (next(), next());
             let high = (word >> depth) & !1;
-            let (point, is_doubtful) = lattice.lane::<D>(high, low, 0.0);
+            let (point, is_doubtful) = constants.lane::<D>(high, low, 0.0);
             if !is_doubtful {
                 return point / setting.scale;
             }
-            let place = Place { ratio: grid.ratio(), rest: 0.0 };
-            D::round(Uniform::new(high, low), false, place, &mut next) as f64 / grid.ratio()
+            let position = GridPosition { ratio: grid.ratio(), rest: 0.0 };
+            D::round(Uniform::new(high, low), false, position, &mut next) as f64 / grid.ratio()
         })
         .collect();
     sizes.sort_by(f64::total_cmp);
@@ -265,8 +265,8 @@ fn noise_far_in_the_tail_keeps_its_distribution() {
     }
     for depth in [10, 34] {
         let sizes = conditioned::<Gaussian>(depth, 4_000, 60 + u64::from(depth));
-        let chance = 0.5_f64.powi(depth.try_into().unwrap());
-        let below = |x: f64| 1.0 - 2.0 * Gaussian::tail(x) / chance;
+        let probability = 0.5_f64.powi(depth.try_into().unwrap());
+        let below = |x: f64| 1.0 - 2.0 * Gaussian::tail(x) / probability;
         assert!(ks(&sizes, below) < ks_critical(LEVEL), "2^-{depth}");
         assert!(ks(&sizes, |x| below(x + 0.1)) > ks_critical(REJECTED));
     }

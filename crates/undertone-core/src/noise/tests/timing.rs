@@ -1,8 +1,8 @@
-//! Whether time tells of the noise or the value, in the manner of dudect. Not an assertion: it
+//! Whether timing reveals the noise or the value, tested as in dudect. Not an assertion: it
 //! prints Welch's t of each class against the first, by
-//! `cargo test --profile bench -p undertone --lib timing -- --ignored --nocapture`. |t| below about 4.5 is
-//! silent; the second class is the first again and shows what the machine's own noise gives, and a
-//! control without the flush of tiny values must be loud.
+//! `cargo test --profile bench -p undertone-core --lib timing -- --ignored --nocapture`. |t| below about 4.5 shows no
+//! leak; the second class repeats the first and shows the machine's own variation, and a control without the flush of
+//! tiny values must exceed it.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use undertone_simd::InstructionSet;
 
 use super::super::gaussian::Gaussian;
-use super::super::kernel::{BLOCK, Block, GROUP, Lattice, Magnitude};
+use super::super::kernel::{BLOCK, Block, GROUP, LaneConstants, Magnitude};
 use super::super::keystream::Word;
 use super::super::laplace::Laplace;
 use super::{Setting, words};
@@ -56,7 +56,7 @@ fn trimmed(mut times: Vec<f64>) -> (f64, f64) {
 }
 
 #[expect(clippy::print_stdout, reason = "the result is for a reader")]
-fn report<D: Magnitude>(name: &str, set: InstructionSet, lattice: &Lattice) {
+fn report<D: Magnitude>(name: &str, set: InstructionSet, constants: &LaneConstants) {
     let classes = classes();
     let mut times = vec![Vec::new(); classes.len()];
     let (mut order, mut low) = (words(78), [[[0; 8]; GROUP]; GROUPS]);
@@ -69,9 +69,9 @@ fn report<D: Magnitude>(name: &str, set: InstructionSet, lattice: &Lattice) {
         values.copy_from_slice(&classes[chosen].values);
         let start = Instant::now();
         for _ in 0..4 {
-            let (lattice, magnitude) = (black_box(lattice), PhantomData::<D>);
+            let (constants, magnitude) = (black_box(constants), PhantomData::<D>);
             let (high, low, values, out) = (&high, &low, &values, &mut out);
-            black_box(set.run(Block { lattice, high, low, values, out, magnitude }));
+            black_box(set.run(Block { constants, high, low, values, out, magnitude }));
             black_box(out);
         }
         times[chosen].push(start.elapsed().as_nanos() as f64);
@@ -108,9 +108,9 @@ fn report_control() {
 #[ignore = "prints timing; meaningful only in release mode on a quiet machine"]
 fn timing_classes() {
     report_control();
-    let lattice = Setting::new(12, 0).lattice();
+    let constants = Setting::new(12, 0).constants();
     for set in InstructionSet::available() {
-        report::<Laplace>("Laplace", set, &lattice);
-        report::<Gaussian>("Gaussian", set, &lattice);
+        report::<Laplace>("Laplace", set, &constants);
+        report::<Gaussian>("Gaussian", set, &constants);
     }
 }

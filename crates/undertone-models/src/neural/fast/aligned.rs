@@ -1,9 +1,8 @@
-//! Buffers that start on a cache line.
+//! Buffers aligned to cache lines.
 
 use std::ops::{Deref, DerefMut};
 
-/// Zeros to begin with, the first at an address that is a multiple of 64: vectors that straddle two cache
-/// lines cost twice.
+/// A buffer, initially zero, that starts at a multiple of 64 bytes: vectors that cross a cache line cost twice.
 pub(super) struct Aligned {
     values: Vec<f32>,
     start: usize,
@@ -13,7 +12,7 @@ pub(super) struct Aligned {
 impl Aligned {
     pub(super) fn zeros(len: usize) -> Aligned {
         let values = vec![0.0; len + LINE];
-        // The offset is in values; should the address be of no use, the start is as good as any.
+        // `align_offset` may fail and return `usize::MAX`; then any start is correct.
         let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
         Aligned { values, start, len }
     }

@@ -1,25 +1,25 @@
 //! Convolutions backward, from lists of the slopes that are not zero.
 //!
-//! Behind max-pool and relu most slopes are zero; only the others are visited. For one output channel after
-//! another a list says where in the input its slopes act. The same code serves convolutions with all slopes alive.
+//! After max-pool and relu most slopes are zero; only the others are visited. For each output channel a list contains the
+//! non-zero slopes and their input positions. Convolutions without pooling use the same code.
 
 use super::packed::PackedStep;
 use super::steps::Convolution;
 use super::{BLOCK, LANES};
 use undertone_simd::{F32Vector, Simd, Vector};
 
-/// Where a convolution's slopes come from.
+/// The slopes in the output of a convolution.
 #[derive(Clone, Copy)]
 pub(super) struct Slopes<'a> {
-    /// By position and channel, with room for a block of channels at the end.
+    /// By position and channel, with a block of channels of padding at the end.
     pub(super) slopes: &'a [f32],
-    /// The same for the outputs whose slopes these are.
+    /// The outputs, in the same layout.
     pub(super) outputs: &'a [f32],
-    /// The same for where they act, when pooled.
-    pub(super) winners: &'a [i32],
+    /// The input index of each maximum, in the same layout, if pooled.
+    pub(super) argmax: &'a [i32],
 }
 
-/// Where in the input a slope acts, above the bits of the slope: moved as one.
+/// An input position in the upper 32 bits and the bits of a slope in the lower ones, so that both are copied at once.
 pub(super) type Entry = u64;
 
 #[inline(always)]
@@ -27,7 +27,7 @@ fn entry(place: u32, slope: f32) -> Entry {
     u64::from(place) << 32 | u64::from(slope.to_bits())
 }
 
-/// Where it acts, and the slope.
+/// The input position and the slope.
 #[inline(always)]
 fn parts(entry: Entry) -> (usize, f32) {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
@@ -48,7 +48,7 @@ impl Convolution {
     ) {
         let (weights, biases) = gradient.split_at_mut(self.weights().len());
         self.bias_gradient::<S>(from, biases);
-        if back.is_none() && self.few_taps::<S>(input, from, weights) {
+        if back.is_none() && self.try_few_taps_gradient::<S>(input, from, weights) {
             return;
         }
         let weights = weights.chunks_exact_mut(self.channel_len());
@@ -62,7 +62,7 @@ impl Convolution {
         }
     }
 
-    /// Lists the slopes of a channel that act somewhere.
+    /// Lists the non-zero slopes of a channel.
     #[inline(always)]
     fn collect<'a>(
         &self,
@@ -74,13 +74,13 @@ impl Convolution {
         let len = self.positions() * self.channels;
         let slopes = from.slopes[..len].chunks_exact(self.channels);
         let mut count = 0;
-        // Entries are always written and kept if alive: a branch would be foretold badly.
+        // Every entry is written, and the count advances only if it is to stay: a branch would be mispredicted.
         if self.pooled.is_some() {
-            let winners = from.winners[..len].chunks_exact(self.channels);
-            for (slopes, winners) in slopes.zip(winners) {
-                let winner = winners[channel];
-                entries[count] = entry(winner.cast_unsigned(), slopes[channel]);
-                count += usize::from(winner >= 0);
+            let argmax = from.argmax[..len].chunks_exact(self.channels);
+            for (slopes, argmax) in slopes.zip(argmax) {
+                let max_input = argmax[channel];
+                entries[count] = entry(max_input.cast_unsigned(), slopes[channel]);
+                count += usize::from(max_input >= 0);
             }
         } else {
             for (slopes, &base) in slopes.zip(&self.bases) {
@@ -92,9 +92,9 @@ impl Convolution {
         &entries[..count]
     }
 
-    /// The sums of each channel's slopes, a vector of channels at a time.
+    /// The sum of each channel's slopes, a vector of channels at a time.
     ///
-    /// Beyond the last channel the values of the next pixel are taken for channels; their sums are dropped.
+    /// The last vector may include values of the next pixel; their sums are discarded.
     #[inline(always)]
     fn bias_gradient<S: Simd>(&self, from: Slopes<'_>, biases: &mut [f32]) {
         let (zero, one) = (S::F32x8::splat(0.0), S::F32x8::splat(1.0));
@@ -104,7 +104,7 @@ impl Convolution {
                 let at = position * self.channels + vector * LANES;
                 let mut slopes = lanes_at::<S>(from.slopes, at);
                 if self.pooled.is_some() {
-                    // What relu has cut off is zero and has no slope.
+                    // Where relu gave zero there is no slope.
                     slopes = lanes_at::<S>(from.outputs, at).select_greater(zero, slopes, zero);
                 }
                 sums = slopes.multiply_add(one, sums);
@@ -118,23 +118,29 @@ impl Convolution {
     #[inline(always)]
     fn weight_gradient<S: Simd>(&self, input: &[f32], list: &[Entry], weights: &mut [f32]) {
         let padded = self.padded_row();
-        // Rows are taken several at a time, so that enough sums are under way at once.
+        // Several rows at a time, so that enough independent sums are in flight.
         let rows_at_once = match (padded / LANES, self.kernel) {
             (1 | 2, 5) => 5,
             (10, 5) if S::MANY_REGISTERS => 5,
             (1 | 2, 3) => 3,
             _ => 1,
         };
-        let (stride, kept) = (self.row_stride, &self.kept[..]);
+        let (stride, row_mask) = (self.row_stride, &self.row_mask[..]);
         for (group, weights) in weights.chunks_exact_mut(rows_at_once * padded).enumerate() {
             let input = &input[group * rows_at_once * stride..];
             match (rows_at_once, padded / LANES) {
-                (5, 1) => gather::<S::F32x8, LANES, 5, 1>((input, stride), list, kept, weights),
-                (5, 2) => gather::<S::F32x16, BLOCK, 5, 1>((input, stride), list, kept, weights),
-                (5, 10) => gather::<S::F32x16, BLOCK, 5, 5>((input, stride), list, kept, weights),
-                (3, 1) => gather::<S::F32x8, LANES, 3, 1>((input, stride), list, kept, weights),
-                (3, 2) => gather::<S::F32x16, BLOCK, 3, 1>((input, stride), list, kept, weights),
-                _ => gather_row::<S>(input, list, kept, weights),
+                (5, 1) => gather::<S::F32x8, LANES, 5, 1>((input, stride), list, row_mask, weights),
+                (5, 2) => {
+                    gather::<S::F32x16, BLOCK, 5, 1>((input, stride), list, row_mask, weights)
+                }
+                (5, 10) => {
+                    gather::<S::F32x16, BLOCK, 5, 5>((input, stride), list, row_mask, weights)
+                }
+                (3, 1) => gather::<S::F32x8, LANES, 3, 1>((input, stride), list, row_mask, weights),
+                (3, 2) => {
+                    gather::<S::F32x16, BLOCK, 3, 1>((input, stride), list, row_mask, weights)
+                }
+                _ => gather_row::<S>(input, list, row_mask, weights),
             }
         }
     }
@@ -143,8 +149,8 @@ impl Convolution {
     #[inline(always)]
     fn input_slopes<S: Simd>(&self, packed: &[f32], list: &[Entry], back: &mut [f32]) {
         let (padded, stride) = (self.padded_row(), self.row_stride);
-        // Entries that follow each other touch the same slopes. All rows of one before the next: then it need
-        // not wait for what was just written.
+        // Consecutive entries add to the same slopes. All rows of one entry before the next, so that it need not wait
+        // for a value just stored.
         match (self.kernel, padded / LANES) {
             (5, 10) => return scatter::<S::F32x16, BLOCK, 5, 5>(packed, list, stride, back),
             (3, 6) => return scatter::<S::F32x16, BLOCK, 3, 3>(packed, list, stride, back),
@@ -175,21 +181,21 @@ impl Convolution {
     }
 }
 
-/// The vector that begins at a place.
+/// The vector that starts at an index.
 #[inline(always)]
 fn lanes_at<S: Simd>(values: &[f32], at: usize) -> S::F32x8 {
     S::F32x8::load(&values[at..at + LANES].as_chunks().0[0])
 }
 
-/// Σ slope · input for ROWS rows of VECTORS vectors of N values, where `kept` is above 0.
+/// Σ slope · input for ROWS rows of VECTORS vectors of N values, where `row_mask` is 1.
 #[inline(always)]
 fn gather<V: F32Vector<N>, const N: usize, const ROWS: usize, const VECTORS: usize>(
     (input, stride): (&[f32], usize),
     list: &[Entry],
-    kept: &[f32],
+    row_mask: &[f32],
     out: &mut [f32],
 ) {
-    // Rows of equal length: one check of a place holds for all of them.
+    // Rows of equal length, so that one bounds check covers all of them.
     let len = input.len() - (ROWS - 1) * stride;
     let mut rows = [input; ROWS];
     for r in 0..ROWS {
@@ -206,10 +212,10 @@ fn gather<V: F32Vector<N>, const N: usize, const ROWS: usize, const VECTORS: usi
             }
         }
     }
-    let (zero, kept) = (V::splat(0.0), V::load(&kept.as_chunks::<N>().0[VECTORS - 1]));
+    let (zero, row_mask) = (V::splat(0.0), V::load(&row_mask.as_chunks::<N>().0[VECTORS - 1]));
     for (out, sums) in out.as_chunks_mut::<N>().0.chunks_exact_mut(VECTORS).zip(&mut sums) {
-        // Beyond the kernel row, in its last vector, lies input that belongs to no weight.
-        sums[VECTORS - 1] = kept.select_greater(zero, sums[VECTORS - 1], zero);
+        // The end of the last vector is input beyond the kernel row, which belongs to no weight.
+        sums[VECTORS - 1] = row_mask.select_greater(zero, sums[VECTORS - 1], zero);
         for v in 0..VECTORS {
             sums[v].store(&mut out[v]);
         }
@@ -218,7 +224,12 @@ fn gather<V: F32Vector<N>, const N: usize, const ROWS: usize, const VECTORS: usi
 
 /// Σ slope · input for one row of any length.
 #[inline(always)]
-fn gather_row<S: Simd>(mut input: &[f32], list: &[Entry], mut kept: &[f32], mut out: &mut [f32]) {
+fn gather_row<S: Simd>(
+    mut input: &[f32],
+    list: &[Entry],
+    mut row_mask: &[f32],
+    mut out: &mut [f32],
+) {
     while !out.is_empty() {
         let vectors = match out.len() / LANES {
             10.. => 10,
@@ -229,19 +240,19 @@ fn gather_row<S: Simd>(mut input: &[f32], list: &[Entry], mut kept: &[f32], mut 
         };
         let (now, later) = out.split_at_mut(vectors * LANES);
         match vectors {
-            10 => gather::<S::F32x16, BLOCK, 1, 5>((input, 0), list, kept, now),
-            6 => gather::<S::F32x16, BLOCK, 1, 3>((input, 0), list, kept, now),
-            4 => gather::<S::F32x16, BLOCK, 1, 2>((input, 0), list, kept, now),
-            2 => gather::<S::F32x16, BLOCK, 1, 1>((input, 0), list, kept, now),
-            _ => gather::<S::F32x8, LANES, 1, 1>((input, 0), list, kept, now),
+            10 => gather::<S::F32x16, BLOCK, 1, 5>((input, 0), list, row_mask, now),
+            6 => gather::<S::F32x16, BLOCK, 1, 3>((input, 0), list, row_mask, now),
+            4 => gather::<S::F32x16, BLOCK, 1, 2>((input, 0), list, row_mask, now),
+            2 => gather::<S::F32x16, BLOCK, 1, 1>((input, 0), list, row_mask, now),
+            _ => gather::<S::F32x8, LANES, 1, 1>((input, 0), list, row_mask, now),
         }
         input = &input[vectors * LANES..];
-        kept = &kept[vectors * LANES..];
+        row_mask = &row_mask[vectors * LANES..];
         out = later;
     }
 }
 
-/// Adds slope · weights at each place, for ROWS rows of VECTORS vectors of N values.
+/// Adds slope · weights at each input position, for ROWS rows of VECTORS vectors of N values.
 #[inline(always)]
 fn scatter<V: F32Vector<N>, const N: usize, const ROWS: usize, const VECTORS: usize>(
     weights: &[f32],

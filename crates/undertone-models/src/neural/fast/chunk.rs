@@ -1,27 +1,27 @@
-//! A few records, one after another: forward, backward, clip, add.
+//! One chunk of records, one after another: forward, backward, clip, add.
 //!
-//! Everything a record needs stays in the processor's cache, so its gradient can be had apart from all
-//! others at the price of one norm and one scaled addition.
+//! All data of a record stays in the processor's cache, so its own gradient costs only one norm and one scaled addition
+//! more.
 
 use super::backward::Slopes;
 use super::packed::Packed;
 use super::scratch::Scratch;
-use super::simple::{Window, largest_back, map, map_back};
 use super::smooth::{sigmoid, tanh};
 use super::steps::{Dense, Kind, Step, Steps};
-use super::vectors::{add_scaled, dot, size};
+use super::unfused::{Window, map, map_backward, max_pool_backward};
+use super::vectors::{add_scaled, dot, norm_sum};
 use crate::neural::{Clip, ClipNorm, Shape};
 use undertone_simd::{Kernel, Simd};
 
-/// Records that are added up in f32 before the sum goes on in f64: few, so that rounding stays small.
+/// Records summed in f32 before the sum is added in f64: few, so that rounding stays small.
 pub(super) const CHUNK: usize = 16;
 
-/// What to do with each record.
+/// What to compute for each record.
 #[derive(Clone, Copy)]
 pub(super) enum Task<'a> {
-    /// Only the logits.
+    /// The logits.
     Logits,
-    /// Add up the gradients for these labels, as they are or clipped.
+    /// The sum of the gradients for these labels, clipped or not.
     Gradients(&'a [u32], Option<Clip>),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Chunk<'a> {
     pub(super) task: Task<'a>,
 }
 
-/// Leaves the sum of gradients, or the logits, of a chunk in the scratch.
+/// Computes a chunk; leaves the sum of gradients, or the logits, in the scratch.
 pub(super) struct RunChunk<'a> {
     pub(super) chunk: Chunk<'a>,
     pub(super) scratch: &'a mut Scratch,
@@ -67,10 +67,10 @@ impl Chunk<'_> {
                     self.forward::<S>(input, scratch);
                     self.loss_slopes(label as usize, scratch);
                     self.backward::<S>(scratch);
-                    let weight = self.weight(input, clip, scratch);
-                    // Not added with weight zero: zero times infinity is no number.
+                    let weight = self.clip_weight(input, clip, scratch);
+                    // Skip weight zero: zero times infinity is NaN.
                     if weight > 0.0 {
-                        self.add::<S>(weight, scratch);
+                        self.add_to_sum::<S>(weight, scratch);
                     }
                 }
             }
@@ -87,21 +87,21 @@ impl Chunk<'_> {
             let (input, output) = (&before[number][..], &mut after[0][..]);
             let len = step.input.count();
             let packed = &self.packed.steps[number];
-            let winners = &mut scratch.winners[number][..];
+            let argmax = &mut scratch.argmax[number][..];
             match &step.kind {
                 Kind::Conv(conv) => {
                     let input = if conv.padding > 0 {
-                        let bordered = &mut scratch.bordered[number].0;
-                        copy_bordered(step.input, conv.padding, |inner, outer, width| {
-                            bordered[outer..outer + width]
+                        let padded_inputs = &mut scratch.padded_inputs[number].0;
+                        visit_padded_rows(step.input, conv.padding, |inner, outer, width| {
+                            padded_inputs[outer..outer + width]
                                 .copy_from_slice(&input[inner..inner + width]);
                         });
-                        &bordered[..]
+                        &padded_inputs[..]
                     } else {
                         input
                     };
                     if conv.pooled.is_some() {
-                        conv.forward_pooled::<S>(packed, input, (output, winners));
+                        conv.forward_pooled::<S>(packed, input, (output, argmax));
                     } else {
                         conv.forward::<S>(packed, input, output);
                     }
@@ -116,10 +116,10 @@ impl Chunk<'_> {
                 Kind::Tanh => map(&input[..len], output, tanh),
                 Kind::Sigmoid => map(&input[..len], output, sigmoid),
                 &Kind::MaxPool { size, stride } => {
-                    window(step, size, stride).largest(input, output, winners);
+                    window(step, size, stride).max_pool(input, output, argmax);
                 }
                 &Kind::AveragePool { size, stride } => {
-                    window(step, size, stride).mean(input, output);
+                    window(step, size, stride).average_pool(input, output);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Chunk<'_> {
         let total = own + others;
         slopes.iter_mut().for_each(|slope| *slope /= total);
         if let Some(slope) = slopes.get_mut(label) {
-            // p − 1, without the digits that p ≈ 1 would lose.
+            // p − 1, without cancellation for p ≈ 1.
             *slope = -others / total;
         }
     }
@@ -152,33 +152,33 @@ impl Chunk<'_> {
             let (back, slopes) = (&mut before[number][..], &after[0][..]);
             let (input, output) = (&scratch.values[number][..], &scratch.values[number + 1][..]);
             let packed = &self.packed.steps[number];
-            let winners = &scratch.winners[number][..];
+            let argmax = &scratch.argmax[number][..];
             let len = step.input.count();
             if let Kind::Conv(conv) = &step.kind {
                 let range = conv.weights().start..conv.biases().end;
                 let (entries, gradient) = (&mut scratch.entries[..], &mut scratch.gradient[range]);
-                let from = Slopes { slopes, outputs: output, winners };
-                let (bordered, outer_back) = &mut scratch.bordered[number];
+                let from = Slopes { slopes, outputs: output, argmax };
+                let (padded_inputs, outer_back) = &mut scratch.padded_inputs[number];
                 let is_padded = conv.padding > 0;
                 let (input, target) = if is_padded {
-                    (&bordered[..], &mut outer_back[..])
+                    (&padded_inputs[..], &mut outer_back[..])
                 } else {
                     (input, &mut *back)
                 };
-                let mut target = step.sends_back.then_some(target);
+                let mut target = step.needs_input_slopes.then_some(target);
                 if let Some(target) = target.as_deref_mut() {
                     target.fill(0.0);
                 }
                 conv.backward::<S>(packed, (input, from), entries, gradient, target);
                 if is_padded {
-                    copy_bordered(step.input, conv.padding, |inner, outer, width| {
+                    visit_padded_rows(step.input, conv.padding, |inner, outer, width| {
                         back[inner..inner + width]
                             .copy_from_slice(&outer_back[outer..outer + width]);
                     });
                 }
                 continue;
             }
-            if !step.sends_back {
+            if !step.needs_input_slopes {
                 continue;
             }
             match &step.kind {
@@ -191,28 +191,28 @@ impl Chunk<'_> {
                     }
                 }
                 Kind::Relu => {
-                    map_back(&output[..len], slopes, back, |y| if y > 0.0 { 1.0 } else { 0.0 });
+                    map_backward(&output[..len], slopes, back, |y| if y > 0.0 { 1.0 } else { 0.0 });
                 }
-                Kind::Tanh => map_back(&output[..len], slopes, back, |y| 1.0 - y * y),
-                Kind::Sigmoid => map_back(&output[..len], slopes, back, |y| y * (1.0 - y)),
+                Kind::Tanh => map_backward(&output[..len], slopes, back, |y| 1.0 - y * y),
+                Kind::Sigmoid => map_backward(&output[..len], slopes, back, |y| y * (1.0 - y)),
                 Kind::MaxPool { .. } => {
                     back.fill(0.0);
-                    largest_back(winners, slopes, back);
+                    max_pool_backward(argmax, slopes, back);
                 }
                 &Kind::AveragePool { size, stride } => {
                     back.fill(0.0);
-                    window(step, size, stride).mean_back(slopes, back);
+                    window(step, size, stride).average_pool_backward(slopes, back);
                 }
             }
         }
     }
 
-    /// How much the record counts.
+    /// The weight of the record in the sum, by clipping.
     #[inline(always)]
-    fn weight(&self, input: &[f32], clip: Option<Clip>, scratch: &mut Scratch) -> f32 {
+    fn clip_weight(&self, input: &[f32], clip: Option<Clip>, scratch: &mut Scratch) -> f32 {
         let Some(clip) = clip else { return 1.0 };
-        // A value that is not finite may be lost behind a relu; the record does not count all the same.
-        // Without a branch for each value the compiler can take many at once.
+        // A relu can hide a value that is not finite; such a record is dropped too. No branch per value, so that the
+        // compiler vectorises the loop.
         let finite = input.iter().fold(true, |finite, value| finite & value.is_finite());
         let weight = if finite { clip.weight(self.norm(clip.norm(), scratch)) } else { 0.0 };
         scratch.dropped += usize::from(weight <= 0.0);
@@ -228,13 +228,13 @@ impl Chunk<'_> {
             match &step.kind {
                 Kind::Conv(conv) => {
                     let range = conv.weights().start..conv.biases().end;
-                    total += size(norm, &scratch.gradient[range]);
+                    total += norm_sum(norm, &scratch.gradient[range]);
                 }
                 Kind::Dense(dense) => {
                     // The gradient is (slopes)(input, 1)ᵀ, and both norms of such a product are products.
                     let (input, slopes) = dense_factors(number, dense, scratch);
-                    let inputs = size(norm, input);
-                    total += size(norm, &slopes[..dense.outputs]) * (inputs + 1.0);
+                    let inputs = norm_sum(norm, input);
+                    total += norm_sum(norm, &slopes[..dense.outputs]) * (inputs + 1.0);
                     let limit = match norm {
                         ClipNorm::L1 => INPUT_MAX,
                         ClipNorm::L2 => INPUT_MAX * INPUT_MAX,
@@ -254,7 +254,7 @@ impl Chunk<'_> {
 
     /// Adds `weight` times the record's gradient to the sum.
     #[inline(always)]
-    fn add<S: Simd>(&self, weight: f32, scratch: &mut Scratch) {
+    fn add_to_sum<S: Simd>(&self, weight: f32, scratch: &mut Scratch) {
         let Scratch { sum, gradient, values, slopes, .. } = scratch;
         for (number, step) in self.steps.steps.iter().enumerate() {
             match &step.kind {
@@ -292,7 +292,7 @@ fn window(step: &Step, size: usize, stride: usize) -> Window {
     Window { size, stride, input: step.input, output: step.output }
 }
 
-/// Puts the channels of each pixel together.
+/// Converts from channel by channel to pixel by pixel.
 #[inline(always)]
 fn channels_last(shape: Shape, input: &[f32], output: &mut [f32]) {
     let area = shape.height * shape.width;
@@ -307,9 +307,9 @@ fn channels_last(shape: Shape, input: &[f32], output: &mut [f32]) {
     }
 }
 
-/// Calls `copy(inner, outer, width)` for each row of an image and its place in the one with a border.
+/// Calls `copy(inner, outer, width)` for each row of an image: its start without and with padding, and its width.
 #[inline(always)]
-fn copy_bordered(inner: Shape, padding: usize, mut copy: impl FnMut(usize, usize, usize)) {
+fn visit_padded_rows(inner: Shape, padding: usize, mut copy: impl FnMut(usize, usize, usize)) {
     let width = inner.width * inner.channels;
     let outer_width = (inner.width + 2 * padding) * inner.channels;
     for row in 0..inner.height {

@@ -1,8 +1,9 @@
 //! The fast tier: batches in f32.
 //!
-//! Records are taken sixteen at a time ([`chunk`]) and one after another within, on kernels for the
-//! processor's instruction set ([`undertone_simd`]): convolutions forward in [`convolve`] and [`pooled`], backward in
-//! [`backward`] and [`taps`]. [`threads`] spreads chunks over threads and adds them up in a fixed order.
+//! A [`chunk`] has sixteen records, processed one after another by kernels for the processor's instruction set
+//! ([`undertone_simd`]): convolutions forward in [`convolve`] and [`pooled`], backward in [`backward`] and [`taps`].
+//! [`threads`] distributes chunks over threads and adds their sums in a fixed order. "Slopes" are the derivatives of the
+//! loss in a layer's values; "gradients" are those in the parameters.
 
 mod aligned;
 mod backward;
@@ -11,13 +12,13 @@ mod convolve;
 mod packed;
 mod pooled;
 mod scratch;
-mod simple;
 mod smooth;
 mod steps;
 mod taps;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod unfused;
 mod vectors;
 
 use super::checked::same_length;
@@ -30,16 +31,16 @@ use steps::Steps;
 use threads::{Job, Outcome};
 use undertone_simd::InstructionSet;
 
-/// Values in a short vector.
+/// Values in a short vector, `F32x8`.
 const LANES: usize = 8;
 
-/// Values in a long vector: the output channels of a convolution that are computed together.
+/// Values in a long vector, `F32x16`: the output channels of a convolution that are computed together.
 const BLOCK: usize = 2 * LANES;
 
 /// A neural network for batches: arithmetic in f32, parameters and sums in f64.
 ///
-/// Results do not depend on the number of threads, bit for bit. They do depend, in the last digits of f32, on
-/// whether the processor fuses products and sums.
+/// Results are bit-identical for any number of threads. Whether the processor fuses products and sums changes the last
+/// digits of f32.
 ///
 /// # Example
 /// ```
@@ -78,7 +79,7 @@ impl NeuralEngine {
         &self.neural
     }
 
-    /// The logits of records, class after class and record after record.
+    /// The logits of records, class by class and record by record.
     ///
     /// # Errors
     /// When θ has the wrong length, or the inputs are not whole records.
@@ -116,9 +117,9 @@ impl NeuralEngine {
         Ok(logits.chunks_exact(self.neural.classes()).map(largest).collect())
     }
 
-    /// The mean of the records' gradients as they are; zeros for an empty batch.
+    /// The mean of the records' unclipped gradients; zeros for an empty batch.
     ///
-    /// Not bounded, and not a number if one record's gradient is not: for measuring, not for releases.
+    /// Not bounded, and NaN if one record's gradient is NaN: for evaluation, not for releases.
     ///
     /// # Errors
     /// When θ has the wrong length, or the batch is not of this neural network.
@@ -135,8 +136,8 @@ impl NeuralEngine {
 
     /// The sum of the records' gradients, each clipped: Σ min(1, bound/‖g‖)·g.
     ///
-    /// A record whose features or gradient are not finite counts as zero, so that no record can break the
-    /// bound; [`ClippedSum::dropped`] says how many.
+    /// A record whose features or gradient are not finite counts as zero, so that every record keeps the bound;
+    /// [`ClippedSum::dropped`] counts them.
     ///
     /// # Guarantee
     /// Each record adds a vector whose norm is at most the bound. Replacing one record moves the sum by at
@@ -168,7 +169,7 @@ impl NeuralEngine {
         clip: Option<Clip>,
         threads: NonZeroUsize,
     ) -> Result<Outcome, NeuralError> {
-        // A batch that was checked against another neural network.
+        // The batch may have been checked against another neural network.
         Batch::new(&self.neural, batch.inputs(), batch.labels())?;
         self.run(theta, batch.inputs(), Task::Gradients(batch.labels(), clip), threads)
     }

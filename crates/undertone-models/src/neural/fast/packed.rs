@@ -1,22 +1,22 @@
-//! Parameters in the order of the kernels, and gradients back from it.
+//! Conversion of parameters to the layout of the kernels, and of gradients back.
 
 use super::BLOCK;
 use super::aligned::Aligned;
 use super::steps::{Convolution, Dense, Kind, Steps};
 use crate::neural::Shape;
 
-/// Parameters in f32, as the kernels read them.
+/// Parameters in f32, in the layout of the kernels.
 pub(super) struct Packed {
-    /// For each step; empty for one without parameters.
+    /// The parameters of each step; empty for a step without parameters.
     pub(super) steps: Vec<PackedStep>,
 }
 
 /// The parameters of one step.
 pub(super) struct PackedStep {
-    /// Convolutions: (block of channels, kernel row, place in the row, channel of the block). Dense: as
-    /// `backward`, which is left empty.
+    /// Convolutions: (block of channels, kernel row, index in the row, channel of the block). Dense: (output, padded
+    /// inputs).
     pub(super) forward: Aligned,
-    /// Convolutions: (channel, kernel row, row padded to vectors).
+    /// Convolutions: (channel, kernel row, row padded to vectors). Dense: empty, since `forward` serves both.
     pub(super) backward: Aligned,
     /// Padded to whole blocks.
     pub(super) biases: Aligned,
@@ -38,7 +38,7 @@ impl Packed {
     }
 }
 
-/// Writes `factor` times a packed sum in the order of the flat parameters.
+/// Writes `factor` times a packed sum in the layout of the flat parameters.
 pub(super) fn unpack(steps: &Steps, sum: &[f64], factor: f64, flat: &mut [f64]) {
     for step in &steps.steps {
         let (layer, biases) = match &step.kind {
@@ -95,7 +95,7 @@ fn fill_biases(to: &mut [f32], from: &[f64]) {
     }
 }
 
-/// Calls `visit(flat, forward, backward)` with the three places of each weight.
+/// Calls `visit(flat, forward, backward)` with the three indices of each weight.
 fn visit_taps(conv: &Convolution, mut visit: impl FnMut(usize, usize, usize)) {
     let (kernel, sources, padded_row) = (conv.kernel, conv.padded.channels, conv.padded_row());
     let mut flat = 0;
@@ -114,7 +114,7 @@ fn visit_taps(conv: &Convolution, mut visit: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// Calls `visit(flat, packed)` with both places of each weight of a dense layer.
+/// Calls `visit(flat, packed)` with both indices of each weight of a dense layer.
 fn visit_weights(dense: &Dense, mut visit: impl FnMut(usize, usize)) {
     let Shape { channels, height, width } = dense.layer.input;
     let area = height * width;

@@ -1,89 +1,90 @@
-//! Convolution, relu and 2×2 max-pooling in one go.
+//! Fused convolution, relu and 2×2 max-pooling.
 //!
-//! A tile is two rows of pixels, so that whole windows come out of it, for one block of channels. A line of
-//! the input serves both rows, each with its own row of the kernel: a value is read once for two products.
-//! One block's weights and the input fit into the first-level cache together; two blocks' would not.
+//! A tile is two rows of pixels, that is a row of whole windows, for one block of channels. A line of the input is used
+//! for both rows, each with its own row of the kernel: a value is read once for two products. The weights of one block
+//! and the input fit into the first-level cache together; those of two blocks do not.
 
 use super::BLOCK;
-use super::convolve::{BlockOf, put};
+use super::convolve::{BlockWeights, copy_block};
 use super::packed::PackedStep;
 use super::steps::Convolution;
 use undertone_simd::{F32Vector, Simd, Vector};
 
-/// A distance that is not known in advance.
+/// A distance that is not a compile-time constant.
 const ANY: usize = 0;
 
-/// Where a tile begins: the place of its first value in the input, and its first pooled pixel.
+/// The start of a tile: the index of its first value in the input, and its first pooled pixel.
 #[derive(Clone, Copy)]
-struct Corner {
+struct TileStart {
     base: usize,
     pixel: usize,
 }
 
-/// What one block of channels reads and writes.
-struct Pass<'a> {
-    of: BlockOf<'a>,
+/// The data that one block of channels reads and writes.
+struct BlockData<'a> {
+    weights: BlockWeights<'a>,
     input: &'a [f32],
-    /// Its first channel and how many it has.
+    /// Its first channel and its number of channels.
     channels: (usize, usize),
     output: &'a mut [f32],
-    winners: &'a mut [i32],
+    argmax: &'a mut [i32],
 }
 
 impl Convolution {
-    /// Writes the maxima; `winners` gets where in the input each maximum began, or −1 where relu cut it off.
+    /// Writes the maxima to `output`, and to `argmax` the input index of each maximum, negative where relu gives zero.
     #[inline(always)]
     pub(super) fn forward_pooled<S: Simd>(
         &self,
         packed: &PackedStep,
         input: &[f32],
-        (output, winners): (&mut [f32], &mut [i32]),
+        (output, argmax): (&mut [f32], &mut [i32]),
     ) {
         for block in 0..self.blocks() {
-            let (of, channels) = (self.block_of(packed, block), self.channels_of(block));
-            let mut pass = Pass { of, input, channels, output, winners };
-            // Usual distances between pixels are constants, which leaves registers to the sums.
+            let (weights, channels) =
+                (self.block_weights(packed, block), self.block_channels(block));
+            let mut data = BlockData { weights, input, channels, output, argmax };
+            // Common distances between pixels are constants, which leaves more registers for the sums.
             match self.padded.channels {
-                1 => self.bands::<S, 1>(&mut pass),
-                3 => self.bands::<S, 3>(&mut pass),
-                16 => self.bands::<S, 16>(&mut pass),
-                32 => self.bands::<S, 32>(&mut pass),
-                _ => self.bands::<S, ANY>(&mut pass),
+                1 => self.pooled_rows::<S, 1>(&mut data),
+                3 => self.pooled_rows::<S, 3>(&mut data),
+                16 => self.pooled_rows::<S, 16>(&mut data),
+                32 => self.pooled_rows::<S, 32>(&mut data),
+                _ => self.pooled_rows::<S, ANY>(&mut data),
             }
         }
     }
 
     /// All rows of windows, for pixels STEP values apart.
     #[inline(always)]
-    fn bands<S: Simd, const STEP: usize>(&self, pass: &mut Pass<'_>) {
+    fn pooled_rows<S: Simd, const STEP: usize>(&self, data: &mut BlockData<'_>) {
         let Some((rows, columns)) = self.pooled else { return };
         for row in 0..rows {
-            let corner = Corner { base: 2 * row * self.row_stride, pixel: row * columns };
-            // As many pixels as registers allow: each needs a running sum, beside the weights.
+            let corner = TileStart { base: 2 * row * self.row_stride, pixel: row * columns };
+            // As many pixels as registers allow: each needs a running sum besides the weights.
             let mut done = 0;
             if S::MANY_REGISTERS {
-                done = self.window_tiles::<S, STEP, 12>(pass, corner, done, columns);
-                done = self.window_tiles::<S, STEP, 8>(pass, corner, done, columns);
-                done = self.window_tiles::<S, STEP, 4>(pass, corner, done, columns);
+                done = self.window_tiles::<S, STEP, 12>(data, corner, done, columns);
+                done = self.window_tiles::<S, STEP, 8>(data, corner, done, columns);
+                done = self.window_tiles::<S, STEP, 4>(data, corner, done, columns);
             }
-            self.window_tiles::<S, STEP, 2>(pass, corner, done, columns);
+            self.window_tiles::<S, STEP, 2>(data, corner, done, columns);
         }
     }
 
-    /// As many tiles of T pixels in a row as there is room for after `done` windows; how many are done then.
+    /// Computes whole tiles of T pixels of a row, starting after `done` windows; returns the windows done then.
     #[inline(always)]
     fn window_tiles<S: Simd, const STEP: usize, const T: usize>(
         &self,
-        pass: &mut Pass<'_>,
-        row: Corner,
+        data: &mut BlockData<'_>,
+        row: TileStart,
         mut done: usize,
         columns: usize,
     ) -> usize {
         while done + T / 2 <= columns {
             let base = row.base + 2 * done * self.padded.channels;
-            let corner = Corner { base, pixel: row.pixel + done };
-            let sums = self.sums::<S, STEP, T>(pass, base);
-            self.pool_tile::<S, T>(pass, corner, &sums);
+            let corner = TileStart { base, pixel: row.pixel + done };
+            let sums = self.sums::<S, STEP, T>(data, base);
+            self.pool_tile::<S, T>(data, corner, &sums);
             done += T / 2;
         }
         done
@@ -93,19 +94,20 @@ impl Convolution {
     #[inline(always)]
     fn sums<S: Simd, const STEP: usize, const T: usize>(
         &self,
-        pass: &Pass<'_>,
+        data: &BlockData<'_>,
         base: usize,
     ) -> [[S::F32x16; T]; 2] {
         let step = if STEP == ANY { self.padded.channels } else { STEP };
-        // The values of T pixels at one place of the kernel row, place after place.
+        // The values of T pixels at one index of the kernel row, for each index.
         let reach = (T - 1) * step + 1;
         let places = |line: usize| {
-            pass.input[base + line * self.row_stride..][..reach - 1 + self.row].windows(reach)
+            data.input[base + line * self.row_stride..][..reach - 1 + self.row].windows(reach)
         };
-        let weights = |kernel_row: usize| &pass.of.weights[kernel_row * self.row..][..self.row];
-        let [mut upper, mut lower] = [[S::F32x16::load(pass.of.biases); T]; 2];
+        let weights =
+            |kernel_row: usize| &data.weights.weights[kernel_row * self.row..][..self.row];
+        let [mut upper, mut lower] = [[S::F32x16::load(data.weights.biases); T]; 2];
         if !S::MANY_REGISTERS {
-            // So few sums would wait for each other in the first and last line, which serve one row only.
+            // With so few sums, the first and last line, used by one row only, would have too few independent sums.
             for line in 0..self.kernel {
                 let both = places(line).zip(places(line + 1));
                 for ((above, below), weights) in both.zip(weights(line)) {
@@ -149,11 +151,11 @@ impl Convolution {
     #[inline(always)]
     fn pool_tile<S: Simd, const T: usize>(
         &self,
-        pass: &mut Pass<'_>,
-        corner: Corner,
+        data: &mut BlockData<'_>,
+        corner: TileStart,
         sums: &[[S::F32x16; T]; 2],
     ) {
-        let (first, count) = pass.channels;
+        let (first, count) = data.channels;
         let right = self.padded.channels;
         for window in 0..T / 2 {
             let base = corner.base + 2 * window * right;
@@ -167,17 +169,17 @@ impl Convolution {
             ];
             let (maxima, places) = pool(four);
             let start = (corner.pixel + window) * self.channels + first;
-            put(&maxima, &mut pass.output[start..start + count]);
-            put(&places, &mut pass.winners[start..start + count]);
+            copy_block(&maxima, &mut data.output[start..start + count]);
+            copy_block(&places, &mut data.argmax[start..start + count]);
         }
     }
 }
 
-/// The largest of four pixels and above 0, by channel, and where it began, or less than 0; the first of
-/// equal ones.
+/// For each channel the maximum of four pixels and 0, and the input index of the first pixel that has it, or a negative
+/// number.
 #[inline(always)]
 fn pool<V: F32Vector<BLOCK>>(four: [(V, usize); 4]) -> ([f32; BLOCK], [i32; BLOCK]) {
-    // Places travel as the bits of numbers that nobody computes with.
+    // Indices are stored as the bits of f32, which are only moved.
     #[expect(clippy::cast_possible_truncation, reason = "a padded input has at most 2²⁸ values")]
     let [first, others @ ..] =
         four.map(|(values, base)| (values, V::splat(f32::from_bits(base as u32))));
@@ -186,7 +188,7 @@ fn pool<V: F32Vector<BLOCK>>(four: [(V, usize); 4]) -> ([f32; BLOCK], [i32; BLOC
         places = values.select_greater(maxima, tag, places);
         maxima = values.select_greater(maxima, values, maxima);
     }
-    // The bits of −0 are those of the least of all integers.
+    // The bits of −0 are those of i32::MIN.
     let zero = V::splat(0.0);
     places = maxima.select_greater(zero, places, V::splat(-0.0));
     maxima = maxima.select_greater(zero, maxima, zero);

@@ -1,4 +1,4 @@
-//! What one thread needs beside the parameters: a record's values and slopes, and a chunk's sum.
+//! The buffers of one thread: a record's values and slopes, and a chunk's sum.
 
 use super::aligned::Aligned;
 use super::backward::Entry;
@@ -7,17 +7,17 @@ use super::{BLOCK, LANES};
 
 /// The buffers of one thread.
 pub(super) struct Scratch {
-    /// What each step gets, then the logits. Padded to vectors; the padding stays zero.
+    /// The input of each step, then the logits. Padded to vectors; the padding stays zero.
     pub(super) values: Vec<Aligned>,
     /// The slopes of the loss in `values`.
     pub(super) slopes: Vec<Aligned>,
-    /// For each step: where its maxima came from, −1 for none.
-    pub(super) winners: Vec<Vec<i32>>,
+    /// For each step: the input index of each maximum, −1 for none.
+    pub(super) argmax: Vec<Vec<i32>>,
     /// For each step: the padded input of a convolution with padding, and the slopes in it.
-    pub(super) bordered: Vec<(Aligned, Aligned)>,
-    /// Where the slopes of one channel of a convolution act.
+    pub(super) padded_inputs: Vec<(Aligned, Aligned)>,
+    /// The slopes of one channel of a convolution, with their input positions.
     pub(super) entries: Vec<Entry>,
-    /// One record's gradient, of convolutions only: that of dense layers is a product of two vectors.
+    /// One record's gradient, for convolutions only: that of a dense layer is a product of two vectors.
     pub(super) gradient: Aligned,
     /// The sum over a chunk, packed.
     pub(super) sum: Aligned,
@@ -29,17 +29,16 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new(steps: &Steps) -> Scratch {
-        // Kernel rows and blocks of channels are read in whole vectors, and the last may reach over the end by
-        // less than one.
-        let room = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + BLOCK);
+        // Kernel rows and blocks of channels are read in whole vectors; the last one may end after the last value.
+        let padded = |len: usize| Aligned::zeros(len.next_multiple_of(LANES) + BLOCK);
         let shapes = || steps.steps.iter().map(|step| step.input.count()).chain([steps.classes]);
-        let bordered = steps.steps.iter().map(|step| match &step.kind {
+        let padded_inputs = steps.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.padding > 0 => {
-                (room(conv.padded.count()), room(conv.padded.count()))
+                (padded(conv.padded.count()), padded(conv.padded.count()))
             }
             _ => (Aligned::zeros(0), Aligned::zeros(0)),
         });
-        let winners = steps.steps.iter().map(|step| match &step.kind {
+        let argmax = steps.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + BLOCK],
             Kind::MaxPool { .. } => vec![0; step.output.count()],
             _ => Vec::new(),
@@ -52,10 +51,10 @@ impl Scratch {
         };
         let positions = convolutions().map(|conv| conv.positions());
         Scratch {
-            values: shapes().map(room).collect(),
-            slopes: shapes().map(room).collect(),
-            winners: winners.collect(),
-            bordered: bordered.collect(),
+            values: shapes().map(padded).collect(),
+            slopes: shapes().map(padded).collect(),
+            argmax: argmax.collect(),
+            padded_inputs: padded_inputs.collect(),
             entries: vec![0; positions.max().unwrap_or(0)],
             gradient: Aligned::zeros(steps.packed),
             sum: Aligned::zeros(steps.packed),

@@ -1,26 +1,26 @@
-//! tanh and sigmoid without branches or calls, so that a loop over them becomes vector instructions.
+//! tanh and sigmoid without branches or calls, so that loops over them are vectorised.
 //!
-//! The standard library's functions take one number at a time, and would take most of the time of a neural network
-//! with tanh. Both follow from e^−|x|, which never overflows.
+//! The standard library's functions compute one value at a time, and took most of the time of a neural network with
+//! tanh. Both are computed from e^−|x|, which never overflows.
 
 /// 1/ln 2.
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
-/// ln 2 in two parts, the first with few enough digits that its small multiples are exact.
+/// ln 2 in two parts: small multiples of the first are exact.
 const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
-/// Adding it rounds a small number to a whole one, which then stands in the lowest bits.
-const ROUNDING: f32 = 12_582_912.0;
-/// Below this e^x is taken to be e^−80, some 10⁻³⁵, so that 2^n is always a normal number.
-const LEAST: f32 = -80.0;
+/// Adding it to a small number puts the nearest integer into the lowest bits.
+const ROUNDER: f32 = 12_582_912.0;
+/// Arguments are clamped from below to this, where e^x is about 10⁻³⁵, so that 2^n is always a normal number.
+const ARGUMENT_MIN: f32 = -80.0;
 
 /// (2^n, e^r − 1) with x = n ln 2 + r and |r| ≤ ln 2 / 2, for x ≤ 0.
 #[inline(always)]
 fn exponential(x: f32) -> (f32, f32) {
-    let x = if x > LEAST { x } else { LEAST };
-    let shifted = x * LOG2_E + ROUNDING;
-    let n = shifted - ROUNDING;
+    let x = if x > ARGUMENT_MIN { x } else { ARGUMENT_MIN };
+    let shifted = x * LOG2_E + ROUNDER;
+    let n = shifted - ROUNDER;
     let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-    // The series of (e^r − 1)/r: the first term left out is below 2^−25 of it.
+    // The series of (e^r − 1)/r: the first omitted term is below 2^−25 of it.
     let series = 1.0 / 5040.0;
     let series = series * r + 1.0 / 720.0;
     let series = series * r + 1.0 / 120.0;
@@ -36,7 +36,7 @@ fn exponential(x: f32) -> (f32, f32) {
 #[inline(always)]
 pub(super) fn tanh(x: f32) -> f32 {
     let (power, rest) = exponential(-2.0 * x.abs());
-    // Near zero 2^n is 1, and no digit is lost.
+    // Near zero 2^n is 1, so there is no cancellation.
     let m = power * rest + (power - 1.0);
     let found = (-m / (2.0 + m)).copysign(x);
     if x.is_nan() { x } else { found }
@@ -74,7 +74,7 @@ mod tests {
         let sigmoid_exact = |x: f64| 1.0 / (1.0 + (-x).exp());
         assert!(worst(tanh, f64::tanh, 100.0) < 4e-7);
         assert!(worst(sigmoid, sigmoid_exact, 79.0) < 4e-7);
-        // The control: a polynomial cut short is found out.
+        // The control: a truncated polynomial exceeds the limit.
         let short = |x: f32| x - x * x * x / 3.0;
         assert!(worst(short, f64::tanh, 0.5) > 1e-3);
     }

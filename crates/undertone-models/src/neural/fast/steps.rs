@@ -1,7 +1,7 @@
-//! What the fast tier does step by step, worked out once for a neural network.
+//! The steps of the fast tier, computed once for a neural network.
 //!
-//! Values lie row after row, column after column, with the channels of a pixel together, because then all
-//! a kernel row touches is contiguous.
+//! Values are stored row by row and column by column, with the channels of a pixel together, so that the input under a
+//! kernel row is contiguous.
 
 use super::{BLOCK, LANES};
 use crate::neural::{Layer, Operation};
@@ -13,7 +13,7 @@ pub(super) struct Steps {
     pub(super) input: Shape,
     pub(super) steps: Vec<Step>,
     pub(super) classes: usize,
-    /// Length of a sum of gradients in the order of the kernels.
+    /// Length of a packed sum of gradients.
     pub(super) packed: usize,
 }
 
@@ -22,11 +22,11 @@ pub(super) struct Step {
     pub(super) kind: Kind,
     pub(super) input: Shape,
     pub(super) output: Shape,
-    /// Whether the step before needs its slopes: not when nothing before has parameters.
-    pub(super) sends_back: bool,
+    /// Whether the slopes in the input are needed: only if an earlier step has parameters.
+    pub(super) needs_input_slopes: bool,
 }
 
-/// What a step does.
+/// The operation of a step.
 pub(super) enum Kind {
     Conv(Convolution),
     Relu,
@@ -45,17 +45,17 @@ pub(super) struct Convolution {
     /// The input with its padding.
     pub(super) padded: Shape,
     pub(super) channels: usize,
-    /// Values of the input under one row of the kernel.
+    /// Input values under one row of the kernel.
     pub(super) row: usize,
-    /// 1 for each value of such a row and 0 for what pads it to whole vectors.
-    pub(super) kept: Vec<f32>,
-    /// Between the first values of two rows of the input.
+    /// 1 for each value of a kernel row and 0 for its padding to whole vectors.
+    pub(super) row_mask: Vec<f32>,
+    /// Distance between the first values of two rows of the input.
     pub(super) row_stride: usize,
-    /// Where the input of each pixel begins, below 2²⁸.
+    /// Index of the first input value of each output pixel, below 2²⁸.
     pub(super) bases: Vec<u32>,
-    /// Rows and columns after relu and 2×2 max-pooling, when these are fused.
+    /// Rows and columns after relu and 2×2 max-pooling, if these are fused.
     pub(super) pooled: Option<(usize, usize)>,
-    /// Where its weights begin in a packed sum: (channel, kernel row, row padded to vectors).
+    /// Index of its first weight in a packed sum: (channel, kernel row, row padded to vectors).
     pub(super) offset: usize,
 }
 
@@ -66,13 +66,13 @@ pub(super) struct Dense {
     /// Inputs padded to whole vectors.
     pub(super) padded: usize,
     pub(super) outputs: usize,
-    /// Where its weights begin in a packed sum: (output, padded inputs).
+    /// Index of its first weight in a packed sum: (output, padded inputs).
     pub(super) offset: usize,
 }
 
 impl Steps {
     pub(super) fn new(neural: &NeuralNetwork) -> Steps {
-        let (mut steps, mut packed, mut learns) = (Vec::new(), 0, false);
+        let (mut steps, mut packed, mut has_parameters) = (Vec::new(), 0, false);
         let mut layers = neural.layers();
         while let Some((layer, mut rest)) = layers.split_first() {
             let mut output = layer.output;
@@ -98,26 +98,31 @@ impl Steps {
                 Operation::MaxPool { size, stride } => Kind::MaxPool { size, stride },
                 Operation::AveragePool { size, stride } => Kind::AveragePool { size, stride },
             };
-            steps.push(Step { kind, input: layer.input, output, sends_back: learns });
-            learns |= layer.biases > 0;
+            steps.push(Step {
+                kind,
+                input: layer.input,
+                output,
+                needs_input_slopes: has_parameters,
+            });
+            has_parameters |= layer.biases > 0;
             layers = rest;
         }
         Steps { input: neural.input(), steps, classes: neural.classes(), packed }
     }
 }
 
-/// What relu and 2×2 max-pooling give, when these two come next after a convolution that skips no pixel.
+/// The output shape of relu and 2×2 max-pooling, if these two follow a convolution of stride 1.
 fn fused_pool(conv: &Layer, rest: &[Layer]) -> Option<Shape> {
     let [relu, pool, ..] = rest else { return None };
-    let skips_none = matches!(conv.operation, Operation::Conv { stride: 1, .. });
+    let has_stride_1 = matches!(conv.operation, Operation::Conv { stride: 1, .. });
     let halves = pool.operation == Operation::MaxPool { size: 2, stride: 2 };
-    (skips_none && relu.operation == Operation::Relu && halves).then_some(pool.output)
+    (has_stride_1 && relu.operation == Operation::Relu && halves).then_some(pool.output)
 }
 
 impl Convolution {
     fn new(layer: &Layer, pooled: Option<Shape>, offset: usize) -> Convolution {
         let Operation::Conv { kernel, stride, padding } = layer.operation else {
-            unreachable!("called for convolutions only")
+            unreachable!("only called for convolutions")
         };
         let Shape { channels, height, width } = layer.input;
         let padded = Shape { channels, height: height + 2 * padding, width: width + 2 * padding };
@@ -130,8 +135,8 @@ impl Convolution {
         };
         let bases = (0..rows).flat_map(|row| (0..columns).map(move |column| base(row, column)));
         let row = kernel * channels;
-        let mut kept = vec![0.0; row.next_multiple_of(LANES)];
-        kept[..row].fill(1.0);
+        let mut row_mask = vec![0.0; row.next_multiple_of(LANES)];
+        row_mask[..row].fill(1.0);
         Convolution {
             layer: *layer,
             kernel,
@@ -139,7 +144,7 @@ impl Convolution {
             padded,
             channels: layer.output.channels,
             row,
-            kept,
+            row_mask,
             row_stride,
             bases: bases.collect(),
             pooled,

@@ -1,7 +1,7 @@
-//! Gradients of a pooled convolution of one input channel, without lists.
+//! Weight gradients of a pooled convolution with one input channel, without lists.
 //!
-//! So few taps have all their running sums in registers at once, a vector of output channels for each tap.
-//! Then every window is visited once, and each channel picks the pixels that its maximum came from.
+//! With so few taps the running sums of all of them fit in registers, a vector of output channels for each tap. Every
+//! window is visited once, and each channel selects the pixels of its maximum.
 
 use super::backward::Slopes;
 use super::steps::Convolution;
@@ -9,11 +9,11 @@ use super::{BLOCK, LANES};
 use undertone_simd::{F32Vector, Simd, Vector};
 
 impl Convolution {
-    /// Writes the gradient of the weights if this is such a convolution; says whether it is.
+    /// Writes the gradient of the weights and returns true, if this is such a convolution; else returns false.
     ///
-    /// The same sums in the same order as from lists, bit for bit: what lists leave out has slope zero here.
+    /// Bit-identical to the sums from lists: the same order, and entries that lists omit have slope zero.
     #[inline(always)]
-    pub(super) fn few_taps<S: Simd>(
+    pub(super) fn try_few_taps_gradient<S: Simd>(
         &self,
         input: &[f32],
         from: Slopes<'_>,
@@ -23,16 +23,16 @@ impl Convolution {
             return false;
         }
         match self.kernel {
-            5 => self.taps::<S, 5, 6>(input, from, weights),
-            3 => self.taps::<S, 3, 4>(input, from, weights),
+            5 => self.few_taps_gradient::<S, 5, 6>(input, from, weights),
+            3 => self.few_taps_gradient::<S, 3, 4>(input, from, weights),
             _ => return false,
         }
         true
     }
 
-    /// For kernels of K by K; windows reach over one line more.
+    /// The gradient for K×K kernels; a 2×2 window covers LINES = K + 1 input lines.
     #[inline(always)]
-    fn taps<S: Simd, const K: usize, const LINES: usize>(
+    fn few_taps_gradient<S: Simd, const K: usize, const LINES: usize>(
         &self,
         input: &[f32],
         from: Slopes<'_>,
@@ -43,14 +43,14 @@ impl Convolution {
             let mut sums = [[S::F32x16::splat(0.0); K]; K];
             for row in 0..rows {
                 let base = 2 * row * self.row_stride;
-                // Lines of equal length: one check of a place holds for all of them.
+                // Lines of equal length, so that one bounds check covers all of them.
                 let mut lines = [&input[..0]; LINES];
                 for y in 0..LINES {
                     lines[y] = &input[base + y * self.row_stride..][..2 * columns + K - 1];
                 }
                 for column in 0..columns {
                     let at = (row * columns + column) * self.channels + block * BLOCK;
-                    let slopes = self.split::<S>(from, at, base + 2 * column);
+                    let slopes = self.window_slopes::<S>(from, at, base + 2 * column);
                     let mut pixels = lines;
                     for y in 0..LINES {
                         pixels[y] = &lines[y][2 * column..2 * column + K + 1];
@@ -75,16 +75,21 @@ impl Convolution {
         }
     }
 
-    /// The slopes of a window whose input begins at `base`.
+    /// The slopes of a window whose input starts at `base`.
     #[inline(always)]
-    fn split<S: Simd>(&self, from: Slopes<'_>, at: usize, base: usize) -> Split<S::F32x16> {
+    fn window_slopes<S: Simd>(
+        &self,
+        from: Slopes<'_>,
+        at: usize,
+        base: usize,
+    ) -> WindowSlopes<S::F32x16> {
         let (zero, one) = (S::F32x16::splat(0.0), S::F32x16::splat(1.0));
         let slopes = S::F32x16::load(block_at(from.slopes, at));
         let slopes = choose(S::F32x16::load(block_at(from.outputs, at)), zero, slopes);
-        // Places are compared as the numbers that have their bits, which are in the same order.
-        let winners = block_at(from.winners, at).map(|place| f32::from_bits(place.cast_unsigned()));
-        let winners = S::F32x16::load(&winners);
-        let is_above = |least: S::F32x16| winners.select_greater(least, one, zero);
+        // Positions are compared as f32 with the same bits, which have the same order.
+        let argmax = block_at(from.argmax, at).map(|place| f32::from_bits(place.cast_unsigned()));
+        let argmax = S::F32x16::load(&argmax);
+        let is_above = |least: S::F32x16| argmax.select_greater(least, one, zero);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a padded input has at most 2²⁸ values"
@@ -92,15 +97,19 @@ impl Convolution {
         let place = |place: usize| S::F32x16::splat(f32::from_bits(place as u32));
         let below = is_above(place(base + 1));
         let right = is_above(choose(below, place(base), place(base + self.row_stride)));
-        Split { below, left: choose(right, slopes, zero), right: choose(right, zero, slopes) }
+        WindowSlopes {
+            below,
+            left: choose(right, slopes, zero),
+            right: choose(right, zero, slopes),
+        }
     }
 }
 
 /// A window's slopes by channel.
-struct Split<V> {
-    /// Above 0 where the maximum came from the window's lower half.
+struct WindowSlopes<V> {
+    /// Above 0 where the maximum is in the window's lower half.
     below: V,
-    /// Slopes where it came from the left half, and 0 elsewhere.
+    /// Slopes where the maximum is in the left half, and 0 elsewhere.
     left: V,
     right: V,
 }
@@ -115,7 +124,7 @@ fn choose<V: F32Vector<BLOCK>>(flag: V, no: V, yes: V) -> V {
 #[inline(always)]
 fn add_window<S: Simd, const K: usize, const LINES: usize>(
     pixels: [&[f32]; LINES],
-    slopes: Split<S::F32x16>,
+    slopes: WindowSlopes<S::F32x16>,
     sums: &mut [[S::F32x16; K]; K],
 ) {
     for x in 0..=K {
@@ -134,7 +143,7 @@ fn add_window<S: Simd, const K: usize, const LINES: usize>(
     }
 }
 
-/// The block that begins at a place.
+/// The block that starts at an index.
 #[inline(always)]
 fn block_at<T>(values: &[T], at: usize) -> &[T; BLOCK] {
     &values[at..at + BLOCK].as_chunks().0[0]

@@ -1,4 +1,4 @@
-//! Every instruction set of this processor gives what the reference gives.
+//! Every instruction set of this processor agrees with the reference.
 
 use super::*;
 use crate::neural::{LayerSpec, NeuralSpec, Shape};
@@ -12,7 +12,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Kernel rows of all lengths that are handled apart, fused and not, with and without padding.
+/// Kernel rows of every length with a special case, fused and not, with and without padding.
 fn neurals() -> Vec<NeuralNetwork> {
     let mut neurals = Vec::new();
     for (channels, kernel, padding) in
@@ -66,7 +66,7 @@ fn every_instruction_set_agrees_with_the_reference() {
     }
 }
 
-/// The same sums in the same order: a neural network of unlike machines can be computed again on any of them.
+/// The same sums in the same order, so that a run can be reproduced on another machine.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn longer_vectors_change_no_bit() {

@@ -1,4 +1,4 @@
-//! Chunks over threads, added up in the order of the records.
+//! Distributes chunks over threads and adds their sums in the order of the records.
 
 use super::chunk::{CHUNK, Chunk, RunChunk, Task};
 use super::packed::Packed;
@@ -8,10 +8,10 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 use undertone_simd::InstructionSet;
 
-/// Records that one thread takes at a time, four chunks.
+/// Records per group, which one thread processes at a time: four chunks.
 const GROUP: usize = 4 * CHUNK;
 
-/// All records under one set of parameters.
+/// All records of a batch, and the parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) steps: &'a Steps,
@@ -21,7 +21,7 @@ pub(super) struct Job<'a> {
     pub(super) task: Task<'a>,
 }
 
-/// What came of it, for one group or for all.
+/// The result of one group or of all.
 pub(super) struct Outcome {
     /// The sum of gradients, packed.
     pub(super) sum: Vec<f64>,
@@ -31,14 +31,14 @@ pub(super) struct Outcome {
 }
 
 impl Job<'_> {
-    /// Runs all groups. Which thread takes which group changes no bit: each group is computed alone and
-    /// merged in its turn.
+    /// Runs all groups. The assignment of groups to threads changes no bit: each group is computed separately, and groups
+    /// are merged in order.
     pub(super) fn run(&self, threads: NonZeroUsize) -> Outcome {
         let groups = self.records().div_ceil(GROUP);
         let threads = threads.get().min(groups);
-        let mut total = self.nothing();
+        let mut total = self.empty_outcome();
         if threads <= 1 {
-            let (mut scratch, mut outcome) = (Scratch::new(self.steps), self.nothing());
+            let (mut scratch, mut outcome) = (Scratch::new(self.steps), self.empty_outcome());
             for group in 0..groups {
                 self.group(group, &mut scratch, &mut outcome);
                 total.merge(&outcome);
@@ -48,13 +48,13 @@ impl Job<'_> {
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|first| {
-                    // Room for one outcome: a thread that is ahead waits, so memory stays bounded.
+                    // Capacity one: a thread that is ahead waits, so memory stays bounded.
                     let (send, receive) = sync_channel(1);
                     let job = *self;
                     scope.spawn(move || {
                         let mut scratch = Scratch::new(job.steps);
                         for group in (first..groups).step_by(threads) {
-                            let mut outcome = job.nothing();
+                            let mut outcome = job.empty_outcome();
                             job.group(group, &mut scratch, &mut outcome);
                             if send.send(outcome).is_err() {
                                 break;
@@ -65,7 +65,7 @@ impl Job<'_> {
                 })
                 .collect();
             for group in 0..groups {
-                // An error means that the thread panicked; the scope passes the panic on.
+                // An error means that the thread panicked; the scope propagates the panic.
                 if let Ok(outcome) = workers[group % threads].recv() {
                     total.merge(&outcome);
                 }
@@ -78,12 +78,12 @@ impl Job<'_> {
         self.inputs.len() / self.steps.input.count()
     }
 
-    fn nothing(&self) -> Outcome {
+    fn empty_outcome(&self) -> Outcome {
         let len = if matches!(self.task, Task::Logits) { 0 } else { self.steps.packed };
         Outcome { sum: vec![0.0; len], logits: Vec::new(), clipped: 0, dropped: 0 }
     }
 
-    /// Writes what comes of one group into `outcome`.
+    /// Writes the result of one group into `outcome`.
     fn group(&self, group: usize, scratch: &mut Scratch, outcome: &mut Outcome) {
         outcome.sum.fill(0.0);
         outcome.logits.clear();

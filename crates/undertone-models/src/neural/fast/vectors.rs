@@ -1,4 +1,4 @@
-//! Sums over vectors.
+//! Inner products, scaled additions and norms of f32 vectors.
 
 use super::LANES;
 use crate::neural::ClipNorm;
@@ -31,7 +31,7 @@ pub(super) fn dot<S: Simd>(left: &[f32], right: &[f32]) -> f32 {
     (halves[0] + halves[1]) + (halves[2] + halves[3])
 }
 
-/// Adds `factor` times a vector to the beginning of another, both padded to whole lanes.
+/// Adds `factor` times a vector to the start of another, both padded to whole lanes.
 #[inline(always)]
 pub(super) fn add_scaled<S: Simd>(factor: f32, from: &[f32], to: &mut [f32]) {
     let (to, to_rest) = to[..from.len()].as_chunks_mut();
@@ -45,9 +45,9 @@ pub(super) fn add_scaled<S: Simd>(factor: f32, from: &[f32], to: &mut [f32]) {
     }
 }
 
-/// Σ|x| or Σx², in f64 so that no rounding of f32 can hide length.
+/// Σ|x| or Σx², in f64 so that the rounding of f32 cannot make it too small.
 #[inline(always)]
-pub(super) fn size(norm: ClipNorm, vector: &[f32]) -> f64 {
+pub(super) fn norm_sum(norm: ClipNorm, vector: &[f32]) -> f64 {
     match norm {
         ClipNorm::L1 => sum_of(vector, f64::abs),
         ClipNorm::L2 => sum_of(vector, |x| x * x),
@@ -56,7 +56,7 @@ pub(super) fn size(norm: ClipNorm, vector: &[f32]) -> f64 {
 
 #[inline(always)]
 fn sum_of(vector: &[f32], term: impl Fn(f64) -> f64) -> f64 {
-    // Enough sums under way at once that none waits for its last addition.
+    // Enough independent sums that none waits for its previous addition.
     let mut sums = [0.0_f64; 4 * LANES];
     let (parts, rest) = vector.as_chunks::<{ 4 * LANES }>();
     for part in parts {

@@ -10,22 +10,21 @@ use undertone_simd::{F64Vector, Kernel, Simd, prefetch_ahead, run};
 
 /// A symmetric n×n matrix: a sum of outer products `weight`·aaᵀ.
 ///
-/// Dense rows wait until there are [`WAITING`] of them, and are then added in one pass: the matrix is read for every product,
-/// but written only now and then. A product takes what waits into account, so nobody notices, and nothing but the rows so far
-/// decides when they are added: the same rows give the same bits, whatever was asked or saved in between.
+/// Dense rows are buffered and flushed eight at a time; products include the buffer. A flush depends only on the number of
+/// rows added, so the same rows give the same bits, whatever was computed or saved in between.
 #[derive(Clone)]
 pub(crate) struct PackedSymmetric {
     dimension: usize,
     /// The n(n+1)/2 entries on and below the diagonal, row by row.
     entries: Box<[f64]>,
-    /// The rows that wait, one after the other.
+    /// The buffered rows, one after the other.
     rows: Vec<f64>,
-    /// A weight for each of them.
+    /// One weight for each buffered row.
     weights: Vec<f64>,
 }
 
-/// So many rows wait at most. Two groups of four.
-const WAITING: usize = 8;
+/// Buffered rows at which a flush happens: two groups of four.
+const BUFFERED_MAX: usize = 8;
 
 impl PackedSymmetric {
     /// The zero matrix.
@@ -41,15 +40,15 @@ impl PackedSymmetric {
         self.weights.clear();
     }
 
-    /// Adds `weight`·aaᵀ for a row a. A sparse row touches only its own pairs, at once.
+    /// Adds `weight`·aaᵀ for a row a. A sparse row is added at once, and only to the entries it has.
     #[inline]
     pub(crate) fn add_outer(&mut self, weight: f64, row: Row<'_>) {
         match row {
             Row::Dense(values) => {
                 self.rows.extend_from_slice(values);
                 self.weights.push(weight);
-                if self.weights.len() >= WAITING {
-                    self.settle();
+                if self.weights.len() >= BUFFERED_MAX {
+                    self.flush();
                 }
             }
             Row::Sparse { indices, values } => {
@@ -69,15 +68,18 @@ impl PackedSymmetric {
     ///
     /// Reads each packed row once, for both of its triangles, four rows at a time in lanes of
     /// fixed order. A term of an entry of the product is rounded at most min(n, n/4 + 6) + 2 times, and once more for each
-    /// row that waits.
+    /// buffered row.
     pub(crate) fn multiply_into(&self, x: &[f64], out: &mut [f64]) {
-        assert!(x.len() == self.dimension && out.len() == self.dimension, "dimension");
+        assert!(
+            x.len() == self.dimension && out.len() == self.dimension,
+            "the vectors have the dimension of the matrix"
+        );
         let PackedSymmetric { entries, rows, weights, .. } = self;
         run(Multiply { entries, rows, weights, x, out });
     }
 
-    /// Adds the rows that wait.
-    fn settle(&mut self) {
+    /// Adds the buffered rows to the matrix.
+    fn flush(&mut self) {
         let PackedSymmetric { dimension, entries, rows, weights } = self;
         run(AddOuters { dimension: *dimension, rows, weights, entries });
         rows.clear();
@@ -85,7 +87,7 @@ impl PackedSymmetric {
     }
 }
 
-/// Adds Σ weight·aaᵀ over [`WAITING`] rows to a packed matrix.
+/// Adds Σ weight·aaᵀ over [`BUFFERED_MAX`] rows to a packed matrix.
 struct AddOuters<'a> {
     dimension: usize,
     rows: &'a [f64],
@@ -100,11 +102,11 @@ impl Kernel for AddOuters<'_> {
     fn run<S: Simd>(self) {
         let AddOuters { dimension, rows, weights, entries: mut rest } = self;
         let (first, second) =
-            (four_rows(rows, dimension, 0), four_rows(rows, dimension, WAITING / 2));
+            (four_rows(rows, dimension, 0), four_rows(rows, dimension, BUFFERED_MAX / 2));
         for i in 0..dimension {
             let (slots, after) = rest.split_at_mut(i + 1);
             rest = after;
-            let mut factors = [0.0; WAITING];
+            let mut factors = [0.0; BUFFERED_MAX];
             for (k, (factor, weight)) in factors.iter_mut().zip(weights).enumerate() {
                 *factor = weight * rows[k * dimension + i];
             }
@@ -116,7 +118,7 @@ impl Kernel for AddOuters<'_> {
 /// Adds eight rows times their factors to `out`, one after the other, in one pass.
 #[inline(always)]
 fn add_scaled_eight<V: F64Vector<LANES>>(
-    factors: [f64; WAITING],
+    factors: [f64; BUFFERED_MAX],
     first: [&[f64]; 4],
     second: [&[f64]; 4],
     out: &mut [f64],
@@ -138,7 +140,7 @@ fn add_scaled_eight<V: F64Vector<LANES>>(
     }
 }
 
-/// Writes the product of a packed matrix and of the rows that wait with `x` into `out`.
+/// Writes the product of a packed matrix, buffered rows included, with `x` into `out`.
 struct Multiply<'a> {
     entries: &'a [f64],
     rows: &'a [f64],
@@ -168,7 +170,7 @@ impl Kernel for Multiply<'_> {
             add_scaled::<S::F64x8>(x[i], &row[..i], &mut out[..i]);
             i += 1;
         }
-        let mut products = [0.0; WAITING];
+        let mut products = [0.0; BUFFERED_MAX];
         let products = &mut products[..weights.len()];
         dot_rows::<S::F64x8>(rows, x, products);
         for (product, weight) in products.iter_mut().zip(weights) {
@@ -178,7 +180,7 @@ impl Kernel for Multiply<'_> {
     }
 }
 
-/// What rows i to i + 3, which lie in `four` one after the other, add to a product.
+/// Adds what rows i to i + 3, stored in `four` one after the other, contribute to a product.
 #[inline(always)]
 fn multiply_four_rows<V: F64Vector<LANES>>(i: usize, four: &[f64], x: &[f64], out: &mut [f64]) {
     let (first, rest) = four.split_at(i + 1);
@@ -187,7 +189,7 @@ fn multiply_four_rows<V: F64Vector<LANES>>(i: usize, four: &[f64], x: &[f64], ou
     let (above, below) = out.split_at_mut(i);
     let own = [x[i], x[i + 1], x[i + 2], x[i + 3]];
     let dots = dots_and_add::<V>([first, second, third, fourth], &x[..i], own, above);
-    // The corner, four by four, of which the lower half is there.
+    // The 4×4 block on the diagonal, of which the lower triangle is stored.
     let (a, b, c, d) = (&first[i..], &second[i..], &third[i..], &fourth[i..]);
     let [w, x, y, z] = own;
     below[0] = dots[0] + ((a[0] * w + b[0] * x) + (c[0] * y + d[0] * z));
@@ -196,8 +198,8 @@ fn multiply_four_rows<V: F64Vector<LANES>>(i: usize, four: &[f64], x: &[f64], ou
     below[3] = dots[3] + ((d[0] * w + d[1] * x) + (d[2] * y + d[3] * z));
 }
 
-/// How far ahead memory is asked for, in bytes: some hundred nanoseconds of reading.
-const AHEAD: usize = 4096;
+/// Prefetch distance in bytes: about a hundred nanoseconds of reading.
+const PREFETCH_BYTES: usize = 4096;
 
 /// Adds four rows times their factors to `out` and returns their products with `x`, in one pass.
 #[inline(always)]
@@ -215,11 +217,11 @@ fn dots_and_add<V: F64Vector<LANES>>(
     let mut sums = [V::splat(0.0); 4];
     let blocks = a.iter().zip(b).zip(c).zip(d);
     for (((((a, b), c), d), x), slots) in blocks.zip(x_blocks).zip(out_blocks) {
-        // The rows follow one another in memory, but a processor that sees four places at once does not notice.
-        prefetch_ahead(a, AHEAD);
-        prefetch_ahead(b, AHEAD);
-        prefetch_ahead(c, AHEAD);
-        prefetch_ahead(d, AHEAD);
+        // Four streams at once are too many for the hardware prefetcher of some processors.
+        prefetch_ahead(a, PREFETCH_BYTES);
+        prefetch_ahead(b, PREFETCH_BYTES);
+        prefetch_ahead(c, PREFETCH_BYTES);
+        prefetch_ahead(d, PREFETCH_BYTES);
         let rows = [V::load(a), V::load(b), V::load(c), V::load(d)];
         add_products(&mut sums, rows, V::load(x));
         V::load(slots).plus(sum_of_products(factors, rows)).store(slots);
@@ -228,8 +230,8 @@ fn dots_and_add<V: F64Vector<LANES>>(
         let (a, b) = (V::load_part(a_rest), V::load_part(b_rest));
         let (c, d) = (V::load_part(c_rest), V::load_part(d_rest));
         add_products(&mut sums, [a, b, c, d], V::load_part(x_rest));
-        let pull = sum_of_products(factors, [a, b, c, d]);
-        V::load_part(out_rest).plus(pull).store_part(out_rest);
+        let sum = sum_of_products(factors, [a, b, c, d]);
+        V::load_part(out_rest).plus(sum).store_part(out_rest);
     }
     [
         sum_lanes(sums[0].array()),
@@ -239,7 +241,7 @@ fn dots_and_add<V: F64Vector<LANES>>(
     ]
 }
 
-/// Adds the product of each with `x` to its sum.
+/// Adds the product of each row with `x` to its sum.
 #[inline(always)]
 fn add_products<V: F64Vector<LANES>>(sums: &mut [V; 4], [a, b, c, d]: [V; 4], x: V) {
     sums[0] = sums[0].plus_product(a, x);
@@ -260,7 +262,7 @@ impl Persist for PackedSymmetric {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.numbers(&mut self.entries);
         list(fields, &mut self.weights);
-        self.weights.truncate(WAITING - 1);
+        self.weights.truncate(BUFFERED_MAX - 1);
         self.rows.resize(self.weights.len() * self.dimension, 0.0);
         fields.numbers(&mut self.rows);
     }
@@ -296,11 +298,11 @@ mod tests {
         }
     }
 
-    /// Adds what waits, with rows of zeros for those that are missing.
-    fn settle_early(matrix: &mut PackedSymmetric) {
-        matrix.weights.resize(WAITING, 0.0);
-        matrix.rows.resize(WAITING * matrix.dimension, 0.0);
-        matrix.settle();
+    /// Flushes early, with rows of zeros for those that are missing.
+    fn flush_early(matrix: &mut PackedSymmetric) {
+        matrix.weights.resize(BUFFERED_MAX, 0.0);
+        matrix.rows.resize(BUFFERED_MAX * matrix.dimension, 0.0);
+        matrix.flush();
     }
 
     fn bits(values: &[f64]) -> Vec<u64> {
@@ -308,52 +310,55 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_or_saved_in_between_changes_no_bit() {
+    fn products_and_saves_in_between_change_no_bit() {
         for n in [1_usize, 2, 7, 30, 113] {
             let values = |seed: f64| -> Vec<f64> {
                 (0..n).map(|k| (k as f64 * 0.37 + seed).cos()).collect()
             };
             let mut quiet = PackedSymmetric::zero(n);
             let mut watched = PackedSymmetric::zero(n);
-            let mut settled = PackedSymmetric::zero(n);
+            let mut flushed = PackedSymmetric::zero(n);
             let (mut left, mut right) = (vec![0.0; n], vec![0.0; n]);
-            let mut settling_is_seen = false;
-            for round in 0..2 * WAITING + 3 {
+            let mut flush_is_detected = false;
+            for round in 0..2 * BUFFERED_MAX + 3 {
                 let (row, x) = (values(round as f64), values(0.5 * round as f64));
                 let sparse = Row::Sparse { indices: &[0], values: &x[..1] };
-                for matrix in [&mut quiet, &mut watched, &mut settled] {
+                for matrix in [&mut quiet, &mut watched, &mut flushed] {
                     matrix.add_outer(0.7, Row::Dense(&row));
                     matrix.add_outer(0.3, sparse);
                 }
                 let saved = undertone_core::persist::save(&mut watched);
                 watched = PackedSymmetric::zero(n);
                 undertone_core::persist::load(&mut watched, &saved).unwrap();
-                settle_early(&mut settled);
+                flush_early(&mut flushed);
                 watched.multiply_into(&x, &mut left);
                 quiet.multiply_into(&x, &mut right);
                 assert_eq!(bits(&left), bits(&right), "n = {n}, round {round}");
-                settled.multiply_into(&x, &mut right);
-                settling_is_seen |= bits(&left) != bits(&right);
+                flushed.multiply_into(&x, &mut right);
+                flush_is_detected |= bits(&left) != bits(&right);
             }
-            assert!(settling_is_seen || n < 3, "the control: rows added at other times");
+            assert!(
+                flush_is_detected || n < 3,
+                "the control: rows flushed at other times give other bits"
+            );
         }
     }
 
     #[test]
-    fn more_rows_than_ever_wait_are_damage() {
+    fn more_rows_than_a_buffer_holds_are_refused() {
         let mut matrix = PackedSymmetric::zero(2);
-        matrix.weights = vec![1.0; WAITING];
-        matrix.rows = vec![0.5; 2 * WAITING];
-        let mut fields = undertone_core::persist::save(&mut Whole(&mut matrix));
+        matrix.weights = vec![1.0; BUFFERED_MAX];
+        matrix.rows = vec![0.5; 2 * BUFFERED_MAX];
+        let mut fields = undertone_core::persist::save(&mut Unlimited(&mut matrix));
         assert!(undertone_core::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
         fields.clear();
         assert!(undertone_core::persist::load(&mut PackedSymmetric::zero(2), &fields).is_err());
     }
 
-    /// A matrix as a forger would save it.
-    struct Whole<'a>(&'a mut PackedSymmetric);
+    /// Saves a matrix without limiting its buffer, as damaged or forged state would be.
+    struct Unlimited<'a>(&'a mut PackedSymmetric);
 
-    impl Persist for Whole<'_> {
+    impl Persist for Unlimited<'_> {
         fn visit(&mut self, fields: &mut dyn Fields) {
             fields.numbers(&mut self.0.entries);
             list(fields, &mut self.0.weights);
@@ -366,7 +371,7 @@ mod tests {
         let (mut left, mut right) = (PackedSymmetric::zero(4), PackedSymmetric::zero(4));
         left.add_outer(1.5, Row::Sparse { indices: &[1, 3], values: &[2.0, -1.0] });
         right.add_outer(1.5, Row::Dense(&[0.0, 2.0, 0.0, -1.0]));
-        settle_early(&mut right);
+        flush_early(&mut right);
         assert!(left.entries.iter().zip(&right.entries).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 }

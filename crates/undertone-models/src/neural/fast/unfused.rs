@@ -1,4 +1,4 @@
-//! Steps without parameters: activations and pools that stand alone.
+//! Activations and pooling that are not fused with a convolution.
 
 use crate::neural::Shape;
 
@@ -12,7 +12,7 @@ pub(super) fn map(input: &[f32], output: &mut [f32], f: impl Fn(f32) -> f32) {
 
 /// Writes slope · f(output) for each value.
 #[inline(always)]
-pub(super) fn map_back(
+pub(super) fn map_backward(
     output: &[f32],
     slopes: &[f32],
     back: &mut [f32],
@@ -33,18 +33,18 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The largest value of each window and where it was.
+    /// The maximum of each window and its input index.
     #[inline(always)]
-    pub(super) fn largest(&self, input: &[f32], output: &mut [f32], winners: &mut [i32]) {
+    pub(super) fn max_pool(&self, input: &[f32], output: &mut [f32], argmax: &mut [i32]) {
         let channels = self.input.channels;
         self.visit(|pixel, from, first| {
             let to = pixel * channels;
-            let slots = output[to..to + channels].iter_mut().zip(&mut winners[to..to + channels]);
+            let slots = output[to..to + channels].iter_mut().zip(&mut argmax[to..to + channels]);
             let values = (from..).zip(&input[from..from + channels]);
-            for ((largest, winner), (place, &value)) in slots.zip(values) {
+            for ((largest, max_input), (place, &value)) in slots.zip(values) {
                 if first || value > *largest {
                     *largest = value;
-                    *winner = i32::try_from(place).unwrap_or(-1);
+                    *max_input = i32::try_from(place).unwrap_or(-1);
                 }
             }
         });
@@ -52,7 +52,7 @@ impl Window {
 
     /// The mean of each window.
     #[inline(always)]
-    pub(super) fn mean(&self, input: &[f32], output: &mut [f32]) {
+    pub(super) fn average_pool(&self, input: &[f32], output: &mut [f32]) {
         let (channels, share) = (self.input.channels, self.share());
         output[..self.output.count()].fill(0.0);
         self.visit(|pixel, from, _| {
@@ -63,9 +63,9 @@ impl Window {
         });
     }
 
-    /// Spreads the slope of each mean over its window; `back` is zero before.
+    /// Distributes the slope of each mean over its window; `back` must be zero before.
     #[inline(always)]
-    pub(super) fn mean_back(&self, slopes: &[f32], back: &mut [f32]) {
+    pub(super) fn average_pool_backward(&self, slopes: &[f32], back: &mut [f32]) {
         let (channels, share) = (self.input.channels, self.share());
         self.visit(|pixel, from, _| {
             let slopes = &slopes[pixel * channels..(pixel + 1) * channels];
@@ -80,7 +80,7 @@ impl Window {
         1.0 / (self.size * self.size) as f32
     }
 
-    /// Calls `visit(output pixel, input place, whether it is the window's first)`.
+    /// Calls `visit(output pixel, input index, whether it is the window's first)`.
     #[inline(always)]
     fn visit(&self, mut visit: impl FnMut(usize, usize, bool)) {
         for row in 0..self.output.height {
@@ -97,11 +97,11 @@ impl Window {
     }
 }
 
-/// Gives each winner its slope; `back` is zero before.
+/// Adds each slope to the input of its maximum; `back` must be zero before.
 #[inline(always)]
-pub(super) fn largest_back(winners: &[i32], slopes: &[f32], back: &mut [f32]) {
-    for (&winner, &slope) in winners.iter().zip(slopes) {
-        if let Some(to) = usize::try_from(winner).ok().and_then(|place| back.get_mut(place)) {
+pub(super) fn max_pool_backward(argmax: &[i32], slopes: &[f32], back: &mut [f32]) {
+    for (&max_input, &slope) in argmax.iter().zip(slopes) {
+        if let Some(to) = usize::try_from(max_input).ok().and_then(|place| back.get_mut(place)) {
             *to += slope;
         }
     }
