@@ -108,7 +108,7 @@ pub(crate) fn plan<'py>(
     let loaded = check_again(loaded.raw, &loaded.folder).map_err(config_error)?;
     let horizon = rounds.map_or(Horizon::Lifetime, Horizon::Rounds);
     let request = Request { horizon, tune, records };
-    let planned = py.detach(|| planner::make(&loaded, &request)).map_err(config_error)?;
+    let planned = py.detach(|| planner::plan(&loaded, &request)).map_err(config_error)?;
     let report = to_python(py, &planned.report)?;
     let checked = check_again(planned.raw, &loaded.folder).map_err(config_error)?;
     Ok((PyConfig::new(checked), report))

@@ -14,7 +14,7 @@ use undertone::planner::PlannerError;
 use undertone::privacy::Horizon;
 use undertone_lab::ExperimentError;
 use undertone_lab::experiment::RawExperiment;
-use undertone_lab::planner::{PlanReport, Request, Target, make};
+use undertone_lab::planner::{PlanReport, Request, Target, plan};
 
 /// Choose noise, and with --tune the schedule, for a privacy target
 #[derive(Args)]
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         _ => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
-    let planned = make(&loaded, &request).map_err(|error| match (horizon, &error) {
+    let planned = plan(&loaded, &request).map_err(|error| match (horizon, &error) {
         (
             Horizon::Lifetime,
             ExperimentError::Plan(PlannerError::Calibration { .. } | PlannerError::NoFixedPoint),

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone_lab::compare::settings::Method;
-use undertone_lab::report::{fig1_page, network_page, table1_page, table2_page};
+use undertone_lab::report::{fig1_page, neural_page, table1_page, table2_page};
 use undertone_lab::reproduce::neural::{self, Extent, Images, NeuralFigure, NeuralRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
@@ -297,8 +297,8 @@ fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<
     let missing = neural::missing(images, extent, &store)?;
     let progress = output.progress("measurement", missing);
     let found = watched(&progress, |watch| neural::figure(images, extent, &mut store, watch))?;
-    let csv = spreadsheet::networks(&found)?;
-    let page = network_page(&found);
+    let csv = spreadsheet::neural(&found)?;
+    let page = neural_page(&found);
     output.finish(&folder, name, &found, &csv, &page, |out| print_networks(out, &found))
 }
 

@@ -150,7 +150,8 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
         ],
     );
     let number = |bound: &str, key: &str| -> f64 {
-        let arguments = ["budget", "--config", &path, "--json", "--bound", bound, "--delta", "1e-6"];
+        let arguments =
+            ["budget", "--config", &path, "--json", "--bound", bound, "--delta", "1e-6"];
         let report: serde_json::Value =
             serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
         assert_eq!(report["learners"][0]["bound"], bound);
