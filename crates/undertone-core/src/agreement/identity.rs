@@ -33,7 +33,8 @@ impl Agreement {
     pub fn network_id(&self, noise_scales: &[f64]) -> NetworkId {
         let Agreement {
             name,
-            unproven,
+            // Says that its authors know what they do; it changes nothing that is computed.
+            unproven: _,
             graph,
             // Follows from the graph.
             spectrum: _,
@@ -57,7 +58,6 @@ impl Agreement {
         } = self;
         let mut encoder = Encoder::new("undertone network 2");
         encoder.text(name);
-        encoder.flag(*unproven);
         encoder.add(graph);
         encoder.add(records);
         encoder.add(bounds);

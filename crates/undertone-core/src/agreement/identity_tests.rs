@@ -34,9 +34,8 @@ fn the_genesis_of_a_ledger_is_golden_and_covers_the_gradient_norm() {
 #[test]
 fn every_shared_fact_changes_the_id() {
     type Change = (&'static str, fn(&mut Agreement));
-    let changes: [Change; 24] = [
+    let changes: [Change; 23] = [
         ("name", |a| a.name.push('x')),
-        ("unproven", |a| a.unproven = true),
         ("label", |a| a.records.label = Some("y".into())),
         ("classes", |a| a.records.classes = Some(vec!["a".into(), "b".into()])),
         ("categorical", |a| a.records.categorical = Some(vec!["c".into()])),

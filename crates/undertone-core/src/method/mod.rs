@@ -52,8 +52,11 @@ pub enum Method {
     Local(Local),
 }
 
+/// Reads a method with its settings.
+type Reader = fn(&RawAgreement, &mut Faults) -> Method;
+
 /// How a config names each method and reads its settings.
-const READERS: [(&str, fn(&RawAgreement, &mut Faults) -> Method); 6] = [
+const READERS: [(&str, Reader); 6] = [
     ("algorithm1", Algorithm1::read),
     ("shielded", Shielded::read),
     ("dsgd", Dsgd::read),

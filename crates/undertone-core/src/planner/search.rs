@@ -285,7 +285,8 @@ impl<'a> Search<'a> {
             return false;
         }
         let free = self.agreement.method.account().exponents_are_free();
-        if !free && !(u == 0 && v == 0 && point.0[GROWTH] == 0) {
+        let constant = u == 0 && v == 0 && point.0[GROWTH] == 0;
+        if !free && !constant {
             return false;
         }
         let agreement = self.place(point);
