@@ -73,7 +73,8 @@ impl PyNetwork {
                 let records: PyResult<Vec<_>> =
                     sources.iter().map(|(rows, labels)| schema.records(rows, labels)).collect();
                 let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
-                let streams = stream::from_records(experiment, records?, test.unwrap_or_default(), order);
+                let streams =
+                    stream::from_records(experiment, records?, test.unwrap_or_default(), order);
                 (streams.map_err(|error| stream_error(None, error))?, schema)
             }
         };
