@@ -115,5 +115,5 @@ fn a_set_that_is_not_in_the_cache_says_how_to_get_it() {
     let rows = "a,label\n1,0\n2,1\n";
     fs::write(shell.path().join("electricity"), rows).unwrap();
     let text = said(&run(&shell, "empty", &["simulate", &config]), 2);
-    assert!(text.contains("electricity: format unknown"), "{text}");
+    assert!(text.contains("electricity: unknown extension"), "{text}");
 }
