@@ -393,6 +393,6 @@ fn note_gaps(chart: &mut Chart) {
     chart.caption += if gaps.all(|value| value.is_finite() && value <= 0.0) {
         " Values of zero or below cannot be drawn on a log scale and are left out."
     } else {
-        " Values that are infinite, NaN or off the scale are left out."
+        " Values that are infinite, not a number or off the scale are left out."
     };
 }

@@ -227,7 +227,7 @@ fn an_image_of_another_shape_is_refused_with_both_shapes_and_no_pixel() {
     for (other, shape) in [(&high, "1×2×1"), (&colour, "3×1×2")] {
         let folder = folder(&[("a/1.png", &wide[..]), ("b/2.png", &wide), ("b/3.png", other)]);
         let message = read(folder.path()).unwrap_err().to_string();
-        assert!(message.contains("b/3.png: is an image of"), "{message}");
+        assert!(message.contains("b/3.png: has shape"), "{message}");
         assert!(message.contains("a/1.png"), "{message}");
         assert!(message.contains(shape) && message.contains("1×1×2"), "{message}");
         assert!((201..206).all(|value| !message.contains(&value.to_string())), "{message}");
