@@ -360,8 +360,8 @@ fn pictures_become_batches_of_images() {
     for (labels, reason) in [
         ("[3, 7]", "more images than labels"),
         ("[]", "more images than labels"),
-        ("{}", "no list of small numbers"),
-        ("[3, 7, 300]", "no list of small numbers"),
+        ("{}", "not a list of small numbers"),
+        ("[3, 7, 300]", "not a list of small numbers"),
         ("[3, 7, 2]", "has the sha256"),
     ] {
         scratch.write("given/l.json", labels);
@@ -369,7 +369,7 @@ fn pictures_become_batches_of_images() {
         assert!(error.contains(reason), "{error}");
     }
     scratch.write("given/l.json", "[3, 7, 1]");
-    for (cut, reason) in [(0, "no PNG"), (100, "damaged")] {
+    for (cut, reason) in [(0, "not a PNG"), (100, "damaged")] {
         scratch.write("given/p.png", &picture[..cut]);
         let error = install_from(&recipe, &scratch.cache, &folder).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
