@@ -1,6 +1,6 @@
 //! Algorithm 1 of the paper: perturbed parameters are exchanged, gradients are of the whole history.
 //!
-//! [`Algorithm1Update::absorb`](Update::absorb) is the update, to be read beside the paper's lines 3 to 8.
+//! `Algorithm1Update::absorb` is the update, to be read beside the paper's lines 3 to 8.
 //! The tight bound of its sensitivity and the lifetime certificate are proved in ADR 0004.
 
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};

@@ -1,8 +1,8 @@
 //! What a learner does in a round: one file for each method.
 //!
-//! Each file holds a method's update, its sensitivity and its price. [`algorithm1`] is the paper's
+//! Each file holds a method's update, its sensitivity and its price. `algorithm1.rs` is the paper's
 //! algorithm and the one to read first. A learner and its account know methods through two traits only:
-//! [`Update`] (what is released and how the parameters move) and [`Account`] (how far one record can move
+//! `Update` (what is released and how the parameters move) and `Account` (how far one record can move
 //! what is released, and what that costs). CONTRIBUTING.md says how to add a method.
 
 pub(crate) mod algorithm1;
