@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::time::Instant;
-use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Network, NeuralSpec};
+use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Network, NeuralSpec, Shape};
 
 /// How long one measurement takes, about: as long as the peers'.
 const SECONDS: f64 = 2.0;
 
 /// Records a second by the median step; each record's gradient clipped to norm 1, or the mean of them as they are.
 pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
-    let network = Network::new(NeuralSpec::mnist_cnn()).expect("a network");
+    let network = Network::new(NeuralSpec::cnn(Shape { channels: 1, height: 28, width: 28 }, 10)).expect("a network");
     let mut state = 1_u64;
     let mut uniform = || unit(&mut state);
     let theta = network.initial_parameters(|| Ok::<_, Infallible>(uniform())).expect("parameters");

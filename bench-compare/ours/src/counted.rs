@@ -3,7 +3,7 @@
 use crate::{configs, learning, noise};
 use std::hint::black_box;
 use undertone::LearnerId;
-use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
+use undertone::noise::{Cipher, Entropy, NoiseError, NoiseKind, Perturbation, StreamKey, perturb};
 use undertone::privacy::Accountant;
 use undertone::{Learner, Round};
 use undertone_models::AnyMemory;
@@ -13,7 +13,7 @@ use undertone_node::wire::Wire;
 struct Fixed;
 
 impl Entropy for Fixed {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = [7; 32];
         bytes[..8].copy_from_slice(&round.0.to_le_bytes());
         bytes[8] = learner.0.to_le_bytes()[0];

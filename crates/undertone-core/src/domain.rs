@@ -61,8 +61,8 @@ impl Domain {
     }
 
     /// Whether θ lies in the set, up to rounding.
-    #[must_use]
-    pub fn contains(&self, theta: &[f64]) -> bool {
+    #[cfg(test)]
+    fn contains(&self, theta: &[f64]) -> bool {
         let slack = 1e-9;
         match *self {
             Domain::Ball { radius } => norm(theta) <= radius * (1.0 + slack),

@@ -6,7 +6,7 @@
 use crate::domain::Domain;
 use crate::memory::{Memory, RecordError, Score};
 use crate::method::{Attendance, State, Update};
-use crate::noise::{Entropy, EntropyError, NoiseError};
+use crate::noise::{Entropy, NoiseError};
 use crate::persist::{Fields, Persist, flag};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
 use crate::release::{LatePull, Release, ReleaseView};
@@ -136,10 +136,7 @@ pub enum ReleaseError {
     /// The accountant refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There is no randomness: halt, never fall back.
-    #[error(transparent)]
-    NoEntropy(#[from] EntropyError),
-    /// The noise scale and the bound on θ do not fit the sampler.
+    /// There is no randomness, or the noise scale and the bound on θ do not fit the sampler: halt, never fall back.
     #[error(transparent)]
     Noise(#[from] NoiseError),
 }

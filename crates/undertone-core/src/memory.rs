@@ -132,7 +132,7 @@ pub enum RecordError {
     FeatureNorm {
         /// Place in the batch, from 0.
         position: usize,
-        /// The bound from the config.
+        /// The bound from the agreement.
         bound: f64,
     },
     /// The label is not a class, or passes the declared bound.

@@ -1,8 +1,8 @@
 //! A learner's state as bytes, for a durable store.
 //!
 //! Each type names its fields once, in [`Persist::visit`], for saving and loading alike: the two cannot
-//! drift apart. Numbers keep their bits. What follows from the config is not saved; loading starts from a
-//! learner that was built from the same config.
+//! drift apart. Numbers keep their bits. What follows from the agreement is not saved; loading starts from a
+//! learner that was built from the same agreement.
 
 use thiserror::Error;
 
@@ -18,9 +18,9 @@ pub trait Fields {
     fn count(&mut self, value: &mut u64);
     /// One number.
     fn number(&mut self, value: &mut f64);
-    /// As many numbers as the config says.
+    /// As many numbers as the agreement says.
     fn numbers(&mut self, values: &mut [f64]);
-    /// As many bytes as the config says.
+    /// As many bytes as the agreement says.
     fn bytes(&mut self, values: &mut [u8]);
     /// The length of a list whose entries take at least `entry_bytes`; gives the length it is to have.
     fn length(&mut self, length: usize, entry_bytes: usize) -> usize;
@@ -56,7 +56,7 @@ where
 
 /// The saved state is not one of this learner.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the saved state is damaged, or belongs to another config")]
+#[error("the saved state is damaged, or belongs to another agreement")]
 pub struct Damaged;
 
 /// The state of a learner or a memory, as bytes. Private: they hold parameters and records.

@@ -124,7 +124,7 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             continue;
         }
         let total = planned_cost(mechanism, rounds);
-        let worst = worst_record(mechanism, rounds).arrival;
+        let worst = worst_record(mechanism, rounds);
         let entry = LearnerBudget {
             learner: id,
             pure_epsilon: finite(total.pure),
@@ -133,8 +133,8 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             delta,
             user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
             lifetime: LifetimeBudget::of(setup, index, delta),
-            method: mechanism.method.name(),
-            bound: mechanism.method.bound(),
+            method: mechanism.method.describe().name,
+            bound: mechanism.method.describe().bound,
             noise_scale: mechanism.noise.scale.initial,
             worst_arrival_round: worst.0,
             records: record_view(mechanism, worst, rounds, delta),

@@ -1,7 +1,7 @@
 //! Repeatable keys for experiments. NOT PRIVATE: anyone who knows the seed can subtract the noise.
 
 use sha2::{Digest, Sha256};
-use undertone::noise::{Cipher, Entropy, EntropyError, OsEntropy, StreamKey};
+use undertone::noise::{Cipher, Entropy, NoiseError, OsEntropy, StreamKey};
 use undertone::{LearnerId, Round};
 
 /// Where the noise of a simulation comes from.
@@ -25,7 +25,7 @@ impl RunEntropy {
 }
 
 impl Entropy for RunEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         match self {
             RunEntropy::System(entropy) => entropy.key(learner, round),
             RunEntropy::Seeded(entropy) => entropy.key(learner, round),
@@ -50,7 +50,7 @@ impl SeededEntropy {
 }
 
 impl Entropy for SeededEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut hash = Sha256::new();
         hash.update(b"undertone NOT PRIVATE seeded key");
         hash.update(self.seed.to_le_bytes());

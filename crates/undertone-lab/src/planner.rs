@@ -91,7 +91,8 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     let start = &experiment.agreement;
     let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)
         .map_err(SetupError::from)?;
-    let forecast_made = model.linear().is_some() && start.smoothness_is_known();
+    let forecast_made =
+        model.linear().is_some() && start.model.constants(&start.bounds).smoothness.is_finite();
     if request.tune && !forecast_made {
         return Err(ExperimentError::NoForecast);
     }

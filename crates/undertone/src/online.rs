@@ -75,7 +75,7 @@ impl From<ReleaseError> for OnlineError {
     fn from(error: ReleaseError) -> OnlineError {
         match error {
             ReleaseError::Refused(refusal) => OnlineError::Budget(refusal),
-            ReleaseError::NoEntropy(_) | ReleaseError::Noise(_) => OnlineError::Release(error),
+            ReleaseError::Noise(_) => OnlineError::Release(error),
         }
     }
 }
@@ -122,7 +122,7 @@ impl<E: Entropy> OnlineLearner<E> {
         if setup.agreement.graph.learners() != 1 {
             return Err(OnlineError::NotAlone);
         }
-        if setup.agreement.method.perturbs() == Perturbs::Nothing {
+        if setup.agreement.method.describe().perturbs == Perturbs::Nothing {
             return Err(OnlineError::NothingReleased);
         }
         Ok(OnlineLearner {
@@ -295,10 +295,10 @@ impl<E: Entropy> OnlineLearner<E> {
     /// Why it learns no more, if its budget is spent.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
-        match self.end {
-            Some(ReleaseError::Refused(refusal)) => Some(refusal),
-            _ => None,
-        }
+        self.end.and_then(|end| match end {
+            ReleaseError::Refused(refusal) => Some(refusal),
+            ReleaseError::Noise(_) => None,
+        })
     }
 
     /// What may be said about privacy, in sentences.

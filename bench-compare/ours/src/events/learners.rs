@@ -4,7 +4,7 @@ use super::Scenario;
 use crate::configs;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
+use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Setup, Record};
 use undertone_node::protocol::Settings;
@@ -85,7 +85,7 @@ pub(super) fn record(scenario: &Scenario, learner: usize, number: u64) -> Record
 pub(super) struct SeededEntropy(pub(super) u64);
 
 impl Entropy for SeededEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = [0; 32];
         for (slot, part) in bytes.chunks_exact_mut(8).zip([self.0, u64::from(learner.0), round.0]) {
             slot.copy_from_slice(&part.to_le_bytes());

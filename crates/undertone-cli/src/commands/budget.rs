@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     if let Some(name) = arguments.bound {
         let method = &mut loaded.checked.agreement.method;
-        if method.bound().is_none() {
+        if method.describe().bound.is_none() {
             return Err(anyhow!("--bound: has a meaning only with method = \"algorithm1\"").into());
         }
         let bound = match name {

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let experiment = arguments.source.load_for_examination()?.checked;
     let agreement = &experiment.agreement;
-    if !agreement.method.theorems_apply() {
+    if !agreement.method.describe().theorems_apply {
         let text = "the paper's theorems speak of method = \"algorithm1\" only; \
                     `undertone budget` has the certificate of any other";
         return Err(anyhow::anyhow!(text).into());

@@ -60,14 +60,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         _ => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
-    let planned = plan(&loaded, &request).map_err(|error| match (horizon, &error) {
-        (
-            Horizon::Lifetime,
-            ExperimentError::Plan(PlannerError::Calibration { .. } | PlannerError::NoFixedPoint),
-        ) => anyhow::Error::from(error).context(
-            "no noise meets the target for ever (with --finite it need hold for the planned rounds only)",
-        ),
-        _ => error.into(),
+    let planned = plan(&loaded, &request).map_err(|error| {
+        let of_target = matches!(
+            error,
+            ExperimentError::Plan(
+                PlannerError::NoCertificate { .. }
+                    | PlannerError::Unreachable { .. }
+                    | PlannerError::NoFixedPoint,
+            )
+        );
+        let error = anyhow::Error::from(error);
+        match horizon {
+            Horizon::Lifetime if of_target => error.context(
+                "no noise meets the target for ever (with --finite it need hold for the planned rounds only)",
+            ),
+            Horizon::Lifetime | Horizon::Rounds(_) => error,
+        }
     })?;
     let summary = summary(&planned.report);
     let text = planned.text(&summary)?;

@@ -1,7 +1,6 @@
 //! Checking `[bounds]`.
 
-use super::faults::{Faults, POSITIVE};
-use super::{OutOfBounds, RawBounds};
+use super::{Faults, OutOfBounds, Range, RawBounds};
 use crate::{DataBounds, Domain, ModelSpec};
 
 pub(super) fn bounds(
@@ -11,13 +10,13 @@ pub(super) fn bounds(
     faults: &mut Faults,
 ) -> DataBounds {
     let label = if model.loss.classes().is_none() {
-        faults.number("bounds.label", raw.label, &POSITIVE)
+        faults.number("bounds.label", raw.label, Range::Positive)
     } else {
         faults.unused("bounds.label", raw.label.as_ref(), "a regression loss");
         0.0
     };
     DataBounds {
-        feature_norm: faults.number("bounds.feature_norm", raw.feature_norm, &POSITIVE),
+        feature_norm: faults.number("bounds.feature_norm", raw.feature_norm, Range::Positive),
         label,
         radius: domain.radius(model.parameters()),
     }

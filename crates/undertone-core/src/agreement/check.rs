@@ -1,7 +1,6 @@
 //! Checking a whole agreement, section by section.
 
 use super::bounds::{bounds, out_of_bounds};
-use super::faults::{Faults, NON_NEGATIVE};
 use super::graph::graph;
 use super::memory::{memory, newest_batch};
 use super::model::{model, parameters};
@@ -10,7 +9,7 @@ use super::noise::{check_sampler, noise};
 use super::privacy::privacy;
 use super::records::records;
 use super::schedule::schedule;
-use super::{Agreement, RawAgreement};
+use super::{Agreement, Faults, Range, RawAgreement};
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::method::Method;
 use crate::{Domain, Loss};
@@ -30,14 +29,14 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
     let (caps, delta) = privacy(&raw.privacy, learners, faults);
     let method = Method::read(raw, faults);
     let noise = noise(&raw.noise, method, &caps, learners, faults);
-    let memory = if method.gradients().are_of_newest_batch() {
+    let memory = if method.describe().gradients.are_of_newest_batch() {
         newest_batch(&raw.memory, faults)
     } else {
         memory(&raw.memory, &model, faults)
     };
     let schedule = schedule(&raw.schedule, faults);
     let start_spread = Some(raw.parameters.start_spread.unwrap_or(0.0));
-    let start_spread = faults.number("parameters.start_spread", start_spread, &NON_NEGATIVE);
+    let start_spread = faults.number("parameters.start_spread", start_spread, Range::NonNegative);
     if let (Domain::Simplex { .. }, true) = (domain, model.lasso > 0.0) {
         faults.push("model.lasso", model.lasso, "is the same for every point of a simplex");
     }

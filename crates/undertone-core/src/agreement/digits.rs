@@ -1,30 +1,32 @@
 //! Numbers for people: few digits, and never rounded across a bound.
 
-/// An exponent as a person wrote it: 0.1 + 0.2 reads 0.3.
-#[must_use]
-pub fn exact(value: f64) -> String {
-    trim(format!("{value:.10}"))
+/// How many digits of a number are shown, and which way the rest is rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// An exponent as a person wrote it: 0.1 + 0.2 reads 0.3.
+    Exact,
+    /// Four digits.
+    Nearest,
+    /// Four digits, never more than the value: for upper bounds.
+    Down,
+    /// Four digits, never less than the value: for lower bounds.
+    Up,
 }
 
-/// Four digits.
-#[must_use]
-pub fn short(value: f64) -> String {
-    digits(value, f64::round)
+impl Digits {
+    /// The number as text.
+    #[must_use]
+    pub fn of(self, value: f64) -> String {
+        match self {
+            Digits::Exact => trim(format!("{value:.10}")),
+            Digits::Nearest => four(value, f64::round),
+            Digits::Down => four(value, f64::floor),
+            Digits::Up => four(value, f64::ceil),
+        }
+    }
 }
 
-/// Four digits, never more than the value: for upper bounds.
-#[must_use]
-pub fn down(value: f64) -> String {
-    digits(value, f64::floor)
-}
-
-/// Four digits, never less than the value: for lower bounds.
-#[must_use]
-pub fn up(value: f64) -> String {
-    digits(value, f64::ceil)
-}
-
-fn digits(value: f64, round: fn(f64) -> f64) -> String {
+fn four(value: f64, round: fn(f64) -> f64) -> String {
     if !(value.is_finite() && value.abs() > 0.0) {
         return value.to_string();
     }
@@ -50,23 +52,23 @@ fn trim(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Digits::{Down, Exact, Nearest, Up};
 
     #[test]
     fn bounds_are_rounded_to_the_safe_side_and_round_numbers_stay() {
         assert_eq!(
-            (down(0.276_393), up(0.276_393), short(0.276_393)),
+            (Down.of(0.276_393), Up.of(0.276_393), Nearest.of(0.276_393)),
             ("0.2763".into(), "0.2764".into(), "0.2764".into())
         );
         for value in [0.3, 0.68, 1.0, 0.07, 20.0, 1e5, 12_340.0] {
-            assert_eq!(down(value), up(value), "{value}");
-            assert_eq!(down(value).parse::<f64>().ok(), Some(value));
+            assert_eq!(Down.of(value), Up.of(value), "{value}");
+            assert_eq!(Down.of(value).parse::<f64>().ok(), Some(value));
         }
-        assert_eq!((down(1.8109e-4), up(1.8101e-4)), ("1.810e-4".into(), "1.811e-4".into()));
+        assert_eq!((Down.of(1.8109e-4), Up.of(1.8101e-4)), ("1.810e-4".into(), "1.811e-4".into()));
         assert_eq!(
-            (short(0.0), short(f64::INFINITY), exact(0.1 + 0.2)),
+            (Nearest.of(0.0), Nearest.of(f64::INFINITY), Exact.of(0.1 + 0.2)),
             ("0".into(), "inf".into(), "0.3".into())
         );
-        assert_eq!((short(1e-320).is_empty(), down(1e300)), (false, "1.000e300".into()));
+        assert_eq!((Nearest.of(1e-320).is_empty(), Down.of(1e300)), (false, "1.000e300".into()));
     }
 }

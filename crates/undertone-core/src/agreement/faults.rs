@@ -1,6 +1,7 @@
-//! Collecting everything that is wrong with a config, so that it can be mended in one go.
+//! Collecting everything that is wrong with an agreement or experiment, so that it can be mended in one go.
 
-use super::raw::{OneOrEach, RawAgreement};
+use super::Range;
+use super::raw::OneOrEach;
 use std::fmt;
 
 /// One thing that is wrong: where, what stands there, and what is needed.
@@ -23,7 +24,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with a config.
+/// Everything that is wrong with an agreement or experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 
@@ -43,7 +44,7 @@ impl Faults {
     }
 
     /// Two sections may stumble over the same key.
-    pub fn remove_repeated(&mut self) {
+    pub(crate) fn remove_repeated(&mut self) {
         let mut seen: Vec<Fault> = Vec::new();
         self.0.retain(|fault| {
             let new = !seen.contains(fault);
@@ -58,15 +59,13 @@ impl Faults {
     }
 
     /// Takes a number that must pass a test, or notes why not and gives a harmless stand-in.
-    pub fn number(&mut self, path: &str, value: Option<f64>, range: &Range) -> f64 {
+    pub fn number(&mut self, path: &str, value: Option<f64>, range: Range) -> f64 {
         match value {
-            None => self.missing(path, range.text),
-            Some(value) if !(value.is_finite() && (range.holds)(value)) => {
-                self.push(path, value, range.text);
-            }
+            None => self.missing(path, range.text()),
+            Some(value) if !range.holds(value) => self.push(path, value, range.text()),
             Some(value) => return value,
         }
-        range.stand_in
+        range.stand_in()
     }
 
     /// Takes one number for each learner.
@@ -75,18 +74,18 @@ impl Faults {
         path: &str,
         value: Option<&OneOrEach>,
         learners: usize,
-        range: &Range,
+        range: Range,
     ) -> Vec<f64> {
         match value {
             None => {
-                self.missing(path, range.text);
-                vec![range.stand_in; learners]
+                self.missing(path, range.text());
+                vec![range.stand_in(); learners]
             }
             Some(OneOrEach::One(value)) => vec![self.number(path, Some(*value), range); learners],
             Some(OneOrEach::Each(values)) if values.len() != learners => {
                 let needed = format!("must be one number, or one for each of {learners} learners");
                 self.push(path, format!("[{} numbers]", values.len()), needed);
-                vec![range.stand_in; learners]
+                vec![range.stand_in(); learners]
             }
             Some(OneOrEach::Each(values)) => values
                 .iter()
@@ -117,73 +116,3 @@ impl Faults {
         }
     }
 }
-
-impl Faults {
-    /// Notes the settings of Algorithm 1 in an agreement of another method.
-    pub(crate) fn only_for_algorithm1(&mut self, raw: &RawAgreement) {
-        self.unused("privacy.bound", raw.privacy.bound.as_ref(), "method = \"algorithm1\"");
-    }
-
-    /// Notes the settings of `shielded` in an agreement of another method.
-    pub(crate) fn only_for_shielded(&mut self, raw: &RawAgreement) {
-        self.unused("schedule.interval", raw.schedule.interval.as_ref(), "method = \"shielded\"");
-    }
-
-    /// Notes the settings of PDOP in an agreement of another method.
-    pub(crate) fn only_for_pdop(&mut self, raw: &RawAgreement) {
-        let only = "method = \"pdop\"";
-        self.unused("schedule.step_ratio", raw.schedule.step_ratio.as_ref(), only);
-        self.unused("noise.ratio", raw.noise.ratio.as_ref(), only);
-    }
-}
-
-/// What a number must satisfy, in code and in words. NaN and infinity never pass.
-pub struct Range {
-    /// In words.
-    pub text: &'static str,
-    /// In code.
-    pub holds: fn(f64) -> bool,
-    /// What is used after a fault was noted.
-    pub stand_in: f64,
-}
-
-/// Numbers beyond this serve no purpose and would overflow when multiplied.
-const LARGEST: f64 = 1e12;
-/// A range of numbers.
-pub const POSITIVE: Range = Range {
-    text: "must be above 0 and at most 1e12",
-    holds: |x| x > 0.0 && x <= LARGEST,
-    stand_in: 1.0,
-};
-pub(super) const NON_NEGATIVE: Range = Range {
-    text: "must be at least 0 and at most 1e12",
-    holds: |x| (0.0..=LARGEST).contains(&x),
-    stand_in: 0.0,
-};
-pub(super) const FINITE: Range =
-    Range { text: "must lie within ±1e12", holds: |x| x.abs() <= LARGEST, stand_in: 0.0 };
-/// A range of numbers.
-pub const PROBABILITY: Range = Range {
-    text: "must lie strictly between 0 and 1",
-    holds: |x| x > 0.0 && x < 1.0,
-    stand_in: 0.5,
-};
-/// A range of numbers.
-pub const FRACTION: Range = Range {
-    text: "must be at least 0 and below 1",
-    holds: |x| (0.0..1.0).contains(&x),
-    stand_in: 0.0,
-};
-pub(crate) const SHARE: Range =
-    Range { text: "must be above 0 and at most 1", holds: |x| x > 0.0 && x <= 1.0, stand_in: 0.5 };
-/// Baselines may have noise that shrinks.
-pub(super) const SIGNED_EXPONENT: Range = Range {
-    text: "must lie between -2 and 2",
-    holds: |x| (-2.0..=2.0).contains(&x),
-    stand_in: 0.5,
-};
-pub(super) const EXPONENT: Range = Range {
-    text: "must be at least 0 and at most 2",
-    holds: |x| (0.0..=2.0).contains(&x),
-    stand_in: 0.5,
-};

@@ -1,7 +1,6 @@
 //! Checking `[network]`.
 
-use super::faults::{Faults, POSITIVE, PROBABILITY};
-use super::{RawEdges, RawNetwork};
+use super::{Faults, Range, RawEdges, RawNetwork};
 use crate::graph::{Graph, Topology, Weights};
 
 pub(super) fn graph(raw: &RawNetwork, faults: &mut Faults) -> Option<Graph> {
@@ -18,7 +17,7 @@ pub(super) fn graph(raw: &RawNetwork, faults: &mut Faults) -> Option<Graph> {
             Weights::Metropolis
         }
         None | Some("uniform") => {
-            Weights::Uniform(faults.number("network.weight", raw.weight, &POSITIVE))
+            Weights::Uniform(faults.number("network.weight", raw.weight, Range::Positive))
         }
         Some("metropolis") => Weights::Metropolis,
         Some("explicit") => Weights::Explicit(inline_edges(raw, faults)),
@@ -59,7 +58,7 @@ fn topology(raw: &RawNetwork, faults: &mut Faults) -> Topology {
             Topology::RandomRegular { degree: need(raw.degree, "network.degree", faults), seed }
         }
         Some("erdos-renyi") => Topology::ErdosRenyi {
-            probability: faults.number("network.probability", raw.probability, &PROBABILITY),
+            probability: faults.number("network.probability", raw.probability, Range::Probability),
             seed,
         },
         Some("edges") => Topology::Edges(

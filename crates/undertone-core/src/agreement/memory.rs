@@ -1,18 +1,12 @@
 //! Checking `[memory]`.
 
-use super::RawMemory;
-use super::faults::{EXPONENT, Faults, POSITIVE, PROBABILITY, Range};
+use super::{Faults, Range, RawMemory};
 use crate::{Loss, MemoryKind, ModelSpec, PowerLaw};
 
 /// The longest window and the slowest decay: an account takes that many entries.
 const ROUNDS_MAX: u64 = 100_000;
 /// The default of `memory.cutoff`: a record is dropped when its weight is below this share of a new one's.
 pub const MEMORY_CUTOFF: f64 = 1e-3;
-const FACTOR: Range = Range {
-    text: "must be above 0 and at most 0.9999",
-    holds: |x| x > 0.0 && x <= 0.9999,
-    stand_in: 0.5,
-};
 
 pub(super) fn memory(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKind {
     refuse_meaningless_keys(raw, faults);
@@ -29,9 +23,9 @@ pub(super) fn memory(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) ->
             }
         },
         Some("anchored") => {
-            let initial = faults.number("memory.tolerance", raw.tolerance, &POSITIVE);
+            let initial = faults.number("memory.tolerance", raw.tolerance, Range::Positive);
             let exponent = Some(raw.tolerance_exponent.unwrap_or(0.0));
-            let exponent = faults.number("memory.tolerance_exponent", exponent, &EXPONENT);
+            let exponent = faults.number("memory.tolerance_exponent", exponent, Range::Exponent);
             MemoryKind::Anchored { tolerance: PowerLaw::decaying(initial, exponent) }
         }
         Some("arrival") => MemoryKind::Arrival,
@@ -68,7 +62,7 @@ fn window(raw: &RawMemory, faults: &mut Faults) -> u64 {
 }
 
 fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKind {
-    let factor = faults.number("memory.factor", raw.factor, &FACTOR);
+    let factor = faults.number("memory.factor", raw.factor, Range::Factor);
     match model.loss {
         // Statistics of all records cost no more than those of some.
         Loss::Squared => {
@@ -83,7 +77,7 @@ fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKi
         | Loss::Declared { .. }
         | Loss::Neural { .. } => {
             let cutoff = Some(raw.cutoff.unwrap_or(MEMORY_CUTOFF));
-            let cutoff = faults.number("memory.cutoff", cutoff, &PROBABILITY);
+            let cutoff = faults.number("memory.cutoff", cutoff, Range::Probability);
             let rounds = cutoff_rounds(factor, cutoff);
             if rounds > ROUNDS_MAX {
                 let needed = format!(

@@ -5,7 +5,7 @@
 
 mod bounds;
 mod check;
-pub mod digits;
+mod digits;
 mod faults;
 mod graph;
 mod identity;
@@ -17,6 +17,7 @@ mod neural;
 mod noise;
 mod numbers;
 mod privacy;
+mod range;
 mod raw;
 mod records;
 mod schedule;
@@ -24,16 +25,17 @@ mod schedule;
 pub(crate) mod tests;
 mod theorem_conditions;
 
-pub(crate) use faults::SHARE;
-pub use faults::{FRACTION, Fault, Faults, POSITIVE, PROBABILITY, Range};
+pub use digits::Digits;
+pub use faults::{Fault, Faults};
 pub use identity::NetworkId;
 pub use memory::MEMORY_CUTOFF;
-pub use numbers::{Numbers, Rate};
+pub use numbers::{Limits, Numbers};
+pub use range::Range;
 pub use raw::{
     OneOrEach, RawAgreement, RawBounds, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
     RawParameters, RawPrivacy, RawRecords, RawSchedule,
 };
-pub use theorem_conditions::{Condition, above, all_conditions, conditions};
+pub use theorem_conditions::{Condition, all_conditions};
 
 use crate::graph::{Graph, Spectrum};
 use crate::method::Method;
@@ -180,16 +182,13 @@ impl Agreement {
         }
     }
 
-    /// Whether L is known: not for neural networks, nor for a loss of which the user declares none.
-    #[must_use]
-    pub fn smoothness_is_known(&self) -> bool {
-        self.model.constants(&self.bounds).smoothness.is_finite()
-    }
-
     /// The conditions of the theorems that this agreement breaks.
     #[must_use]
     pub fn broken_conditions(&self) -> Vec<Condition> {
-        conditions(self).into_iter().filter(|condition| condition.holds != Some(true)).collect()
+        theorem_conditions::conditions(self)
+            .into_iter()
+            .filter(|condition| condition.holds != Some(true))
+            .collect()
     }
 
     /// Checks an agreement as [`Agreement::try_from`] does, but lets it break conditions of the theorems.

@@ -1,8 +1,7 @@
 //! Checking `[model]` and `[parameters]`.
 
-use super::faults::{FINITE, Faults, NON_NEGATIVE, POSITIVE};
 use super::neural::neural_loss;
-use super::{RawModel, RawParameters};
+use super::{Faults, Range, RawModel, RawParameters};
 use crate::neural::NeuralSpec;
 use crate::{DeclaredCurvature, Domain, Loss, ModelSpec};
 
@@ -39,50 +38,14 @@ pub(super) fn model(raw: &RawModel, neural: Option<&NeuralSpec>, faults: &mut Fa
             ("declared", Kind::Declared),
         ],
     );
-    let features = match kind {
-        // A neural network without layers has noted its faults.
-        Kind::Neural => neural.map_or(1, |spec| spec.input.count()),
-        _ => stated_features(raw, faults),
-    };
-    let mut degree = |allowed: std::ops::RangeInclusive<u32>, even: bool| match raw.degree {
-        Some(degree) if allowed.contains(&degree) && (!even || degree % 2 == 0) => degree,
-        found => {
-            let kind = if even { "an even number" } else { "a number" };
-            let needed = format!("must be {kind} from {} to {}", allowed.start(), allowed.end());
-            match found {
-                Some(degree) => faults.push("model.degree", degree, needed),
-                None => faults.missing("model.degree", needed),
-            }
-            2
-        }
-    };
-    let (loss, expansion) = match kind {
-        Kind::Ridge | Kind::Lasso => (Loss::Squared, 1),
-        Kind::Polynomial => (Loss::Squared, degree(2..=8, false)),
-        Kind::Power => (Loss::Power { degree: degree(2..=8, true) }, 1),
-        Kind::Logistic => (Loss::Logistic, 1),
-        Kind::Huber => (
-            Loss::Huber { threshold: faults.number("model.threshold", raw.threshold, &POSITIVE) },
-            1,
-        ),
-        Kind::Softmax => {
-            let classes = raw.classes.unwrap_or(0);
-            if !(2..=100_000).contains(&classes) {
-                faults.push("model.classes", classes, "must be 2 to 100000");
-            }
-            (Loss::Softmax { classes: classes.max(2) }, 1)
-        }
-        Kind::Neural => (neural_loss(neural), 1),
-        Kind::Declared => (declared(raw, faults), 1),
-    };
+    let features = features(raw, kind, neural, faults);
+    let (loss, expansion) = loss(raw, kind, neural, faults);
     refuse_meaningless_keys(raw, kind, faults);
-    let lasso = match kind {
-        Kind::Lasso => faults.number("model.lasso", raw.lasso, &POSITIVE),
-        _ => faults.number("model.lasso", Some(raw.lasso.unwrap_or(0.0)), &NON_NEGATIVE),
-    };
-    let ridge = faults.number("model.ridge", Some(raw.ridge.unwrap_or(0.0)), &NON_NEGATIVE);
-    let clip =
-        raw.clip.map_or(f64::INFINITY, |clip| faults.number("model.clip", Some(clip), &POSITIVE));
+    let lasso = lasso(raw, kind, faults);
+    let ridge = faults.number("model.ridge", Some(raw.ridge.unwrap_or(0.0)), Range::NonNegative);
+    let clip = raw
+        .clip
+        .map_or(f64::INFINITY, |clip| faults.number("model.clip", Some(clip), Range::Positive));
     let spec = ModelSpec { loss, features: features.max(1), degree: expansion, ridge, lasso, clip };
     if spec.parameters() > PARAMETERS_MAX {
         let needed = format!("the model would have more than {PARAMETERS_MAX} parameters");
@@ -90,6 +53,21 @@ pub(super) fn model(raw: &RawModel, neural: Option<&NeuralSpec>, faults: &mut Fa
         return ModelSpec { features: 1, ..spec };
     }
     spec
+}
+
+fn features(raw: &RawModel, kind: Kind, neural: Option<&NeuralSpec>, faults: &mut Faults) -> usize {
+    match kind {
+        // A neural network without layers has noted its faults.
+        Kind::Neural => neural.map_or(1, |spec| spec.input.count()),
+        Kind::Ridge
+        | Kind::Lasso
+        | Kind::Polynomial
+        | Kind::Power
+        | Kind::Huber
+        | Kind::Logistic
+        | Kind::Softmax
+        | Kind::Declared => stated_features(raw, faults),
+    }
 }
 
 fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
@@ -101,6 +79,61 @@ fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
         faults.push("model.features", features, format!("must be 1 to {PARAMETERS_MAX}"));
     }
     features
+}
+
+/// The loss, and the degree that features are expanded to.
+fn loss(
+    raw: &RawModel,
+    kind: Kind,
+    neural: Option<&NeuralSpec>,
+    faults: &mut Faults,
+) -> (Loss, u32) {
+    match kind {
+        Kind::Ridge | Kind::Lasso => (Loss::Squared, 1),
+        Kind::Polynomial => (Loss::Squared, degree(raw, false, faults)),
+        Kind::Power => (Loss::Power { degree: degree(raw, true, faults) }, 1),
+        Kind::Logistic => (Loss::Logistic, 1),
+        Kind::Huber => {
+            let threshold = faults.number("model.threshold", raw.threshold, Range::Positive);
+            (Loss::Huber { threshold }, 1)
+        }
+        Kind::Softmax => {
+            let classes = raw.classes.unwrap_or(0);
+            if !(2..=100_000).contains(&classes) {
+                faults.push("model.classes", classes, "must be 2 to 100000");
+            }
+            (Loss::Softmax { classes: classes.max(2) }, 1)
+        }
+        Kind::Neural => (neural_loss(neural), 1),
+        Kind::Declared => (declared(raw, faults), 1),
+    }
+}
+
+fn degree(raw: &RawModel, even: bool, faults: &mut Faults) -> u32 {
+    let kind = if even { "an even number" } else { "a number" };
+    let needed = format!("must be {kind} from 2 to 8");
+    match raw.degree {
+        Some(degree) if (2..=8).contains(&degree) && (!even || degree % 2 == 0) => return degree,
+        Some(degree) => faults.push("model.degree", degree, needed),
+        None => faults.missing("model.degree", needed),
+    }
+    2
+}
+
+fn lasso(raw: &RawModel, kind: Kind, faults: &mut Faults) -> f64 {
+    match kind {
+        Kind::Lasso => faults.number("model.lasso", raw.lasso, Range::Positive),
+        Kind::Ridge
+        | Kind::Polynomial
+        | Kind::Power
+        | Kind::Huber
+        | Kind::Logistic
+        | Kind::Softmax
+        | Kind::Neural
+        | Kind::Declared => {
+            faults.number("model.lasso", Some(raw.lasso.unwrap_or(0.0)), Range::NonNegative)
+        }
+    }
 }
 
 /// A loss whose function comes from elsewhere, and of which the config has the constants.
@@ -119,8 +152,9 @@ fn declared(raw: &RawModel, faults: &mut Faults) -> Loss {
     let curvature = match (raw.smoothness, raw.strong_convexity) {
         (None, None) => None,
         (smoothness, strong_convexity) => {
-            let smoothness = faults.number("model.smoothness", smoothness, &POSITIVE);
-            let convexity = faults.number("model.strong_convexity", strong_convexity, &FINITE);
+            let smoothness = faults.number("model.smoothness", smoothness, Range::Positive);
+            let convexity =
+                faults.number("model.strong_convexity", strong_convexity, Range::Finite);
             if !(convexity.abs() <= smoothness) {
                 let needed = format!("must be between -smoothness and smoothness = {smoothness}");
                 faults.push("model.strong_convexity", convexity, needed);
@@ -135,8 +169,9 @@ fn declared(raw: &RawModel, faults: &mut Faults) -> Loss {
         let needed = "a declared loss needs smoothness and strong_convexity with a ridge; put it into the loss";
         faults.push("model.ridge", ridge, needed);
     }
-    let spread =
-        raw.gradient_spread.map(|c| faults.number("model.gradient_spread", Some(c), &POSITIVE));
+    let spread = raw
+        .gradient_spread
+        .map(|c| faults.number("model.gradient_spread", Some(c), Range::Positive));
     Loss::Declared { parameters, curvature, gradient_spread: spread }
 }
 
@@ -174,11 +209,11 @@ pub(super) fn parameters(raw: &RawParameters, faults: &mut Faults) -> Domain {
     }
     match kind {
         Some("ball") => {
-            Domain::Ball { radius: faults.number("parameters.radius", raw.radius, &POSITIVE) }
+            Domain::Ball { radius: faults.number("parameters.radius", raw.radius, Range::Positive) }
         }
         Some("box") => {
-            let lower = faults.number("parameters.lower", raw.lower, &FINITE);
-            let upper = faults.number("parameters.upper", raw.upper, &FINITE);
+            let lower = faults.number("parameters.lower", raw.lower, Range::Finite);
+            let upper = faults.number("parameters.upper", raw.upper, Range::Finite);
             if !(lower < upper) {
                 faults.push("parameters.upper", upper, format!("must be above lower = {lower}"));
                 return Domain::Box { lower: -1.0, upper: 1.0 };
@@ -186,7 +221,7 @@ pub(super) fn parameters(raw: &RawParameters, faults: &mut Faults) -> Domain {
             Domain::Box { lower, upper }
         }
         Some("simplex") => {
-            Domain::Simplex { total: faults.number("parameters.total", raw.total, &POSITIVE) }
+            Domain::Simplex { total: faults.number("parameters.total", raw.total, Range::Positive) }
         }
         other => {
             let needed = "must be one of ball, box, simplex";

@@ -1,7 +1,6 @@
 //! Checking `[model]` where it is a neural network.
 
-use super::faults::Faults;
-use super::{Agreement, RawAgreement, RawModel};
+use super::{Agreement, Faults, RawAgreement, RawModel};
 use crate::neural::{CLIP_RANGE, NeuralSpec};
 use crate::{Loss, MemoryKind};
 

@@ -1,7 +1,6 @@
 //! Checking `[noise]`.
 
-use super::faults::{EXPONENT, Faults, POSITIVE, SIGNED_EXPONENT};
-use super::{Agreement, NoiseScale, RawNoise};
+use super::{Agreement, Faults, NoiseScale, Range, RawNoise};
 use crate::method::Method;
 use crate::noise::NoiseKind;
 use crate::privacy::Cap;
@@ -29,8 +28,9 @@ pub(super) fn noise(
         raw.kind.as_deref(),
         &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
     );
-    let shrinks = method.account().noise_may_shrink();
-    let range = if shrinks { &SIGNED_EXPONENT } else { &EXPONENT };
+    // A record that is used in one step only pays for a few rounds: what later noise is like does not matter to it.
+    let once = method.describe().gradients.are_of_newest_batch();
+    let range = if once { Range::SignedExponent } else { Range::Exponent };
     let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, range);
     let scale = scale(raw, learners, faults);
     if raw.calibrate.is_some() && caps.iter().any(Option::is_none) {
@@ -53,7 +53,7 @@ fn scale(raw: &RawNoise, learners: usize, faults: &mut Faults) -> NoiseScale {
     }
     match (&raw.scale, raw.calibrate.as_deref()) {
         (Some(scale), None) => {
-            NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, &POSITIVE))
+            NoiseScale::Given(faults.each("noise.scale", Some(scale), learners, Range::Positive))
         }
         (None, Some("lifetime")) => NoiseScale::Lifetime,
         (None, Some("rounds")) => NoiseScale::Rounds(calibrated_rounds(raw, faults)),

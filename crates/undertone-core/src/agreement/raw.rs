@@ -171,17 +171,3 @@ pub enum OneOrEach {
     /// In the order of the learners.
     Each(Vec<f64>),
 }
-
-impl RawAgreement {
-    /// Reads an agreement from any serde format, together with the paths of keys it does not know.
-    ///
-    /// # Errors
-    /// The format's own error when the text is malformed or a value has the wrong type.
-    pub fn read<'de, D: serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<(RawAgreement, Vec<String>), D::Error> {
-        let mut unknown = Vec::new();
-        let raw = serde_ignored::deserialize(deserializer, |path| unknown.push(path.to_string()))?;
-        Ok((raw, unknown))
-    }
-}

@@ -1,7 +1,6 @@
 //! Checking `[records]`.
 
-use super::faults::Faults;
-use super::{RawRecords, RecordForm};
+use super::{Faults, RawRecords, RecordForm};
 
 /// The largest batch and warm-up.
 const COUNT_MAX: u64 = 1_000_000_000;

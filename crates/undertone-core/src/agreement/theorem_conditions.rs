@@ -1,9 +1,9 @@
 //! The conditions of the paper's assumptions and theorems, each with its numbers.
 //!
-//! [`conditions`] are those without which an agreement needs `unproven = true`; [`all_conditions`] is
+//! `conditions` are those without which an agreement needs `unproven = true`; [`all_conditions`] is
 //! everything that Assumptions 1 to 5 and Theorems 1 to 5 ask for. Both are made by the same functions.
 
-use super::digits::{down, exact, short, up};
+use super::Digits::{Down, Exact, Nearest, Up};
 use super::{Agreement, Numbers};
 use crate::noise::NoiseKind;
 use crate::{Domain, MemoryKind};
@@ -38,9 +38,8 @@ impl fmt::Display for Condition {
 /// Checks what Theorems 3 and 4 ask of graph, schedules and noise.
 ///
 /// Theorems 3 and 4 allow any λ0 and γ0, so the constants of Theorems 1 and 2 are not asked for.
-#[must_use]
-pub fn conditions(agreement: &Agreement) -> Vec<Condition> {
-    if !agreement.method.theorems_apply() {
+pub(super) fn conditions(agreement: &Agreement) -> Vec<Condition> {
+    if !agreement.method.describe().theorems_apply {
         return Vec::new();
     }
     let numbers = Numbers::of(agreement);
@@ -98,7 +97,7 @@ pub fn all_conditions(agreement: &Agreement) -> Vec<Condition> {
 
 fn domain(agreement: &Agreement) -> Condition {
     let (found, holds) = match agreement.domain {
-        Domain::Ball { radius } => (format!("a ball of radius {}", short(radius)), true),
+        Domain::Ball { radius } => (format!("a ball of radius {}", Nearest.of(radius)), true),
         Domain::Box { lower, upper } => (format!("a box from {lower} to {upper}"), true),
         Domain::Simplex { .. } => ("a simplex, which is flat".into(), false),
     };
@@ -120,7 +119,7 @@ fn convexity(numbers: &Numbers) -> Condition {
         path: "model.loss",
         holds: Some(numbers.strong_convexity >= 0.0),
         statement: "every f_i is convex, μ ≥ 0",
-        found: format!("μ = {}", exact(numbers.strong_convexity)),
+        found: format!("μ = {}", Exact.of(numbers.strong_convexity)),
         needed: "at least 0".into(),
     }
 }
@@ -159,7 +158,7 @@ fn bounded(constant: &Constant, value: f64) -> Condition {
         path: "bounds.feature_norm",
         holds: Some(value.is_finite()),
         statement: constant.statement,
-        found: format!("{} = {}", constant.symbol, short(value)),
+        found: format!("{} = {}", constant.symbol, Nearest.of(value)),
         needed: "a finite bound".into(),
     }
 }
@@ -209,7 +208,7 @@ fn smoothness(agreement: &Agreement, numbers: &Numbers) -> Condition {
     let lasso = agreement.model.lasso;
     let found = match lasso > 0.0 {
         true => format!("lasso weight {lasso}, which is not smooth"),
-        false => format!("L = {}", short(numbers.smoothness)),
+        false => format!("L = {}", Nearest.of(numbers.smoothness)),
     };
     Condition {
         id: "assumption3.smoothness",
@@ -230,14 +229,14 @@ fn noise_growth(numbers: &Numbers) -> Condition {
         path: "noise.exponent",
         holds: Some(least > 0.0 && above(0.5, most)),
         statement: "the noise grows: 0 < ς_i < 1/2",
-        found: format!("ς from {} to {}", exact(least), exact(most)),
+        found: format!("ς from {} to {}", Exact.of(least), Exact.of(most)),
         needed: "above 0 and below 0.5".into(),
     }
 }
 
 fn coupling_exponent(numbers: &Numbers) -> Condition {
     let u = numbers.coupling_exponent;
-    let floor = numbers.coupling_exponent_floor();
+    let floor = numbers.limits().coupling_exponent_floor;
     let equal = (u - floor).abs() <= TOLERANCE;
     Condition {
         id: "assumption4.coupling",
@@ -245,10 +244,10 @@ fn coupling_exponent(numbers: &Numbers) -> Condition {
         path: "schedule.coupling_exponent",
         holds: Some(above(u, floor)),
         statement: "max ς + 1/2 < u",
-        found: format!("u = {}", exact(u)),
+        found: format!("u = {}", Exact.of(u)),
         needed: format!(
             "above max ς + 1/2 = {}{}",
-            exact(floor),
+            Exact.of(floor),
             if equal { ", equal is not enough" } else { "" }
         ),
     }
@@ -262,8 +261,8 @@ fn step_exponent(numbers: &Numbers) -> Condition {
         path: "schedule.step_exponent",
         holds: Some(above(v, u) && above(1.0, v)),
         statement: "u < v < 1",
-        found: format!("v = {}", exact(v)),
-        needed: format!("above u = {} and below 1", exact(u)),
+        found: format!("v = {}", Exact.of(v)),
+        needed: format!("above u = {} and below 1", Exact.of(u)),
     }
 }
 
@@ -296,22 +295,22 @@ fn strong_convexity(numbers: &Numbers) -> Condition {
         path: "model.ridge",
         holds: Some(numbers.strong_convexity > 0.0),
         statement: "strongly convex, μ > 0",
-        found: format!("μ = {}", exact(numbers.strong_convexity)),
+        found: format!("μ = {}", Exact.of(numbers.strong_convexity)),
         needed: "above 0".into(),
     }
 }
 
 fn coupling_size(numbers: &Numbers) -> Condition {
-    let limit = numbers.coupling_max();
+    let limit = numbers.limits().coupling_max;
     Condition {
         id: "theorem1.coupling",
         name: "Theorems 1, 2 and 5",
         path: "schedule.coupling",
         holds: limit.map(|limit| at_most(numbers.coupling, limit)),
         statement: "γ0 ≤ 1/(−3δ_m)",
-        found: format!("γ0 = {}", short(numbers.coupling)),
+        found: format!("γ0 = {}", Nearest.of(numbers.coupling)),
         needed: limit
-            .map_or("δ_m is not known".into(), |limit| format!("at most {}", down(limit))),
+            .map_or("δ_m is not known".into(), |limit| format!("at most {}", Down.of(limit))),
     }
 }
 
@@ -322,7 +321,7 @@ fn step_size_strongly_convex(numbers: &Numbers) -> Condition {
         id: "theorem1.step",
         name: "Theorems 1 and 5",
         statement: "λ0 ≤ −γ0 δ₂ μ/(μ² + 8L²)",
-        ..step_size(numbers, numbers.step_max_strongly_convex(), unknown)
+        ..step_size(numbers, numbers.limits().ratio_min_strongly_convex, unknown)
     }
 }
 
@@ -331,33 +330,34 @@ fn step_size_convex(numbers: &Numbers) -> Condition {
         id: "theorem2.step",
         name: "Theorem 2",
         statement: "λ0 ≤ −δ₂ γ0/(2(L² + κ² + D²))",
-        ..step_size(numbers, numbers.step_max_convex(), "δ₂ is not known")
+        ..step_size(numbers, numbers.limits().ratio_min_convex, "δ₂ is not known")
     }
 }
 
-fn step_size(numbers: &Numbers, limit: Option<f64>, unknown: &str) -> Condition {
+fn step_size(numbers: &Numbers, ratio_min: Option<f64>, unknown: &str) -> Condition {
+    let limit = ratio_min.map(|ratio| numbers.coupling / ratio);
     Condition {
         id: "",
         name: "",
         path: "schedule.step",
         holds: limit.map(|limit| at_most(numbers.step, limit)),
         statement: "",
-        found: format!("λ0 = {}", short(numbers.step)),
-        needed: limit.map_or(unknown.into(), |limit| format!("at most {}", down(limit))),
+        found: format!("λ0 = {}", Nearest.of(numbers.step)),
+        needed: limit.map_or(unknown.into(), |limit| format!("at most {}", Down.of(limit))),
     }
 }
 
 fn exponents_convex(numbers: &Numbers) -> Condition {
     let (u, v) = (numbers.coupling_exponent, numbers.step_exponent);
-    let floor = numbers.step_exponent_floor();
+    let floor = numbers.limits().step_exponent_floor;
     Condition {
         id: "theorem2.exponents",
         name: "Theorems 2 and 4",
         path: "schedule.step_exponent",
         holds: Some(above(u, 0.5) && above(v, floor) && above(1.0, v)),
         statement: "2/3 < (1 + 2u)/3 < v < 1",
-        found: format!("u = {}, v = {}", exact(u), exact(v)),
-        needed: format!("v above (1 + 2u)/3 = {} and below 1, u above 0.5", up(floor)),
+        found: format!("u = {}, v = {}", Exact.of(u), Exact.of(v)),
+        needed: format!("v above (1 + 2u)/3 = {} and below 1, u above 0.5", Up.of(floor)),
     }
 }
 
@@ -381,8 +381,7 @@ fn laplace(agreement: &Agreement) -> Condition {
 const TOLERANCE: f64 = 1e-12;
 
 /// Strictly above: decimal exponents that are equal on paper must not pass by a rounding error.
-#[must_use]
-pub fn above(left: f64, right: f64) -> bool {
+fn above(left: f64, right: f64) -> bool {
     left > right + TOLERANCE
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Digest, Encode, Encoder};
 use crate::agreement::{OutOfBounds, RecordForm};
-use crate::graph::Graph;
 use crate::method::Method;
 use crate::neural::{LayerSpec, NeuralSpec, Shape};
 use crate::noise::NoiseKind;
@@ -54,7 +53,7 @@ impl Encode for Mechanism {
 
 impl Encode for Method {
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.text(self.name());
+        encoder.text(self.describe().name);
         self.account().encode(encoder);
     }
 }
@@ -234,21 +233,37 @@ impl Encode for NeuralSpec {
 
 impl Encode for LayerSpec {
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.text(&self.to_string());
         match *self {
             LayerSpec::Conv { channels, kernel, stride, padding } => {
-                [channels, kernel, stride, padding]
-                    .iter()
-                    .for_each(|&size| encoder.count(size as u64));
+                encoder.text("conv");
+                encoder.count(channels as u64);
+                encoder.count(kernel as u64);
+                encoder.count(stride as u64);
+                encoder.count(padding as u64);
             }
-            LayerSpec::Relu {} | LayerSpec::Tanh {} | LayerSpec::Sigmoid {} => {}
-            LayerSpec::MaxPool { size, stride } | LayerSpec::AveragePool { size, stride } => {
-                encoder.count(size as u64);
-                encoder.count(stride.unwrap_or(size) as u64);
+            LayerSpec::Relu {} => encoder.text("relu"),
+            LayerSpec::Tanh {} => encoder.text("tanh"),
+            LayerSpec::Sigmoid {} => encoder.text("sigmoid"),
+            LayerSpec::MaxPool { size, stride } => {
+                encoder.text("max-pool");
+                encode_pool(encoder, size, stride);
             }
-            LayerSpec::Dense { outputs } => encoder.count(outputs as u64),
+            LayerSpec::AveragePool { size, stride } => {
+                encoder.text("average-pool");
+                encode_pool(encoder, size, stride);
+            }
+            LayerSpec::Dense { outputs } => {
+                encoder.text("dense");
+                encoder.count(outputs as u64);
+            }
         }
     }
+}
+
+/// A stride that is not given is the window's size: both ways of writing it are the same layer.
+fn encode_pool(encoder: &mut Encoder, size: usize, stride: Option<usize>) {
+    encoder.count(size as u64);
+    encoder.count(stride.unwrap_or(size) as u64);
 }
 
 impl Encode for DataBounds {
@@ -291,19 +306,5 @@ impl Encode for RecordForm {
         encoder.flag(*normalise);
         encoder.count(*warmup);
         encoder.count(*batch);
-    }
-}
-
-impl Encode for Graph {
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.count(self.learners() as u64);
-        for id in self.ids() {
-            let neighbours = self.neighbours(id);
-            encoder.count(neighbours.len() as u64);
-            for &(neighbour, weight) in neighbours {
-                encoder.count(neighbour.0.into());
-                encoder.number(weight);
-            }
-        }
     }
 }

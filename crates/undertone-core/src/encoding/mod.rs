@@ -5,6 +5,8 @@
 //! compile.
 
 mod facts;
+#[cfg(test)]
+mod golden_tests;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -16,8 +18,7 @@ pub struct Digest(pub(crate) [u8; 32]);
 
 impl Digest {
     /// The 32 bytes.
-    #[must_use]
-    pub fn bytes(&self) -> [u8; 32] {
+    pub(crate) fn bytes(&self) -> [u8; 32] {
         self.0
     }
 }

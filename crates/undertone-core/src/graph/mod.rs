@@ -1,16 +1,18 @@
 //! The communication graph of the learners and the weights of its edges.
 
+mod error;
 mod spectrum;
 mod topology;
 mod weights;
 
+pub use error::GraphError;
 pub use spectrum::Spectrum;
 pub(crate) use topology::LEARNERS_MAX;
-pub use topology::{Edge, Topology, TopologyError};
-pub use weights::{WeightError, Weights};
+pub use topology::Topology;
+pub use weights::Weights;
 
 use crate::LearnerId;
-use thiserror::Error;
+use crate::encoding::{Encode, Encoder};
 
 /// A connected, symmetric, weighted graph of learners.
 ///
@@ -22,29 +24,6 @@ pub struct Graph {
     neighbours: Vec<Vec<(LearnerId, f64)>>,
     /// w̄, which every learner's mechanism needs.
     weight_min: f64,
-}
-
-/// Why a graph cannot be used.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum GraphError {
-    /// The topology cannot be built.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// The weights do not match the edges.
-    #[error(transparent)]
-    Weights(#[from] WeightError),
-    /// Some learners cannot reach others.
-    #[error(
-        "the graph is not connected: learner {unreached} cannot be reached from learner 0 ({reached} of {learners} can)"
-    )]
-    Disconnected {
-        /// The first learner that cannot be reached.
-        unreached: LearnerId,
-        /// How many learners can be reached.
-        reached: usize,
-        /// How many learners there are.
-        learners: usize,
-    },
 }
 
 impl Graph {
@@ -97,17 +76,8 @@ impl Graph {
     }
 
     /// w̄: the smallest |w_ii|.
-    #[must_use]
-    pub fn weight_min(&self) -> f64 {
+    pub(crate) fn weight_min(&self) -> f64 {
         self.weight_min
-    }
-
-    /// The weight of every edge, if all are equal.
-    #[must_use]
-    pub fn uniform_weight(&self) -> Option<f64> {
-        let mut weights = self.neighbours.iter().flatten().map(|&(_, weight)| weight);
-        let first = weights.next()?;
-        weights.all(|weight| weight.to_bits() == first.to_bits()).then_some(first)
     }
 
     /// All learners in order.
@@ -139,6 +109,24 @@ impl Graph {
             None => Ok(()),
             Some(unreached) => {
                 Err(GraphError::Disconnected { unreached, reached, learners: self.learners() })
+            }
+        }
+    }
+}
+
+impl Encode for Graph {
+    fn encode(&self, encoder: &mut Encoder) {
+        let Graph {
+            neighbours,
+            // Follows from the weights.
+            weight_min: _,
+        } = self;
+        encoder.count(neighbours.len() as u64);
+        for list in neighbours {
+            encoder.count(list.len() as u64);
+            for &(neighbour, weight) in list {
+                encoder.count(neighbour.0.into());
+                encoder.number(weight);
             }
         }
     }

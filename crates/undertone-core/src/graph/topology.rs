@@ -1,15 +1,15 @@
 //! Topologies of a network.
 
+use super::GraphError;
 use crate::LearnerId;
-use thiserror::Error;
 
 /// An undirected edge, with `from < to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Edge {
+pub(super) struct Edge {
     /// The smaller id.
-    pub from: LearnerId,
+    pub(super) from: LearnerId,
     /// The larger id.
-    pub to: LearnerId,
+    pub(super) to: LearnerId,
 }
 
 /// Which learners are connected.
@@ -48,86 +48,26 @@ pub enum Topology {
     Edges(Vec<(u32, u32)>),
 }
 
-/// Why a topology cannot be built.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum TopologyError {
-    /// Too few learners, or more than one process can hold.
-    #[error("this topology needs {least} to {most} learners, not {learners}")]
-    Learners {
-        /// The number of learners requested.
-        learners: usize,
-        /// The smallest number allowed.
-        least: usize,
-        /// The largest number allowed.
-        most: usize,
-    },
-    /// The learners do not fill the rows of the torus.
-    #[error(
-        "a torus with rows of {columns} needs at least 3 columns and 3 full rows; {learners} learners do not fill it"
-    )]
-    Torus {
-        /// The length of a row.
-        columns: usize,
-        /// How many learners there are.
-        learners: usize,
-    },
-    /// There is no such regular graph.
-    #[error(
-        "no regular graph has degree {degree} on {learners} learners: needs 2 ≤ degree < learners and an even product"
-    )]
-    Regular {
-        /// The degree requested.
-        degree: usize,
-        /// How many learners there are.
-        learners: usize,
-    },
-    /// No draw gave a connected graph.
-    #[error("no connected random graph found in {attempts} draws: raise the probability or degree")]
-    NotConnected {
-        /// The number of draws.
-        attempts: u32,
-    },
-    /// The probability is not in (0, 1].
-    #[error("edge probability {probability} is not in (0, 1]")]
-    Probability {
-        /// The probability requested.
-        probability: f64,
-    },
-    /// An edge names a learner that does not exist, or joins a learner to itself.
-    #[error("edge {from}-{to} is not between two different learners below {learners}")]
-    Edge {
-        /// One end.
-        from: u32,
-        /// The other end.
-        to: u32,
-        /// How many learners there are.
-        learners: usize,
-    },
-    /// An edge is listed twice.
-    #[error("edge {from}-{to} is listed twice")]
-    Repeated {
-        /// One end.
-        from: u32,
-        /// The other end.
-        to: u32,
-    },
-}
-
 const ATTEMPTS: u32 = 1000;
 /// The largest network that one process simulates.
 pub(crate) const LEARNERS_MAX: usize = 1_000_000;
 
 impl Topology {
     /// The edges between the given number of learners, in increasing order, each once.
-    pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, TopologyError> {
+    pub(super) fn edges(&self, learners: usize) -> Result<Vec<Edge>, GraphError> {
         let (least, most) = match self {
             Topology::Alone => (1, 1),
             // These visit every pair of learners.
             Topology::Complete | Topology::ErdosRenyi { .. } => (2, 5_000),
-            _ => (2, LEARNERS_MAX),
+            Topology::Ring
+            | Topology::Path
+            | Topology::Star
+            | Topology::Torus { .. }
+            | Topology::RandomRegular { .. }
+            | Topology::Edges(_) => (2, LEARNERS_MAX),
         };
         if learners < least || learners > most {
-            return Err(TopologyError::Learners { learners, least, most });
+            return Err(GraphError::Learners { learners, least, most });
         }
         let mut edges = match self {
             Topology::Alone => Vec::new(),
@@ -158,35 +98,35 @@ fn pairs(learners: usize) -> impl Iterator<Item = Edge> {
     (0..learners).flat_map(move |i| (i + 1..learners).map(move |j| edge(i, j)))
 }
 
-fn torus(learners: usize, columns: usize) -> Result<Vec<Edge>, TopologyError> {
+fn torus(learners: usize, columns: usize) -> Result<Vec<Edge>, GraphError> {
     if columns < 3 || !learners.is_multiple_of(columns) || learners / columns < 3 {
-        return Err(TopologyError::Torus { columns, learners });
+        return Err(GraphError::Torus { columns, learners });
     }
     let across = (0..learners).map(|i| edge(i, i - i % columns + (i + 1) % columns));
     let down = (0..learners).map(|i| edge(i, (i + columns) % learners));
     Ok(across.chain(down).collect())
 }
 
-fn checked_edges(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, TopologyError> {
+fn checked_edges(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, GraphError> {
     let mut edges = Vec::with_capacity(list.len());
     for &(from, to) in list {
         if from == to || from as usize >= learners || to as usize >= learners {
-            return Err(TopologyError::Edge { from, to, learners });
+            return Err(GraphError::Edge { from, to, learners });
         }
         edges.push(edge(from as usize, to as usize));
     }
     let mut sorted = edges.clone();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(TopologyError::Repeated { from: pair[0].from.0, to: pair[0].to.0 });
+        return Err(GraphError::RepeatedEdge { from: pair[0].from.0, to: pair[0].to.0 });
     }
     Ok(edges)
 }
 
 /// Starts from a circulant graph and swaps the ends of random pairs of edges, which keeps every degree.
-fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>, TopologyError> {
+fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>, GraphError> {
     if degree < 2 || degree >= learners || !(learners * degree).is_multiple_of(2) {
-        return Err(TopologyError::Regular { degree, learners });
+        return Err(GraphError::Regular { degree, learners });
     }
     let mut edges: Vec<Edge> = (1..=degree / 2)
         .flat_map(|hop| (0..learners).map(move |i| edge(i, (i + hop) % learners)))
@@ -204,7 +144,7 @@ fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>
             return Ok(edges);
         }
     }
-    Err(TopologyError::NotConnected { attempts: ATTEMPTS })
+    Err(GraphError::NotConnected { attempts: ATTEMPTS })
 }
 
 fn swap_ends(
@@ -232,9 +172,9 @@ fn swap_ends(
     (edges[first], edges[second]) = (one, two);
 }
 
-fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>, TopologyError> {
+fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>, GraphError> {
     if !(probability > 0.0 && probability <= 1.0) {
-        return Err(TopologyError::Probability { probability });
+        return Err(GraphError::Probability { probability });
     }
     let mut random = SplitMix(seed);
     for _ in 0..ATTEMPTS {
@@ -243,7 +183,7 @@ fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>
             return Ok(edges);
         }
     }
-    Err(TopologyError::NotConnected { attempts: ATTEMPTS })
+    Err(GraphError::NotConnected { attempts: ATTEMPTS })
 }
 
 fn is_connected(learners: usize, edges: &[Edge]) -> bool {

@@ -1,8 +1,8 @@
 //! The weights w_ij on the edges.
 
+use super::GraphError;
 use super::topology::Edge;
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// How the weights of the edges are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,43 +16,12 @@ pub enum Weights {
     Explicit(Vec<(u32, u32, f64)>),
 }
 
-/// Why weights do not match the edges.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum WeightError {
-    /// A weight is not a positive finite number.
-    #[error("edge {from}-{to} has weight {weight}: must be finite and above 0")]
-    NotPositive {
-        /// One end.
-        from: u32,
-        /// The other end.
-        to: u32,
-        /// The weight.
-        weight: f64,
-    },
-    /// An edge has no weight.
-    #[error("edge {from}-{to} has no weight")]
-    Missing {
-        /// One end.
-        from: u32,
-        /// The other end.
-        to: u32,
-    },
-    /// A weight is given for an edge that does not exist, or is listed twice.
-    #[error("weight for {from}-{to}, which is not an edge or is listed twice")]
-    Surplus {
-        /// One end.
-        from: u32,
-        /// The other end.
-        to: u32,
-    },
-}
-
 impl Weights {
     pub(super) fn assign(
         &self,
         learners: usize,
         edges: &[Edge],
-    ) -> Result<Vec<(Edge, f64)>, WeightError> {
+    ) -> Result<Vec<(Edge, f64)>, GraphError> {
         let weighted: Vec<(Edge, f64)> = match self {
             Weights::Uniform(weight) => edges.iter().map(|&edge| (edge, *weight)).collect(),
             Weights::Metropolis => metropolis(learners, edges),
@@ -60,7 +29,7 @@ impl Weights {
         };
         match weighted.iter().find(|(_, weight)| !(*weight > 0.0 && weight.is_finite())) {
             Some(&(edge, weight)) => {
-                Err(WeightError::NotPositive { from: edge.from.0, to: edge.to.0, weight })
+                Err(GraphError::Weight { from: edge.from.0, to: edge.to.0, weight })
             }
             None => Ok(weighted),
         }
@@ -80,21 +49,21 @@ fn metropolis(learners: usize, edges: &[Edge]) -> Vec<(Edge, f64)> {
     edges.iter().map(|edge| (*edge, weight(edge))).collect()
 }
 
-fn explicit(edges: &[Edge], list: &[(u32, u32, f64)]) -> Result<Vec<(Edge, f64)>, WeightError> {
+fn explicit(edges: &[Edge], list: &[(u32, u32, f64)]) -> Result<Vec<(Edge, f64)>, GraphError> {
     let mut given = BTreeMap::new();
     for &(from, to, weight) in list {
         if given.insert((from.min(to), from.max(to)), weight).is_some() {
-            return Err(WeightError::Surplus { from, to });
+            return Err(GraphError::SurplusWeight { from, to });
         }
     }
     let mut weighted = Vec::with_capacity(edges.len());
     for &edge in edges {
         let (from, to) = (edge.from.0, edge.to.0);
-        let weight = given.remove(&(from, to)).ok_or(WeightError::Missing { from, to })?;
+        let weight = given.remove(&(from, to)).ok_or(GraphError::NoWeight { from, to })?;
         weighted.push((edge, weight));
     }
     match given.first_key_value() {
-        Some((&(from, to), _)) => Err(WeightError::Surplus { from, to }),
+        Some((&(from, to), _)) => Err(GraphError::SurplusWeight { from, to }),
         None => Ok(weighted),
     }
 }

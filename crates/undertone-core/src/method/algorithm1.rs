@@ -3,7 +3,8 @@
 //! `Algorithm1Update::absorb` is the update, to be read beside the paper's lines 3 to 8.
 //! The tight bound of its sensitivity and the lifetime certificate are proved in ADR 0004.
 
-use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
+use super::entry::{Entry, Key, MethodDescription};
+use super::{Account, Attendance, Gradients, Method, Perturbs, State, Update};
 use crate::agreement::{Faults, RawAgreement};
 use crate::encoding::Encoder;
 use crate::learner::ReleaseError;
@@ -16,7 +17,7 @@ use crate::privacy::{
     StepEffect, Tail, TailTerm, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
-use crate::{Forgetting, LossConstants, Round, Schedule};
+use crate::{Forgetting, LossConstants, Round};
 use serde::{Deserialize, Serialize};
 
 /// Algorithm 1, and how its sensitivity is bounded.
@@ -40,15 +41,9 @@ pub enum Bound {
 }
 
 /// Algorithm 1 at work in one learner.
-pub(super) struct Algorithm1Update {
+struct Algorithm1Update {
     /// θ̂_{t+1} − θ_t. Kept only to avoid an allocation in every round.
     change: Vec<f64>,
-}
-
-impl Algorithm1Update {
-    pub(super) fn new(dimension: usize) -> Algorithm1Update {
-        Algorithm1Update { change: vec![0.0; dimension] }
-    }
 }
 
 impl<M: Memory> Update<M> for Algorithm1Update {
@@ -68,20 +63,15 @@ impl<M: Memory> Update<M> for Algorithm1Update {
         heard: &[ReleaseView<'_>],
         late: &[LatePull<'_>],
     ) -> Attendance {
-        let (t, lambda) = (state.round(), state.scales().step);
-        // Lines 3 and 4: d_t(θ_t), the average gradient over all records up to round t.
-        state.memory.gradient(t, &state.theta, &mut self.change);
-        // Line 7, its last term: −λ_t d_t(θ_t).
-        for change in &mut self.change {
-            *change *= -lambda;
-        }
+        // Lines 3 and 4, and the last term of line 7: −λ_t d_t(θ_t), where d_t is the average gradient over
+        // all records up to round t.
+        state.gradient_step(&mut self.change);
         // Lines 6 and 7: + Σ_j γ_t w_ij (y_t^j − θ_t), over the neighbours heard, θ_t unchanged.
         let attendance = state.add_pulls(heard, &mut self.change);
         // Not in the paper: edges of earlier rounds that only the other end used (ADR 0017).
         state.add_late_pulls(late, &mut self.change);
-        // Lines 7 and 8: θ̂_{t+1}, then its projection onto Θ.
-        state.add_to_theta(&self.change);
-        state.finish_step(lambda);
+        // Lines 7 and 8: θ̂_{t+1} = θ_t + change, then its projection onto Θ.
+        state.finish_step(&self.change);
         attendance
     }
 
@@ -91,63 +81,64 @@ impl<M: Memory> Update<M> for Algorithm1Update {
     fn visit(&mut self, _fields: &mut dyn Fields, _released: bool) {}
 }
 
-impl Algorithm1 {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_shielded(raw);
-        faults.only_for_pdop(raw);
-        let bound = faults.word(
-            "privacy.bound",
-            Some(raw.privacy.bound.as_deref().unwrap_or("tight")),
-            &[
-                ("tight", Bound::Tight),
-                ("theorem5i", Bound::Theorem5i),
-                ("theorem5ii", Bound::Theorem5ii),
-            ],
-        );
-        Method::Algorithm1(Algorithm1 { bound })
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(Algorithm1Update { change: vec![0.0; dimension] })
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    name: DESCRIPTION.name,
+    keys: &[Key { path: BOUND, is_set: |raw| raw.privacy.bound.is_some() }],
+    read,
+};
+
+const BOUND: &str = "privacy.bound";
+
+const DESCRIPTION: MethodDescription = MethodDescription {
+    name: "algorithm1",
+    summary: "Algorithm 1 of the paper",
+    perturbs: Perturbs::Parameters,
+    gradients: Gradients::History,
+    bound: Some(Bound::Tight),
+    interval: None,
+    theorems_apply: true,
+    runs_on_a_network: true,
+};
+
+fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
+    let word = raw.privacy.bound.as_deref().unwrap_or(Bound::Tight.word());
+    let choices = [Bound::Tight, Bound::Theorem5i, Bound::Theorem5ii];
+    let choices = choices.map(|bound| (bound.word(), bound));
+    Method::Algorithm1(Algorithm1 { bound: faults.word(BOUND, Some(word), &choices) })
+}
+
+impl Bound {
+    /// As configs name it.
+    fn word(self) -> &'static str {
+        match self {
+            Bound::Tight => "tight",
+            Bound::Theorem5i => "theorem5i",
+            Bound::Theorem5ii => "theorem5ii",
+        }
     }
 }
 
 impl Account for Algorithm1 {
-    fn name(&self) -> &'static str {
-        "algorithm1"
-    }
-
-    fn summary(&self) -> &'static str {
-        match self.bound {
+    fn describe(&self) -> MethodDescription {
+        let summary = match self.bound {
             Bound::Tight => "tight recursion",
             Bound::Theorem5i => "Theorem 5 (i) of the paper",
             Bound::Theorem5ii => "Theorem 5 (ii) of the paper",
-        }
+        };
+        MethodDescription { summary, bound: Some(self.bound), ..DESCRIPTION }
     }
 
-    fn bound(&self) -> Option<Bound> {
-        Some(self.bound)
-    }
-
-    fn theorems_apply(&self) -> bool {
-        true
-    }
-
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Parameters
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::History
+    fn write(&self, raw: &mut RawAgreement) {
+        raw.privacy.bound = Some(self.bound.word().into());
     }
 
     fn encode(&self, encoder: &mut Encoder) {
         let Algorithm1 { bound } = self;
-        encoder.text(match bound {
-            Bound::Tight => "tight",
-            Bound::Theorem5i => "theorem5i",
-            Bound::Theorem5ii => "theorem5ii",
-        });
-    }
-
-    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
-        Expected::of(schedule, base)
+        encoder.text(bound.word());
     }
 
     fn step_effect(
@@ -156,8 +147,8 @@ impl Account for Algorithm1 {
         terms: &RoundTerms,
         scales: &RoundScales,
     ) -> StepEffect {
-        let &RoundScales { step, coupling, memory_error, .. } = scales;
-        let LossConstants { smoothness, strong_convexity, gradient_spread, .. } = facts.constants;
+        let &RoundScales { step, coupling, .. } = scales;
+        let LossConstants { smoothness, strong_convexity, .. } = facts.constants;
         // a_t of the neighbours actually heard.
         let heard = coupling * terms.weight_heard;
         let contraction = match self.bound {
@@ -177,10 +168,8 @@ impl Account for Algorithm1 {
         StepEffect {
             contraction,
             idle: (1.0 - heard).abs(),
-            // No step at all moves nothing, however far a gradient may reach.
-            reach: if step > 0.0 { step * gradient_spread } else { 0.0 },
-            approximation: 2.0 * step * memory_error,
             drive_is_whole: self.bound == Bound::Theorem5i,
+            ..StepEffect::along_gradient(step, facts, scales)
         }
     }
 

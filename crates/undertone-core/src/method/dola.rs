@@ -1,53 +1,37 @@
 //! DOLA (Li et al., 2018), to compare with: as DSGD, but the gradient is taken at the mixed point, which
 //! is public.
 
-use super::newest_batch::one_step;
-use super::{Account, Expected, Gradients, Method, Perturbs};
-use crate::Schedule;
-use crate::agreement::{Faults, RawAgreement};
+use super::entry::{Entry, MethodDescription};
+use super::newest_batch::NewestBatchUpdate;
+use super::{Account, Gradients, Method, Update};
+use crate::Memory;
 use crate::encoding::Encoder;
-use crate::planner::{ScheduleShape, estimate_by_lifetime};
 use crate::privacy::one_use_lifetime::{OneUse, lifetime};
-use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
-};
+use crate::privacy::{Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect};
 
-/// DOLA. Its update is in `newest_batch.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dola;
+/// DOLA. It has no settings.
+pub(super) struct Dola;
 
-impl Dola {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_algorithm1(raw);
-        faults.only_for_shielded(raw);
-        faults.only_for_pdop(raw);
-        Method::Dola(Dola)
-    }
+pub(super) const ENTRY: Entry =
+    Entry { name: DESCRIPTION.name, keys: &[], read: |_, _| Method::Dola };
+
+const DESCRIPTION: MethodDescription = MethodDescription::to_compare(
+    "dola",
+    "DOLA: newest batch at mixed parameters",
+    Gradients::NewestAtMixed,
+);
+
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(NewestBatchUpdate::new(dimension, DESCRIPTION.gradients))
 }
 
 impl Account for Dola {
-    fn name(&self) -> &'static str {
-        "dola"
-    }
-
-    fn summary(&self) -> &'static str {
-        "DOLA: newest batch at mixed parameters"
-    }
-
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Parameters
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::NewestAtMixed
+    fn describe(&self) -> MethodDescription {
+        DESCRIPTION
     }
 
     fn encode(&self, _encoder: &mut Encoder) {
         let Dola = self;
-    }
-
-    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
-        Expected { noise: 1.0, ..Expected::of(schedule, base) }
     }
 
     fn step_effect(
@@ -56,23 +40,11 @@ impl Account for Dola {
         _terms: &RoundTerms,
         scales: &RoundScales,
     ) -> StepEffect {
-        one_step(facts, scales)
+        StepEffect::along_gradient(scales.step, facts, scales)
     }
 
     fn rounding_carries(&self) -> bool {
         false
-    }
-
-    fn noise_may_shrink(&self) -> bool {
-        true
-    }
-
-    fn estimated_cost(&self, facts: &Mechanism, _last: u64) -> Cost {
-        estimate_by_lifetime(facts)
-    }
-
-    fn schedule_shapes(&self) -> [ScheduleShape; 4] {
-        ScheduleShape::CONSTANT_COUPLING
     }
 
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate> {

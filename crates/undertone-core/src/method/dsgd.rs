@@ -1,53 +1,37 @@
 //! DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy included,
 //! and the step is along the newest batch alone, at the unperturbed parameters.
 
-use super::newest_batch::one_step;
-use super::{Account, Expected, Gradients, Method, Perturbs};
-use crate::Schedule;
-use crate::agreement::{Faults, RawAgreement};
+use super::entry::{Entry, MethodDescription};
+use super::newest_batch::NewestBatchUpdate;
+use super::{Account, Gradients, Method, Update};
+use crate::Memory;
 use crate::encoding::Encoder;
-use crate::planner::{ScheduleShape, estimate_by_lifetime};
 use crate::privacy::one_use_lifetime::{OneUse, lifetime};
-use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
-};
+use crate::privacy::{Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect};
 
-/// Distributed stochastic gradient descent. Its update is in `newest_batch.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dsgd;
+/// Distributed stochastic gradient descent. It has no settings.
+pub(super) struct Dsgd;
 
-impl Dsgd {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_algorithm1(raw);
-        faults.only_for_shielded(raw);
-        faults.only_for_pdop(raw);
-        Method::Dsgd(Dsgd)
-    }
+pub(super) const ENTRY: Entry =
+    Entry { name: DESCRIPTION.name, keys: &[], read: |_, _| Method::Dsgd };
+
+const DESCRIPTION: MethodDescription = MethodDescription::to_compare(
+    "dsgd",
+    "DSGD: newest batch at own parameters",
+    Gradients::NewestAtOwn,
+);
+
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(NewestBatchUpdate::new(dimension, DESCRIPTION.gradients))
 }
 
 impl Account for Dsgd {
-    fn name(&self) -> &'static str {
-        "dsgd"
-    }
-
-    fn summary(&self) -> &'static str {
-        "DSGD: newest batch at own parameters"
-    }
-
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Parameters
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::NewestAtOwn
+    fn describe(&self) -> MethodDescription {
+        DESCRIPTION
     }
 
     fn encode(&self, _encoder: &mut Encoder) {
         let Dsgd = self;
-    }
-
-    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
-        Expected { noise: 1.0, ..Expected::of(schedule, base) }
     }
 
     /// Own parameters enter through the gradient only: what is mixed was sent.
@@ -59,20 +43,8 @@ impl Account for Dsgd {
     ) -> StepEffect {
         StepEffect {
             contraction: scales.step * facts.constants.smoothness,
-            ..one_step(facts, scales)
+            ..StepEffect::along_gradient(scales.step, facts, scales)
         }
-    }
-
-    fn noise_may_shrink(&self) -> bool {
-        true
-    }
-
-    fn estimated_cost(&self, facts: &Mechanism, _last: u64) -> Cost {
-        estimate_by_lifetime(facts)
-    }
-
-    fn schedule_shapes(&self) -> [ScheduleShape; 4] {
-        ScheduleShape::CONSTANT_COUPLING
     }
 
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate> {

@@ -1,7 +1,7 @@
 //! Every learner for itself: no release depends on a record, and no neighbour is listened to.
 
+use super::entry::{Entry, MethodDescription};
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
-use crate::agreement::{Faults, RawAgreement};
 use crate::encoding::Encoder;
 use crate::learner::ReleaseError;
 use crate::memory::Memory;
@@ -13,20 +13,25 @@ use crate::privacy::{
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Round, Schedule};
 
-/// Learning alone, to compare with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Local;
+/// Learning alone. It has no settings.
+pub(super) struct Local;
 
-/// Learning alone at work in one learner.
-pub(super) struct LocalUpdate {
-    /// Scratch, kept to avoid an allocation in every round.
-    change: Vec<f64>,
+pub(super) const ENTRY: Entry =
+    Entry { name: DESCRIPTION.name, keys: &[], read: |_, _| Method::Local };
+
+const DESCRIPTION: MethodDescription = MethodDescription {
+    perturbs: Perturbs::Nothing,
+    ..MethodDescription::to_compare("local", "nothing leaves a learner", Gradients::History)
+};
+
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(LocalUpdate { change: vec![0.0; dimension] })
 }
 
-impl LocalUpdate {
-    pub(super) fn new(dimension: usize) -> LocalUpdate {
-        LocalUpdate { change: vec![0.0; dimension] }
-    }
+/// Learning alone at work in one learner.
+struct LocalUpdate {
+    /// θ_{t+1} − θ_t before the projection. Kept only to avoid an allocation in every round.
+    change: Vec<f64>,
 }
 
 impl<M: Memory> Update<M> for LocalUpdate {
@@ -51,43 +56,17 @@ impl<M: Memory> Update<M> for LocalUpdate {
         late: &[LatePull<'_>],
     ) -> Attendance {
         assert!(late.is_empty(), "a learner that listens to nobody has no late pulls");
-        let (round, lambda) = (state.round(), state.scales().step);
-        state.memory.gradient(round, &state.theta, &mut self.change);
-        for change in &mut self.change {
-            *change *= -lambda;
-        }
-        state.add_to_theta(&self.change);
-        state.finish_step(lambda);
+        state.gradient_step(&mut self.change);
+        state.finish_step(&self.change);
         Attendance { weight: 0.0, count: heard.len() }
     }
 
     fn visit(&mut self, _fields: &mut dyn Fields, _released: bool) {}
 }
 
-impl Local {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_algorithm1(raw);
-        faults.only_for_shielded(raw);
-        faults.only_for_pdop(raw);
-        Method::Local(Local)
-    }
-}
-
 impl Account for Local {
-    fn name(&self) -> &'static str {
-        "local"
-    }
-
-    fn summary(&self) -> &'static str {
-        "nothing leaves a learner"
-    }
-
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Nothing
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::History
+    fn describe(&self) -> MethodDescription {
+        DESCRIPTION
     }
 
     fn encode(&self, _encoder: &mut Encoder) {
@@ -108,13 +87,7 @@ impl Account for Local {
         _terms: &RoundTerms,
         _scales: &RoundScales,
     ) -> StepEffect {
-        StepEffect {
-            contraction: 0.0,
-            idle: 0.0,
-            reach: 0.0,
-            approximation: 0.0,
-            drive_is_whole: false,
-        }
+        StepEffect::NONE
     }
 
     fn lifetime(&self, _facts: &Mechanism) -> Result<Lifetime, NoCertificate> {

@@ -1,13 +1,14 @@
 //! What a learner does in a round: one file for each method.
 //!
-//! Each file holds a method's update, its sensitivity and its price. `algorithm1.rs` is the paper's
-//! algorithm and the one to read first. A learner and its account know methods through two traits only:
-//! `Update` (what is released and how the parameters move) and `Account` (how far one record can move
-//! what is released, and what that costs). CONTRIBUTING.md says how to add a method.
+//! Each file holds a method's settings and the keys they are read from, its update, its sensitivity and its
+//! price. `algorithm1.rs` is the paper's algorithm and the one to read first. A learner and its account know
+//! methods through two traits only: `Update` (what is released and how the parameters move) and `Account` (how
+//! far one record can move what is released, and what that costs). CONTRIBUTING.md says how to add a method.
 
 pub(crate) mod algorithm1;
 mod dola;
 mod dsgd;
+mod entry;
 mod local;
 mod newest_batch;
 mod pdop;
@@ -15,9 +16,7 @@ mod shielded;
 mod state;
 
 pub use algorithm1::{Algorithm1, Bound};
-pub use dola::Dola;
-pub use dsgd::Dsgd;
-pub use local::Local;
+pub use entry::MethodDescription;
 pub use pdop::Pdop;
 pub use shielded::Shielded;
 pub(crate) use state::State;
@@ -28,12 +27,13 @@ use crate::learner::ReleaseError;
 use crate::memory::Memory;
 use crate::noise::{Entropy, Grid, NoiseError};
 use crate::persist::Fields;
-use crate::planner::{ScheduleShape, estimate_by_recursion};
+use crate::planner::{ScheduleShape, estimate_by_lifetime, estimate_by_recursion};
 use crate::privacy::{
     Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{PowerLaw, Round, Schedule};
+use entry::Entry;
 
 /// What a learner does in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,34 +43,23 @@ pub enum Method {
     /// Ours: the history gradient is perturbed, and what is exchanged follows from it.
     Shielded(Shielded),
     /// Distributed stochastic gradient descent, to compare with.
-    Dsgd(Dsgd),
+    Dsgd,
     /// DOLA (Li et al., 2018), to compare with.
-    Dola(Dola),
+    Dola,
     /// PDOP (Huang, Mitra & Vaidya, 2015), to compare with.
     Pdop(Pdop),
     /// Every learner for itself: nothing leaves a learner.
-    Local(Local),
+    Local,
 }
 
-/// Reads a method with its settings.
-type Reader = fn(&RawAgreement, &mut Faults) -> Method;
-
-/// How a config names each method and reads its settings.
-const READERS: [(&str, Reader); 6] = [
-    ("algorithm1", Algorithm1::read),
-    ("shielded", Shielded::read),
-    ("dsgd", Dsgd::read),
-    ("dola", Dola::read),
-    ("pdop", Pdop::read),
-    ("local", Local::read),
-];
+/// What configs say of each method.
+const ENTRIES: [&Entry; 6] =
+    [&algorithm1::ENTRY, &shielded::ENTRY, &dsgd::ENTRY, &dola::ENTRY, &pdop::ENTRY, &local::ENTRY];
 
 impl Method {
     /// The method that a config names, with its settings; Algorithm 1 where it names none.
     pub(crate) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        let name = raw.method.as_deref().unwrap_or("algorithm1");
-        let read = faults.word("method", Some(name), &READERS);
-        read(raw, faults)
+        entry::read(&ENTRIES, raw, faults)
     }
 
     /// What the account asks of the method.
@@ -78,81 +67,41 @@ impl Method {
         match self {
             Method::Algorithm1(method) => method,
             Method::Shielded(method) => method,
-            Method::Dsgd(method) => method,
-            Method::Dola(method) => method,
+            Method::Dsgd => &dsgd::Dsgd,
+            Method::Dola => &dola::Dola,
             Method::Pdop(method) => method,
-            Method::Local(method) => method,
+            Method::Local => &local::Local,
         }
     }
 
     /// The method's part of a learner with this many parameters.
     pub(crate) fn update<M: Memory>(&self, dimension: usize) -> Box<dyn Update<M>> {
         match self {
-            Method::Algorithm1(_) => Box::new(algorithm1::Algorithm1Update::new(dimension)),
-            Method::Shielded(_) => Box::new(shielded::ShieldedUpdate::new(dimension)),
-            Method::Dsgd(_) => {
-                Box::new(newest_batch::NewestBatchUpdate::at_own_parameters(dimension))
-            }
-            Method::Dola(_) | Method::Pdop(_) => {
-                Box::new(newest_batch::NewestBatchUpdate::at_mixed_parameters(dimension))
-            }
-            Method::Local(_) => Box::new(local::LocalUpdate::new(dimension)),
+            Method::Algorithm1(_) => algorithm1::update(dimension),
+            Method::Shielded(_) => shielded::update(dimension),
+            Method::Dsgd => dsgd::update(dimension),
+            Method::Dola => dola::update(dimension),
+            Method::Pdop(_) => pdop::update(dimension),
+            Method::Local => local::update(dimension),
         }
     }
 
-    /// Its name in configs and reports.
+    /// What a reader of a config or a report must know of it.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.account().name()
-    }
-
-    /// What it does, in a few words, for reports.
-    #[must_use]
-    pub fn summary(&self) -> &'static str {
-        self.account().summary()
-    }
-
-    /// How the account bounds its sensitivity, where there is a choice.
-    #[must_use]
-    pub fn bound(&self) -> Option<Bound> {
-        self.account().bound()
-    }
-
-    /// Whether the paper's theorems speak of it: they are about Algorithm 1.
-    #[must_use]
-    pub fn theorems_apply(&self) -> bool {
-        self.account().theorems_apply()
-    }
-
-    /// What its releases perturb.
-    #[must_use]
-    pub fn perturbs(&self) -> Perturbs {
-        self.account().perturbs()
-    }
-
-    /// Where a learner takes gradients of records.
-    #[must_use]
-    pub fn gradients(&self) -> Gradients {
-        self.account().gradients()
-    }
-
-    /// A gradient is released every so many rounds, where that is a setting of the method.
-    #[must_use]
-    pub fn interval(&self) -> Option<u64> {
-        self.account().interval()
+    pub fn describe(&self) -> MethodDescription {
+        self.account().describe()
     }
 
     /// The same method with another interval, where it has one.
     #[must_use]
     pub fn with_interval(self, interval: u64) -> Method {
-        match self {
-            Method::Shielded(_) => Method::Shielded(Shielded { interval }),
-            other @ (Method::Algorithm1(_)
-            | Method::Dsgd(_)
-            | Method::Dola(_)
-            | Method::Pdop(_)
-            | Method::Local(_)) => other,
-        }
+        self.account().with_interval(interval).unwrap_or(self)
+    }
+
+    /// Writes the method and all its settings into a config, those left to their defaults too.
+    pub fn write(&self, raw: &mut RawAgreement) {
+        raw.method = Some(self.describe().name.into());
+        self.account().write(raw);
     }
 }
 
@@ -191,17 +140,8 @@ impl Gradients {
 
 /// What the account asks of a method: all of it public, none of it dependent on a record.
 pub(crate) trait Account {
-    /// Its name in configs and reports.
-    fn name(&self) -> &'static str;
-
-    /// What it does, in a few words.
-    fn summary(&self) -> &'static str;
-
-    /// What its releases perturb.
-    fn perturbs(&self) -> Perturbs;
-
-    /// Which records its gradients are of, and where they are taken.
-    fn gradients(&self) -> Gradients;
+    /// What a reader of a config or a report must know of it.
+    fn describe(&self) -> MethodDescription;
 
     /// What the step of a round does to the distance of two histories that differ in one record.
     fn step_effect(
@@ -214,30 +154,20 @@ pub(crate) trait Account {
     /// A bound on everything the learner will ever pay.
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate>;
 
-    /// Adds the method and its settings to a hash, so that two that differ have different hashes.
+    /// Adds the settings to a hash, so that two methods that differ have different hashes.
     fn encode(&self, encoder: &mut Encoder);
 
-    /// What the planner expects of a round; `base` is t + 1.
-    fn expected(&self, schedule: &Schedule, base: f64) -> Expected;
+    /// Writes the settings into a config, under the method's own keys.
+    fn write(&self, _raw: &mut RawAgreement) {}
 
-    /// How the account bounds its sensitivity, where there is a choice.
-    fn bound(&self) -> Option<Bound> {
+    /// The same method with another interval, where it has one.
+    fn with_interval(&self, _interval: u64) -> Option<Method> {
         None
-    }
-
-    /// Whether the paper's theorems speak of it.
-    fn theorems_apply(&self) -> bool {
-        false
     }
 
     /// Whether the release of a round contains a gradient that was not in the one before.
     fn releases_gradient(&self, round: Round) -> bool {
         round > Round::ZERO
-    }
-
-    /// A gradient is released every so many rounds, where that is a setting of the method.
-    fn interval(&self) -> Option<u64> {
-        None
     }
 
     /// The charge for machine arithmetic, added to the sensitivity of every release after the first.
@@ -276,19 +206,32 @@ pub(crate) trait Account {
         until
     }
 
-    /// Whether the noise may shrink over time.
-    fn noise_may_shrink(&self) -> bool {
-        false
+    /// What the planner expects of a round; `base` is t + 1.
+    fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
+        let expected = Expected::of(schedule, base);
+        match self.describe().gradients {
+            Gradients::History => expected,
+            // Learners go on from the noisy copy that they sent.
+            Gradients::NewestAtOwn | Gradients::NewestAtMixed => {
+                Expected { noise: 1.0, ..expected }
+            }
+        }
     }
 
     /// About what the releases of rounds 0 to `last` cost, for comparing schedules. Never reported.
     fn estimated_cost(&self, facts: &Mechanism, last: u64) -> Cost {
-        estimate_by_recursion(facts, last)
+        match self.describe().gradients {
+            Gradients::History => estimate_by_recursion(facts, last),
+            Gradients::NewestAtOwn | Gradients::NewestAtMixed => estimate_by_lifetime(facts),
+        }
     }
 
     /// The schedules that the planner's search starts from.
     fn schedule_shapes(&self) -> [ScheduleShape; 4] {
-        ScheduleShape::DECAYING
+        match self.describe().gradients {
+            Gradients::History => ScheduleShape::DECAYING,
+            Gradients::NewestAtOwn | Gradients::NewestAtMixed => ScheduleShape::CONSTANT_COUPLING,
+        }
     }
 
     /// Whether the planner may choose exponents: not where steps and noise shrink geometrically.

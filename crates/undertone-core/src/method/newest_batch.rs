@@ -4,31 +4,28 @@
 //! b = y_i + γ_t Σ_j w_ij (y_j − y_i), then x ← P[b − λ_t ∇l(x, newest batch)] for DSGD and
 //! x ← P[b − λ_t ∇l(b, newest batch)] for DOLA and PDOP.
 
-use super::{Attendance, State, Update};
+use super::{Attendance, Gradients, State, Update};
 use crate::learner::ReleaseError;
 use crate::memory::Memory;
 use crate::noise::Entropy;
 use crate::persist::Fields;
-use crate::privacy::{Mechanism, RoundScales, StepEffect};
 use crate::release::{LatePull, Release, ReleaseView};
 
 /// One of the three at work in one learner.
 pub(super) struct NewestBatchUpdate {
     /// What was sent in this round.
     sent: Vec<f64>,
-    /// Scratch, kept to avoid an allocation in every round.
-    change: Vec<f64>,
-    /// Whether gradients are taken at the learner's own parameters instead of the mixed ones.
-    at_own: bool,
+    /// −λ_t ∇l, and what the neighbours pull by. Kept only to avoid allocations in every round.
+    step: Vec<f64>,
+    pulls: Vec<f64>,
+    /// Where gradients are taken.
+    gradients: Gradients,
 }
 
 impl NewestBatchUpdate {
-    pub(super) fn at_own_parameters(dimension: usize) -> NewestBatchUpdate {
-        NewestBatchUpdate { sent: vec![0.0; dimension], change: vec![0.0; dimension], at_own: true }
-    }
-
-    pub(super) fn at_mixed_parameters(dimension: usize) -> NewestBatchUpdate {
-        NewestBatchUpdate { at_own: false, ..NewestBatchUpdate::at_own_parameters(dimension) }
+    pub(super) fn new(dimension: usize, gradients: Gradients) -> NewestBatchUpdate {
+        let zeros = vec![0.0; dimension];
+        NewestBatchUpdate { sent: zeros.clone(), step: zeros.clone(), pulls: zeros, gradients }
     }
 }
 
@@ -54,38 +51,28 @@ impl<M: Memory> Update<M> for NewestBatchUpdate {
         late: &[LatePull<'_>],
     ) -> Attendance {
         assert!(late.is_empty(), "methods to compare with know no late pulls");
-        let (round, lambda) = (state.round(), state.scales().step);
-        let own = std::mem::replace(&mut state.theta, self.sent.clone());
-        self.change.fill(0.0);
-        let attendance = state.add_pulls(heard, &mut self.change);
-        state.add_to_theta(&self.change);
+        let at_own = match self.gradients {
+            Gradients::NewestAtOwn => true,
+            Gradients::NewestAtMixed | Gradients::History => false,
+        };
+        if at_own {
+            state.gradient_step(&mut self.step);
+        }
+        state.theta.copy_from_slice(&self.sent);
+        self.pulls.fill(0.0);
+        let attendance = state.add_pulls(heard, &mut self.pulls);
+        state.add_to_theta(&self.pulls);
         // DIFFERENCE: DOLA and PDOP take gradients at the mixed point itself. A point outside Θ would have
         // gradients beyond their bound, so it is projected first; for all three, to keep them alike.
         state.domain.project(&mut state.theta);
-        let point = if self.at_own { own } else { state.theta.clone() };
-        state.memory.gradient(round, &point, &mut self.change);
-        for change in &mut self.change {
-            *change *= -lambda;
+        if !at_own {
+            state.gradient_step(&mut self.step);
         }
-        state.add_to_theta(&self.change);
-        state.finish_step(lambda);
+        state.finish_step(&self.step);
         attendance
     }
 
     fn visit(&mut self, fields: &mut dyn Fields, _released: bool) {
         fields.numbers(&mut self.sent);
-    }
-}
-
-/// The effect of a step along a gradient at a public point: nothing is carried over.
-pub(super) fn one_step(facts: &Mechanism, scales: &RoundScales) -> StepEffect {
-    let step = scales.step;
-    StepEffect {
-        contraction: 0.0,
-        idle: 0.0,
-        // No step at all moves nothing, however far a gradient may reach.
-        reach: if step > 0.0 { step * facts.constants.gradient_spread } else { 0.0 },
-        approximation: 2.0 * step * scales.memory_error,
-        drive_is_whole: false,
     }
 }

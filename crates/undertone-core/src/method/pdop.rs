@@ -1,18 +1,16 @@
 //! PDOP (Huang, Mitra & Vaidya, 2015), to compare with: as DOLA, with steps and noise that shrink
 //! geometrically.
 
-use super::newest_batch::one_step;
-use super::{Account, Expected, Gradients, Method, Perturbs};
-use crate::agreement::{Faults, RawAgreement, SHARE};
+use super::entry::{Entry, Key, MethodDescription};
+use super::newest_batch::NewestBatchUpdate;
+use super::{Account, Expected, Gradients, Method, Update};
+use crate::agreement::{Faults, Range, RawAgreement};
 use crate::encoding::Encoder;
-use crate::planner::{ScheduleShape, estimate_by_lifetime};
 use crate::privacy::one_use_lifetime::{OneUse, lifetime};
-use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
-};
-use crate::{Round, Schedule};
+use crate::privacy::{Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect};
+use crate::{Memory, Round, Schedule};
 
-/// PDOP. Its update is in `newest_batch.rs`.
+/// PDOP and its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pdop {
     /// Steps are multiplied by this in every round.
@@ -21,32 +19,40 @@ pub struct Pdop {
     pub noise_ratio: f64,
 }
 
-impl Pdop {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_algorithm1(raw);
-        faults.only_for_shielded(raw);
-        Method::Pdop(Pdop {
-            step_ratio: faults.number("schedule.step_ratio", raw.schedule.step_ratio, &SHARE),
-            noise_ratio: faults.number("noise.ratio", raw.noise.ratio, &SHARE),
-        })
-    }
+pub(super) const ENTRY: Entry = Entry {
+    name: DESCRIPTION.name,
+    keys: &[
+        Key { path: STEP_RATIO, is_set: |raw| raw.schedule.step_ratio.is_some() },
+        Key { path: NOISE_RATIO, is_set: |raw| raw.noise.ratio.is_some() },
+    ],
+    read,
+};
+
+const STEP_RATIO: &str = "schedule.step_ratio";
+const NOISE_RATIO: &str = "noise.ratio";
+
+const DESCRIPTION: MethodDescription =
+    MethodDescription::to_compare("pdop", "PDOP: as DOLA, geometric", Gradients::NewestAtMixed);
+
+fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
+    Method::Pdop(Pdop {
+        step_ratio: faults.number(STEP_RATIO, raw.schedule.step_ratio, Range::Share),
+        noise_ratio: faults.number(NOISE_RATIO, raw.noise.ratio, Range::Share),
+    })
+}
+
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(NewestBatchUpdate::new(dimension, DESCRIPTION.gradients))
 }
 
 impl Account for Pdop {
-    fn name(&self) -> &'static str {
-        "pdop"
+    fn describe(&self) -> MethodDescription {
+        DESCRIPTION
     }
 
-    fn summary(&self) -> &'static str {
-        "PDOP: as DOLA, geometric"
-    }
-
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Parameters
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::NewestAtMixed
+    fn write(&self, raw: &mut RawAgreement) {
+        raw.schedule.step_ratio = Some(self.step_ratio);
+        raw.noise.ratio = Some(self.noise_ratio);
     }
 
     fn encode(&self, encoder: &mut Encoder) {
@@ -55,6 +61,7 @@ impl Account for Pdop {
         encoder.number(noise_ratio);
     }
 
+    /// The noise of its own copy, with which a learner goes on, shrinks too.
     fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
         let expected = Expected::of(schedule, base);
         Expected {
@@ -70,7 +77,7 @@ impl Account for Pdop {
         _terms: &RoundTerms,
         scales: &RoundScales,
     ) -> StepEffect {
-        one_step(facts, scales)
+        StepEffect::along_gradient(scales.step, facts, scales)
     }
 
     fn rounding_carries(&self) -> bool {
@@ -83,18 +90,6 @@ impl Account for Pdop {
 
     fn noise_at(&self, noise: f64, round: Round) -> f64 {
         noise * power(self.noise_ratio, round)
-    }
-
-    fn noise_may_shrink(&self) -> bool {
-        true
-    }
-
-    fn estimated_cost(&self, facts: &Mechanism, _last: u64) -> Cost {
-        estimate_by_lifetime(facts)
-    }
-
-    fn schedule_shapes(&self) -> [ScheduleShape; 4] {
-        ScheduleShape::CONSTANT_COUPLING
     }
 
     fn exponents_are_free(&self) -> bool {

@@ -5,6 +5,7 @@
 //! from them too, so x is public, and a record pays only for its share C / h_t of each gradient: no
 //! convexity, no smoothness and no contraction is needed (ADR 0012).
 
+use super::entry::{Entry, Key, MethodDescription};
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
 use crate::agreement::{Faults, RawAgreement};
 use crate::encoding::Encoder;
@@ -28,18 +29,45 @@ pub struct Shielded {
     pub interval: u64,
 }
 
+pub(super) const ENTRY: Entry = Entry {
+    name: DESCRIPTION.name,
+    keys: &[Key { path: INTERVAL, is_set: |raw| raw.schedule.interval.is_some() }],
+    read,
+};
+
+const INTERVAL: &str = "schedule.interval";
+/// The longest interval.
+const INTERVAL_MAX: u64 = 1_000_000;
+
+const DESCRIPTION: MethodDescription = MethodDescription {
+    name: "shielded",
+    summary: "shielded: gradients perturbed at public points",
+    perturbs: Perturbs::Gradient,
+    gradients: Gradients::History,
+    bound: None,
+    interval: Some(1),
+    theorems_apply: false,
+    runs_on_a_network: true,
+};
+
+fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
+    let interval = raw.schedule.interval.unwrap_or(1);
+    if !(1..=INTERVAL_MAX).contains(&interval) {
+        faults.push(INTERVAL, interval, format!("must be 1 to {INTERVAL_MAX}"));
+    }
+    Method::Shielded(Shielded { interval: interval.max(1) })
+}
+
+pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
+    Box::new(ShieldedUpdate { gradient: vec![0.0; dimension], is_perturbed: false })
+}
+
 /// The shielded method at work in one learner.
-pub(super) struct ShieldedUpdate {
+struct ShieldedUpdate {
     /// From `absorb` to `release` the gradient that the release will perturb: private. After a `release`
     /// that took one, the perturbed gradient: public.
     gradient: Vec<f64>,
     is_perturbed: bool,
-}
-
-impl ShieldedUpdate {
-    pub(super) fn new(dimension: usize) -> ShieldedUpdate {
-        ShieldedUpdate { gradient: vec![0.0; dimension], is_perturbed: false }
-    }
 }
 
 impl<M: Memory> Update<M> for ShieldedUpdate {
@@ -62,7 +90,7 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
             for (value, slope) in state.theta.iter_mut().zip(&self.gradient) {
                 *value -= lambda * slope;
             }
-            state.finish_step(lambda);
+            state.confine(lambda);
         }
         let grid = mechanism.release_grid(round)?;
         for value in &mut state.theta {
@@ -87,7 +115,7 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
         let attendance = state.add_pulls(heard, change);
         state.add_late_pulls(late, change);
         state.add_to_theta(change);
-        state.finish_step(0.0);
+        state.confine(0.0);
         // A memory that forgets learns in which round its records arrived by being asked in every round,
         // and the account relies on it.
         let forgets = state.memory.forgetting() != Forgetting::Never;
@@ -118,36 +146,17 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
     }
 }
 
-/// The longest interval.
-const INTERVAL_MAX: u64 = 1_000_000;
-
-impl Shielded {
-    pub(super) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
-        faults.only_for_algorithm1(raw);
-        faults.only_for_pdop(raw);
-        let interval = raw.schedule.interval.unwrap_or(1);
-        if !(1..=INTERVAL_MAX).contains(&interval) {
-            faults.push("schedule.interval", interval, format!("must be 1 to {INTERVAL_MAX}"));
-        }
-        Method::Shielded(Shielded { interval: interval.max(1) })
-    }
-}
-
 impl Account for Shielded {
-    fn name(&self) -> &'static str {
-        "shielded"
+    fn describe(&self) -> MethodDescription {
+        MethodDescription { interval: Some(self.interval), ..DESCRIPTION }
     }
 
-    fn summary(&self) -> &'static str {
-        "shielded: gradients perturbed at public points"
+    fn write(&self, raw: &mut RawAgreement) {
+        raw.schedule.interval = Some(self.interval);
     }
 
-    fn perturbs(&self) -> Perturbs {
-        Perturbs::Gradient
-    }
-
-    fn gradients(&self) -> Gradients {
-        Gradients::History
+    fn with_interval(&self, interval: u64) -> Option<Method> {
+        Some(Method::Shielded(Shielded { interval }))
     }
 
     fn encode(&self, encoder: &mut Encoder) {
@@ -163,10 +172,6 @@ impl Account for Shielded {
         Expected { step: step / interval, coupling, noise: step * step / interval }
     }
 
-    fn interval(&self) -> Option<u64> {
-        Some(self.interval)
-    }
-
     /// A learner without a new gradient sends what follows from releases already made, and pays nothing.
     fn releases_gradient(&self, round: Round) -> bool {
         round > Round::ZERO && round.0.is_multiple_of(self.interval)
@@ -180,13 +185,7 @@ impl Account for Shielded {
         scales: &RoundScales,
     ) -> StepEffect {
         let length = if self.releases_gradient(terms.round.next()) { 1.0 } else { 0.0 };
-        StepEffect {
-            contraction: 0.0,
-            idle: 0.0,
-            reach: if length > 0.0 { length * facts.constants.gradient_spread } else { 0.0 },
-            approximation: 2.0 * length * scales.memory_error,
-            drive_is_whole: false,
-        }
+        StepEffect::along_gradient(length, facts, scales)
     }
 
     /// State and messages are public, the same for both histories, and only the gradient rounds.

@@ -114,6 +114,15 @@ impl<M: Memory> State<M> {
         }
     }
 
+    /// Writes −λ_t d_t(θ_t) into `step`, d_t the gradient that the memory gives.
+    pub(crate) fn gradient_step(&mut self, step: &mut [f64]) {
+        let (round, lambda) = (self.round(), self.scales().step);
+        self.memory.gradient(round, &self.theta, step);
+        for value in step {
+            *value *= -lambda;
+        }
+    }
+
     /// Adds a change to θ.
     pub(crate) fn add_to_theta(&mut self, change: &[f64]) {
         for (value, change) in self.theta.iter_mut().zip(change) {
@@ -121,8 +130,14 @@ impl<M: Memory> State<M> {
         }
     }
 
+    /// Adds a change that holds a step of this round to θ, then applies the lasso and projects onto Θ.
+    pub(crate) fn finish_step(&mut self, change: &[f64]) {
+        self.add_to_theta(change);
+        self.confine(self.scales().step);
+    }
+
     /// The proximal step of the lasso after a step of length λ, then the projection onto Θ.
-    pub(crate) fn finish_step(&mut self, lambda: f64) {
+    pub(crate) fn confine(&mut self, lambda: f64) {
         if self.lasso > 0.0 {
             soft_threshold(lambda * self.lasso, &mut self.theta);
         }

@@ -76,16 +76,16 @@ impl Layer {
     }
 }
 
-impl NeuralSpec {
-    /// The largest number of parameters, and of values of one layer.
-    pub const SIZE_MAX: usize = 1 << 28;
+/// The largest number of parameters, and of values of one layer.
+const SIZE_MAX: usize = 1 << 28;
 
+impl NeuralSpec {
     /// Checks that the layers fit together; returns them and the number of parameters.
     ///
     /// # Errors
     /// Names the first layer that does not fit the one before it, and what is wrong with it.
     pub fn layout(&self) -> Result<(Vec<Layer>, usize), NeuralSpecError> {
-        check(self, NeuralSpec::SIZE_MAX)
+        check(self, SIZE_MAX)
     }
 }
 

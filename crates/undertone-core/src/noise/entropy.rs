@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use thiserror::Error;
 use zeroize::Zeroizing;
 
+use super::NoiseError;
 use crate::units::{LearnerId, Round};
 
 /// A source of stream keys, the only way randomness enters the core.
@@ -18,9 +18,9 @@ pub trait Entropy {
     /// difference of the private values.
     ///
     /// # Errors
-    /// [`EntropyError`] when no randomness is available. The caller must halt: never retry, never fall
+    /// [`NoiseError::NoEntropy`] when no randomness is available. The caller must halt: never retry, never fall
     /// back to a weaker source.
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError>;
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError>;
 }
 
 /// The operating system's generator: what every private run uses.
@@ -32,19 +32,11 @@ pub trait Entropy {
 pub struct OsEntropy;
 
 impl Entropy for OsEntropy {
-    fn key(&mut self, _learner: LearnerId, _round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, _learner: LearnerId, _round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = Zeroizing::new([0_u8; 32]);
         getrandom::fill(bytes.as_mut_slice())?;
         Ok(StreamKey { cipher: Cipher::fastest(), bytes })
     }
-}
-
-/// No randomness is available; the learner must halt.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum EntropyError {
-    /// The operating system refused the request or has no generator.
-    #[error("the operating system returned no randomness: {0}")]
-    Unavailable(#[from] getrandom::Error),
 }
 
 /// The cipher that stretches a key into a keystream.
@@ -98,8 +90,7 @@ impl StreamKey {
     }
 
     /// The cipher this key is for.
-    #[must_use]
-    pub fn cipher(&self) -> Cipher {
+    pub(super) fn cipher(&self) -> Cipher {
         self.cipher
     }
 

@@ -18,8 +18,7 @@ const SCALE_EXPONENT_MAX: i32 = 400;
 ///
 /// ```
 /// let grid = undertone_core::noise::Grid::new(0.75)?;
-/// assert_eq!(grid.exponent(), -13);
-/// assert!(grid.admits(1e6));
+/// assert_eq!(grid.step(), 2f64.powi(-13));
 /// # Ok::<(), undertone_core::noise::NoiseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,8 +55,7 @@ impl Grid {
     }
 
     /// e, where the grid step is 2^e.
-    #[must_use]
-    pub fn exponent(&self) -> i32 {
+    pub(super) fn exponent(&self) -> i32 {
         self.exponent
     }
 
@@ -73,8 +71,7 @@ impl Grid {
     }
 
     /// R = ρ/g, exactly; 2¹² ≤ R < 2¹³.
-    #[must_use]
-    pub fn ratio(&self) -> f64 {
+    pub(super) fn ratio(&self) -> f64 {
         self.ratio
     }
 
@@ -82,8 +79,7 @@ impl Grid {
     ///
     /// Below that a value's grid index is computed without rounding error, and the index plus the noise stays below 2⁵³,
     /// where every integer is an f64.
-    #[must_use]
-    pub fn admits(&self, bound: f64) -> bool {
+    pub(super) fn admits(&self, bound: f64) -> bool {
         bound > 0.0 && bound < self.step * power_of_two(51)
     }
 }

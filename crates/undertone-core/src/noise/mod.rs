@@ -23,6 +23,6 @@ mod perturb;
 #[cfg(test)]
 mod tests;
 
-pub use entropy::{Cipher, Entropy, EntropyError, OsEntropy, StreamKey};
+pub use entropy::{Cipher, Entropy, OsEntropy, StreamKey};
 pub use grid::Grid;
 pub use perturb::{NoiseError, NoiseKind, Perturbation, perturb};

@@ -57,6 +57,9 @@ impl Perturbation {
 /// Why a vector was not perturbed. Contains public numbers only, never a value.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum NoiseError {
+    /// The operating system refused the request or has no generator. The learner must halt.
+    #[error("the operating system returned no randomness: {0}")]
+    NoEntropy(#[from] getrandom::Error),
     /// The scale is not a number from 2⁻⁴⁰⁰ to 2⁴⁰⁰.
     #[error("noise scale {scale:e} is not between 2^-400 and 2^400")]
     Scale {

@@ -3,7 +3,7 @@
 use super::PlannerError;
 use crate::PowerLaw;
 use crate::agreement::Agreement;
-use crate::privacy::{Cap, Horizon, Mechanism, calibrate_scale};
+use crate::privacy::{Cap, Horizon, Mechanism, NoScale, calibrate_scale};
 
 /// The least noise scale for each learner that meets its own target over the horizon.
 ///
@@ -54,7 +54,12 @@ fn calibrate_within(
         let scale = match same {
             Some(&(_, _, scale)) => scale,
             None => {
-                let failed = |error| PlannerError::Calibration { learner, error };
+                let failed = |why| match why {
+                    NoScale::NoCertificate(reason) => {
+                        PlannerError::NoCertificate { learner, reason }
+                    }
+                    NoScale::Unreachable { cost } => PlannerError::Unreachable { learner, cost },
+                };
                 let scale = calibrate_scale(&unit, target, horizon).map_err(failed)?;
                 known.push((unit, target, scale));
                 scale

@@ -51,7 +51,7 @@ pub use predict::{Forecast, ForecastPoint, predict};
 pub(crate) use search::ScheduleShape;
 pub use search::{Tuned, tune};
 
-use crate::privacy::{CalibrationError, Horizon};
+use crate::privacy::{Horizon, NoCertificate};
 use crate::{LearnerId, PowerLaw};
 use thiserror::Error;
 
@@ -88,13 +88,22 @@ pub enum PlannerError {
         /// Who.
         learner: LearnerId,
     },
-    /// No noise scale meets a target.
-    #[error("learner {learner}: {error}")]
-    Calibration {
+    /// A target for ever, and no finite lifetime bound at any noise scale.
+    #[error("learner {learner}: no lifetime certificate: {reason}")]
+    NoCertificate {
         /// Whose target.
         learner: LearnerId,
-        /// Why.
-        error: CalibrationError,
+        /// Why there is none.
+        reason: NoCertificate,
+    },
+    /// The noise has no finite pure ε at any scale, the horizon has no cost at all, or machine arithmetic
+    /// alone costs more than the target.
+    #[error("learner {learner}: the target cannot be met: the cost at unit noise scale is {cost}")]
+    Unreachable {
+        /// Whose target.
+        learner: LearnerId,
+        /// The cost at unit scale.
+        cost: f64,
     },
     /// The charge for rounding neighbours' noise grows as fast as the noise meant to pay for it.
     #[error(

@@ -88,9 +88,8 @@ impl Predictor {
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let learners = graph.learners() as f64;
         // Noise that enters once, whatever the coupling.
-        let method = &agreement.method;
-        let own =
-            method.perturbs() == Perturbs::Gradient || method.gradients().are_of_newest_batch();
+        let method = agreement.method.describe();
+        let own = method.perturbs == Perturbs::Gradient || method.gradients.are_of_newest_batch();
         let reach = graph.ids().map(|id| {
             if own {
                 return (1.0 / (learners * learners), (1.0 - 1.0 / learners) / learners);
@@ -255,7 +254,7 @@ fn factors(agreement: &Agreement, shares: &[NoiseShare], first: u64, rounds: f64
     let method = &agreement.method;
     let Expected { step, coupling, noise: strength } =
         method.account().expected(&agreement.schedule, base);
-    let newest_only = method.gradients().are_of_newest_batch();
+    let newest_only = method.describe().gradients.are_of_newest_batch();
     let (mut noise_average, mut noise_disagreement) = (0.0, 0.0);
     for share in shares {
         let growth = strength * base.powf(2.0 * share.exponent);

@@ -8,7 +8,7 @@ use crate::privacy::{Cap, zcdp_from_epsilon};
 use crate::{Forgetting, PowerLaw};
 use std::collections::BTreeMap;
 
-/// A agreement with the best schedule found.
+/// An agreement with the best schedule found.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The agreement, with schedule, noise exponents, warm-up and batch as found.
@@ -40,7 +40,7 @@ pub struct Tuned {
 pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = goal.outlook.rounds;
     if start.memory.forgetting() != Forgetting::Never
-        && !start.method.gradients().are_of_newest_batch()
+        && !start.method.describe().gradients.are_of_newest_batch()
     {
         return Err(PlannerError::Forgetting);
     }
@@ -281,7 +281,7 @@ impl<'a> Search<'a> {
         {
             return false;
         }
-        if point.0[INTERVAL] > 0 && self.agreement.method.interval().is_none() {
+        if point.0[INTERVAL] > 0 && self.agreement.method.describe().interval.is_none() {
             return false;
         }
         let free = self.agreement.method.account().exponents_are_free();
@@ -341,7 +341,7 @@ impl<'a> Search<'a> {
         agreement
     }
 
-    /// The lattice point nearest to a agreement.
+    /// The lattice point nearest to an agreement.
     fn nearest(&self, agreement: &Agreement) -> Point {
         let cells = |x: f64| {
             #[expect(clippy::cast_possible_truncation, reason = "exponents are at most 2")]
@@ -357,7 +357,7 @@ impl<'a> Search<'a> {
             .records
             .saturating_sub(BATCHES[batch].saturating_mul(self.goal.outlook.rounds));
         let warmup = (20 * agreement.records.warmup.min(left)).checked_div(left).unwrap_or(0);
-        let interval = agreement.method.interval().unwrap_or(1);
+        let interval = agreement.method.describe().interval.unwrap_or(1);
         let interval = INTERVALS.iter().rposition(|&known| known <= interval).unwrap_or(0);
         let mut point = Point([
             decades(agreement.schedule.step.initial),

@@ -142,8 +142,8 @@ fn what_cannot_be_met_is_refused_with_the_reason() {
     assert_eq!(tune(&no_target, &goal_of).unwrap_err(), nobody);
     let mut finite_only = config(|_| ());
     finite_only.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i });
-    let error = CalibrationError::NoCertificate(NoCertificate::FiniteHorizonBound);
-    let refused = PlannerError::Calibration { learner: LearnerId(0), error };
+    let reason = NoCertificate::FiniteHorizonBound;
+    let refused = PlannerError::NoCertificate { learner: LearnerId(0), reason };
     assert_eq!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Lifetime).unwrap_err(), refused);
     assert!(calibrate(&finite_only, PowerLaw::ZERO, Horizon::Rounds(50)).is_ok());
 }

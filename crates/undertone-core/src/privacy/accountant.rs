@@ -173,12 +173,6 @@ impl Accountant {
         epsilon_from_zcdp(self.spent().zcdp, delta)
     }
 
-    /// What the release of this round would cost the record it depends on most.
-    #[must_use]
-    pub fn next_cost(&self) -> Cost {
-        self.price().cost(self.sensitivity())
-    }
-
     /// Whether the release of this round would pass the cap.
     #[must_use]
     pub fn would_exceed(&self) -> bool {
@@ -291,7 +285,7 @@ impl Accountant {
     }
 }
 
-/// The round, sensitivities and totals; the rest is public and follows from the config.
+/// The round, sensitivities and totals; the rest is public and follows from the agreement.
 impl Persist for Accountant {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.count(&mut self.round.0);

@@ -8,7 +8,6 @@ use super::record_accounts::RecordAccounts;
 use super::step_effect::StepEffect;
 use crate::privacy::Cap;
 use crate::{Forgetting, RecordWeights, Round};
-use thiserror::Error;
 
 /// What releases in rounds 0 to `rounds` cost with full attendance.
 ///
@@ -40,25 +39,16 @@ pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
     total.cost()
 }
 
-/// The record that pays most, and what it pays.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WorstRecord {
-    /// The round in which it arrives; 0 stands for the warm-up too.
-    pub arrival: Round,
-    /// What it pays.
-    pub cost: Cost,
-}
-
-/// Finds the record that pays most zCDP for the releases of rounds 0 to `rounds`.
+/// The round in which the record arrives that pays most zCDP for the releases of rounds 0 to `rounds`; 0 stands for
+/// the warm-up too. What it pays is [`record_cost`].
 #[must_use]
-pub fn worst_record(mechanism: &Mechanism, rounds: u64) -> WorstRecord {
-    let arrival = match mechanism.forgetting {
+pub fn worst_record(mechanism: &Mechanism, rounds: u64) -> Round {
+    match mechanism.forgetting {
         Forgetting::Never => Round::ZERO,
         Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
             planned_account(mechanism, rounds).worst()
         }
-    };
-    WorstRecord { arrival, cost: record_cost(mechanism, arrival, rounds) }
+    }
 }
 
 /// What every record has paid after the release of round `rounds`.
@@ -137,19 +127,23 @@ pub enum Horizon {
     Rounds(u64),
 }
 
-/// Why no noise scale meets a target.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum CalibrationError {
+/// Why no noise scale meets a target. The planner says whose target it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum NoScale {
     /// There is no finite lifetime bound at any scale.
-    #[error("no lifetime certificate: {0}")]
-    NoCertificate(#[from] NoCertificate),
+    NoCertificate(NoCertificate),
     /// The noise has no finite pure ε at any scale, the horizon has no cost at all, or machine arithmetic
     /// alone costs more than the target.
-    #[error("the target cannot be met: the cost at unit noise scale is {cost}")]
     Unreachable {
         /// The cost at unit scale.
         cost: f64,
     },
+}
+
+impl From<NoCertificate> for NoScale {
+    fn from(reason: NoCertificate) -> NoScale {
+        NoScale::NoCertificate(reason)
+    }
 }
 
 /// The smallest initial noise scale that keeps a learner's cost within a target.
@@ -161,11 +155,11 @@ pub enum CalibrationError {
 ///
 /// # Errors
 /// When no scale can meet the target.
-pub fn calibrate_scale(
+pub(crate) fn calibrate_scale(
     mechanism: &Mechanism,
     target: Cap,
     horizon: Horizon,
-) -> Result<f64, CalibrationError> {
+) -> Result<f64, NoScale> {
     let at = |scale: f64| -> Result<Cost, NoCertificate> {
         let mut candidate = *mechanism;
         candidate.noise.scale.initial = scale;
@@ -190,7 +184,7 @@ pub fn calibrate_scale(
         Cap::Pure { epsilon } => (unit.pure, unit.pure / epsilon),
         Cap::Approximate { .. } => (unit.zcdp, (unit.zcdp / zcdp_limit).sqrt()),
     };
-    let unreachable = CalibrationError::Unreachable { cost };
+    let unreachable = NoScale::Unreachable { cost };
     if !(cost > 0.0 && cost.is_finite() && guess > 0.0 && guess.is_finite()) {
         return Err(unreachable);
     }

@@ -44,7 +44,7 @@ pub struct Receipt {
     pub previous: Digest,
 }
 
-/// Where a ledger first disagrees with the account that its config implies.
+/// Where a ledger first disagrees with the account that its agreement implies.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Disagreement {
     /// A receipt of another learner.
@@ -85,8 +85,8 @@ pub enum Disagreement {
         /// Why it cannot be.
         reason: &'static str,
     },
-    /// A number is not what the config implies.
-    #[error("round {round}: {field} is {found}, the config implies {expected}")]
+    /// A number is not what the agreement implies.
+    #[error("round {round}: {field} is {found}, the agreement implies {expected}")]
     Number {
         /// The round.
         round: Round,
@@ -147,7 +147,7 @@ impl Receipt {
 
 /// The open end of a learner's ledger: writes the receipts, one after the other.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     learner: LearnerId,
     before: Option<RoundTerms>,
     previous: Digest,
@@ -155,13 +155,12 @@ pub struct Ledger {
 
 impl Ledger {
     /// An empty ledger.
-    #[must_use]
-    pub fn new(learner: LearnerId, mechanism: &Mechanism) -> Ledger {
+    pub(crate) fn new(learner: LearnerId, mechanism: &Mechanism) -> Ledger {
         Ledger { learner, before: None, previous: genesis(learner, mechanism) }
     }
 
     /// Writes the receipt of a charge that was just made.
-    pub fn receipt(&mut self, accountant: &Accountant, cost: Cost) -> Receipt {
+    pub(crate) fn receipt(&mut self, accountant: &Accountant, cost: Cost) -> Receipt {
         let finite = |value: f64| value.is_finite().then_some(value);
         let spent = accountant.spent();
         let receipt = Receipt {
@@ -182,7 +181,7 @@ impl Ledger {
     }
 
     /// Notes what happened in a round, for the receipt of the next.
-    pub fn advance(&mut self, terms: &RoundTerms) {
+    pub(crate) fn advance(&mut self, terms: &RoundTerms) {
         self.before = Some(*terms);
     }
 }
@@ -204,8 +203,7 @@ impl Persist for Ledger {
 /// The hash of a learner's public facts: what its first receipt carries.
 ///
 /// It covers every fact that a cost follows from.
-#[must_use]
-pub fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
+pub(crate) fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
     let mut encoder = Encoder::new("undertone ledger 2");
     encoder.count(learner.0.into());
     encoder.add(mechanism);
@@ -363,10 +361,7 @@ mod tests {
             change(&mut changed);
             verify(LEARNER, &mechanism, None, &changed).unwrap_err()
         };
-        let number = |error, name| match error {
-            Disagreement::Number { round, field, .. } => round == Round(7) && field == name,
-            _ => false,
-        };
+        let number = |error, name| matches!(error, Disagreement::Number { round: Round(7), field, .. } if field == name);
         assert!(number(found(&|list| list[7].sensitivity *= 0.99), "sensitivity"));
         assert!(number(found(&|list| list[7].noise_scale *= 1.01), "noise_scale"));
         assert!(number(found(&|list| list[7].zcdp_cost *= 0.5), "zcdp_cost"));
@@ -404,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_belongs_to_its_config_and_its_cap() {
+    fn a_ledger_belongs_to_its_agreement_and_its_cap() {
         let mechanism = reference(Bound::Tight);
         let receipts = ledger(&mechanism, 20);
         let mut other = mechanism;

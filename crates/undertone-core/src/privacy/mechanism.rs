@@ -95,8 +95,7 @@ impl Mechanism {
     ///
     /// # Source
     /// Tight bound: ADR 0004, with proof. The others: Theorem 5 of the paper. Paper map, rows 10-12.
-    #[must_use]
-    pub fn next_sensitivity(&self, sensitivity: f64, terms: &RoundTerms) -> f64 {
+    pub(crate) fn next_sensitivity(&self, sensitivity: f64, terms: &RoundTerms) -> f64 {
         self.next_sensitivity_at(sensitivity, terms, &self.scales(terms.round))
     }
 
@@ -123,8 +122,7 @@ impl Mechanism {
     ///
     /// Always for Algorithm 1, from round 1 on. A shielded learner without a new gradient sends what
     /// follows from releases already made, and pays nothing.
-    #[must_use]
-    pub fn gradient_is_released(&self, round: Round) -> bool {
+    pub(crate) fn gradient_is_released(&self, round: Round) -> bool {
         self.method.account().releases_gradient(round)
     }
 

@@ -1,8 +1,8 @@
 //! What a learner's releases cost, before, during and for ever.
 //!
 //! Read [`Mechanism`] first (the public facts behind sensitivity and cost), then [`Accountant`] (the
-//! running account that a cap is enforced on), then [`lifetime()`] (the certificate),
-//! [`calibrate_scale`] (its inverse) and [`verify`] (the ledger, checked offline).
+//! running account that a cap is enforced on), then [`lifetime()`] (the certificate) and [`verify`] (the
+//! ledger, checked offline). Noise for a target is in [`planner`](crate::planner).
 
 mod accountant;
 mod budget;
@@ -23,14 +23,15 @@ mod tests;
 
 pub use crate::encoding::Digest;
 pub use accountant::{Accountant, Cap, Refusal};
-pub use budget::{
-    CalibrationError, Horizon, WorstRecord, calibrate_scale, planned_cost, record_cost, user_cost,
-    worst_record,
-};
+pub use budget::{Horizon, planned_cost, record_cost, user_cost, worst_record};
+pub(crate) use budget::{NoScale, calibrate_scale};
 pub use conversion::{epsilon_from_zcdp, rounded_up, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
-pub use ledger::{Disagreement, Ledger, Receipt, genesis, verify};
+pub(crate) use ledger::Ledger;
+#[cfg(test)]
+pub(crate) use ledger::genesis;
+pub use ledger::{Disagreement, Receipt, verify};
 pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};

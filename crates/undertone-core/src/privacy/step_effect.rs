@@ -1,7 +1,7 @@
 //! What one step does to the distance of two learners whose histories differ in one record.
 
 use super::cost::larger;
-use super::mechanism::{Mechanism, RoundTerms};
+use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use crate::RecordWeights;
 
 /// What one step does to ‖θ − θ'‖: times `contraction`, plus the changed record's weight times
@@ -21,6 +21,30 @@ pub(crate) struct StepEffect {
 }
 
 impl StepEffect {
+    /// Nothing is released that depends on a record.
+    pub(crate) const NONE: StepEffect = StepEffect {
+        contraction: 0.0,
+        idle: 0.0,
+        reach: 0.0,
+        approximation: 0.0,
+        drive_is_whole: false,
+    };
+
+    /// The effect of a step of this length along a gradient, apart from what it carries over: all there is at a
+    /// public point.
+    pub(crate) fn along_gradient(
+        length: f64,
+        facts: &Mechanism,
+        scales: &RoundScales,
+    ) -> StepEffect {
+        StepEffect {
+            // No step at all moves nothing, however far a gradient may reach.
+            reach: if length > 0.0 { length * facts.constants.gradient_spread } else { 0.0 },
+            approximation: 2.0 * length * scales.memory_error,
+            ..StepEffect::NONE
+        }
+    }
+
     /// The effect of a step in a memory that forgets.
     ///
     /// Without any record there is no gradient, not even that of the ridge, and only the coupling

@@ -1,6 +1,6 @@
 //! DSGD, DOLA and PDOP: a record pays in the round after it arrived, and what it costs for ever is that.
 
-use undertone_core::method::{Dola, Dsgd, Method, Pdop};
+use undertone_core::method::{Method, Pdop};
 use undertone_core::noise::NoiseKind;
 use undertone_core::privacy::{
     Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost, record_cost,
@@ -43,7 +43,7 @@ fn by_hand(facts: &Mechanism, arrival: u64, last: u64) -> (f64, f64) {
         let relative = distance / (0.4 * ratio(facts, t, false));
         pure += 3.0 * relative;
         zcdp += 0.5 * relative * relative;
-        distance *= if facts.method == Method::Dsgd(Dsgd) { 0.25 * step(t) } else { 0.0 };
+        distance *= if facts.method == Method::Dsgd { 0.25 * step(t) } else { 0.0 };
     }
     (pure, zcdp)
 }
@@ -53,17 +53,19 @@ fn ratio(facts: &Mechanism, t: u64, step: bool) -> f64 {
         Method::Pdop(Pdop { step_ratio, noise_ratio }) => {
             (if step { step_ratio } else { noise_ratio }).powf(t as f64)
         }
-        _ => 1.0,
+        Method::Algorithm1(_)
+        | Method::Shielded(_)
+        | Method::Dsgd
+        | Method::Dola
+        | Method::Local => 1.0,
     }
 }
 
 #[test]
 fn every_record_pays_once_and_the_first_pays_most() {
-    for method in [
-        Method::Dsgd(Dsgd),
-        Method::Dola(Dola),
-        Method::Pdop(Pdop { step_ratio: 0.98, noise_ratio: 0.99 }),
-    ] {
+    for method in
+        [Method::Dsgd, Method::Dola, Method::Pdop(Pdop { step_ratio: 0.98, noise_ratio: 0.99 })]
+    {
         let facts = mechanism(method);
         let (pure, zcdp) = by_hand(&facts, 0, 300);
         let planned = planned_cost(&facts, 300);
@@ -81,7 +83,7 @@ fn every_record_pays_once_and_the_first_pays_most() {
 
 #[test]
 fn a_small_batch_later_costs_more_and_is_charged() {
-    let facts = mechanism(Method::Dola(Dola));
+    let facts = mechanism(Method::Dola);
     let mut account = Accountant::new(facts, None);
     for t in 0..50 {
         account.pay().unwrap();
@@ -105,10 +107,10 @@ fn a_small_batch_later_costs_more_and_is_charged() {
 
 #[test]
 fn what_has_no_bound_gets_none() {
-    let mut growing = mechanism(Method::Dola(Dola));
+    let mut growing = mechanism(Method::Dola);
     growing.noise.scale.exponent = -0.6;
     assert!(matches!(lifetime(&growing), Err(NoCertificate::Forgetting { .. })));
-    let mut carried = mechanism(Method::Dsgd(Dsgd));
+    let mut carried = mechanism(Method::Dsgd);
     carried.schedule.step = PowerLaw::decaying(5.0, 0.0);
     assert_eq!(lifetime(&carried), Err(NoCertificate::NoContraction));
     let fast = mechanism(Method::Pdop(Pdop { step_ratio: 0.99, noise_ratio: 0.98 }));
@@ -117,11 +119,9 @@ fn what_has_no_bound_gets_none() {
 
 #[test]
 fn a_cap_at_the_lifetime_bound_lasts() {
-    for method in [
-        Method::Dsgd(Dsgd),
-        Method::Dola(Dola),
-        Method::Pdop(Pdop { step_ratio: 0.99, noise_ratio: 0.995 }),
-    ] {
+    for method in
+        [Method::Dsgd, Method::Dola, Method::Pdop(Pdop { step_ratio: 0.99, noise_ratio: 0.995 })]
+    {
         for warmup in 0..60 {
             let mut facts = Mechanism { warmup, ..mechanism(method) };
             // Steps at which DSGD forgets slowly: then the two currencies have different worst records.
@@ -158,7 +158,7 @@ fn the_last_record_under_vanishing_noise_is_within_the_certificate() {
 
 #[test]
 fn all_records_of_a_learner_together_pay_the_sum() {
-    let facts = mechanism(Method::Dola(Dola));
+    let facts = mechanism(Method::Dola);
     let sum: f64 = (0..300).map(|arrival| 4.0 * by_hand(&facts, arrival, 300).0).sum();
     let found = user_cost(&facts, 300);
     assert!((found.pure / sum - 1.0).abs() < 1e-6, "{} {sum}", found.pure);

@@ -9,7 +9,7 @@ mod round;
 mod shielded;
 
 use undertone_core::noise::{
-    Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb,
+    Cipher, Entropy, NoiseError, NoiseKind, Perturbation, StreamKey, perturb,
 };
 use undertone_core::{LearnerId, Round};
 
@@ -20,7 +20,7 @@ struct FixedEntropy {
 }
 
 impl Entropy for FixedEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&self.label.to_le_bytes());
         bytes[8..12].copy_from_slice(&learner.0.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use crate::FixedEntropy;
 use undertone_core::method::{Algorithm1, Method};
-use undertone_core::noise::{Cipher, Entropy, EntropyError, NoiseKind, StreamKey};
+use undertone_core::noise::{Cipher, Entropy, NoiseError, NoiseKind, StreamKey};
 use undertone_core::persist::{Fields, Persist, load, save};
 use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Refusal, verify};
 use undertone_core::{
@@ -277,8 +277,8 @@ fn a_spent_budget_refuses_and_releases_nothing() {
 struct NoEntropy;
 
 impl Entropy for NoEntropy {
-    fn key(&mut self, _: LearnerId, _: Round) -> Result<StreamKey, EntropyError> {
-        Err(EntropyError::Unavailable(getrandom::Error::UNSUPPORTED))
+    fn key(&mut self, _: LearnerId, _: Round) -> Result<StreamKey, NoiseError> {
+        Err(NoiseError::NoEntropy(getrandom::Error::UNSUPPORTED))
     }
 }
 
@@ -289,7 +289,7 @@ fn the_charge_precedes_the_noise_and_stays_when_the_noise_fails() {
     absorb_all(&mut learners, &releases);
     let before = learners[0].accountant().spent().zcdp;
     let error = learners[0].release(&mut NoEntropy).unwrap_err();
-    assert!(matches!(error, ReleaseError::NoEntropy(_)));
+    assert!(matches!(error, ReleaseError::Noise(NoiseError::NoEntropy(_))));
     assert!(
         learners[0].accountant().spent().zcdp > before,
         "the budget is wasted, never overspent"

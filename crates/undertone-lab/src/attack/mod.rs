@@ -273,13 +273,13 @@ fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackEr
     if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
         return Err(AttackError::Multiple);
     }
-    let method = agreement.method;
-    let newest_only = method.gradients().are_of_newest_batch();
-    if method.perturbs() == Perturbs::Nothing {
+    let method = agreement.method.describe();
+    let newest_only = method.gradients.are_of_newest_batch();
+    if method.perturbs == Perturbs::Nothing {
         return Err(AttackError::NothingSent);
     }
     // A gradient follows every `interval` rounds; `ahead` is how many rounds are missing.
-    let interval = method.interval().unwrap_or(1).max(1);
+    let interval = method.interval.unwrap_or(1).max(1);
     let ahead = interval - 1 - settings.round % interval;
     if ahead > 0 {
         let next = settings.round.saturating_add(ahead);

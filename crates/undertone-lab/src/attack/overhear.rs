@@ -78,7 +78,7 @@ pub(super) fn overhear(
         let unprotected = view == View::Unprotected;
         let start_known = view == View::ReleasesAndStart && round == 0;
         // What a shielded learner sends is where it is.
-        let public = mechanism.method.perturbs() == Perturbs::Gradient;
+        let public = mechanism.method.describe().perturbs == Perturbs::Gradient;
         let own = if (unprotected || start_known) && !public {
             &before[index]
         } else {
@@ -107,7 +107,7 @@ fn estimate(
     let round = Round(round);
     let coupling = mechanism.schedule.coupling.at(round);
     // The other methods go on from their own noisy copy.
-    let gradients = mechanism.method.gradients();
+    let gradients = mechanism.method.describe().gradients;
     let base = if gradients.are_of_newest_batch() { releases[index].values() } else { own };
     let mut mixed = base.to_vec();
     for &(neighbour, weight) in setup.agreement.graph.neighbours(id) {
@@ -140,7 +140,8 @@ fn observe(
         let observed = member.learner.observe(&batch);
         observed.map_err(|error| SimulateError::Record { learner, error })?;
         // Methods without a memory use the newest batch alone.
-        if member.learner.accountant().mechanism().method.gradients().are_of_newest_batch() {
+        if member.learner.accountant().mechanism().method.describe().gradients.are_of_newest_batch()
+        {
             truth.clear();
         }
         truth.extend(batch);

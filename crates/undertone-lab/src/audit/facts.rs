@@ -81,12 +81,12 @@ impl Facts {
 
     /// Whether gradients are perturbed rather than parameters.
     pub(super) fn is_shielded(&self) -> bool {
-        self.mechanism.method.perturbs() == Perturbs::Gradient
+        self.mechanism.method.describe().perturbs == Perturbs::Gradient
     }
 
     /// Rounds from one secret to the next, as driven.
     pub(super) fn interval(&self) -> u64 {
-        driven(self.mechanism).method.interval().unwrap_or(1)
+        driven(self.mechanism).method.describe().interval.unwrap_or(1)
     }
 
     /// The two labels farthest apart.
@@ -106,13 +106,15 @@ pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
     match mechanism.forgetting {
         Forgetting::Never => rounds,
         // Every round whose records still count has an entry.
-        forgetting => rounds / (8 + forgetting.limit().unwrap_or(256).min(1 << 17)),
+        forgetting @ (Forgetting::Window { .. } | Forgetting::Decaying { .. }) => {
+            rounds / (8 + forgetting.limit().unwrap_or(256).min(1 << 17))
+        }
     }
 }
 
 /// The mechanism as the auditor drives it: a long interval between gradients is cut.
 pub(super) fn driven(mut mechanism: Mechanism) -> Mechanism {
-    if let Some(interval) = mechanism.method.interval() {
+    if let Some(interval) = mechanism.method.describe().interval {
         mechanism.method = mechanism.method.with_interval(INTERVAL_MAX.min(interval));
     }
     mechanism

@@ -87,7 +87,7 @@ impl<E: Entropy> LearnerSubject<E> {
             domain: agreement.domain,
             lasso: agreement.model.lasso,
         };
-        let shielded = subject.mechanism.method.perturbs() == Perturbs::Gradient;
+        let shielded = subject.mechanism.method.describe().perturbs == Perturbs::Gradient;
         if shielded && trial.still {
             subject.mechanism.schedule.step = PowerLaw::ZERO;
         }
@@ -137,7 +137,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
     }
 
     fn secret(&self) -> Option<PrivateParameters<'_>> {
-        match self.learner.accountant().mechanism().method.perturbs() {
+        match self.learner.accountant().mechanism().method.describe().perturbs {
             Perturbs::Gradient => self.learner.private_gradient(),
             Perturbs::Parameters | Perturbs::Nothing => Some(self.learner.private_parameters()),
         }
@@ -147,7 +147,7 @@ impl<E: Entropy> Subject for LearnerSubject<E> {
         if self.release.is_none() {
             self.release = Some(self.learner.release(&mut self.entropy)?);
         }
-        Ok(match self.learner.accountant().mechanism().method.perturbs() {
+        Ok(match self.learner.accountant().mechanism().method.describe().perturbs {
             Perturbs::Gradient => self.learner.perturbed_gradient().unwrap_or_default(),
             Perturbs::Parameters | Perturbs::Nothing => self.sent(),
         }

@@ -101,14 +101,16 @@ impl Extent {
 }
 
 fn planned_interval(facts: &Facts) -> u64 {
-    facts.mechanism.method.interval().unwrap_or(1)
+    facts.mechanism.method.describe().interval.unwrap_or(1)
 }
 
 /// What the account of a round costs: where records are forgotten, each has an entry.
 fn account_cost(facts: &Facts) -> f64 {
     match facts.mechanism.forgetting {
         Forgetting::Never => 0.0,
-        forgetting => 100.0 * forgetting.limit().unwrap_or(256).min(1 << 17) as f64,
+        forgetting @ (Forgetting::Window { .. } | Forgetting::Decaying { .. }) => {
+            100.0 * forgetting.limit().unwrap_or(256).min(1 << 17) as f64
+        }
     }
 }
 

@@ -108,8 +108,8 @@ pub fn unsupported(setup: &Setup) -> Option<&'static str> {
     if setup.agreement.model.declared_by_user().is_some() {
         return Some("the audit knows the losses that come with the program, not a user's own");
     }
-    let method = setup.agreement.method;
-    let supported = method.theorems_apply() || method.perturbs() == Perturbs::Gradient;
+    let method = setup.agreement.method.describe();
+    let supported = method.theorems_apply || method.perturbs == Perturbs::Gradient;
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
 }
 

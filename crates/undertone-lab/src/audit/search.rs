@@ -162,7 +162,7 @@ impl<S: Subject> PairSearch<'_, S> {
         let worst = match self.facts.mechanism.forgetting {
             Forgetting::Never => None,
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                Some(worst_record(&self.facts.mechanism, rounds).arrival.0)
+                Some(worst_record(&self.facts.mechanism, rounds).0)
             }
         };
         for arrival in worst.into_iter().chain([1, 2, 7, rounds / 2]) {

@@ -11,9 +11,7 @@ pub use resolved::{resolved, resolved_agreement};
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use undertone::agreement::{
-    Agreement, FRACTION, Faults, OneOrEach, POSITIVE, PROBABILITY, RawAgreement,
-};
+use undertone::agreement::{Agreement, Faults, OneOrEach, Range, RawAgreement};
 use undertone::load::{Document, Loaded, Parse, Source, Strictness, check_agreement, load};
 use undertone::privacy::NoCertificate;
 use undertone::{LoadError, Round};
@@ -273,7 +271,7 @@ fn check_data(experiment: &RawExperiment, faults: &mut Faults) -> Data {
         }),
         test_fraction: raw
             .test_fraction
-            .map(|fraction| faults.number("data.test_fraction", Some(fraction), &FRACTION)),
+            .map(|fraction| faults.number("data.test_fraction", Some(fraction), Range::Fraction)),
         repeat: raw.repeat.unwrap_or(false),
     }
 }
@@ -288,11 +286,11 @@ fn check_partition(raw: &RawData, faults: &mut Faults) -> Partition {
     }
     match kind {
         Some("dirichlet") => {
-            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, &POSITIVE) }
+            Partition::Dirichlet { alpha: faults.number("data.alpha", raw.alpha, Range::Positive) }
         }
-        Some("own-class") => {
-            Partition::OwnClass { share: faults.number("data.share", raw.share, &PROBABILITY) }
-        }
+        Some("own-class") => Partition::OwnClass {
+            share: faults.number("data.share", raw.share, Range::Probability),
+        },
         other => faults.word(
             "data.partition",
             other,

@@ -5,7 +5,6 @@ use crate::stream::source::{DataSource, find_source, record_order};
 use std::path::PathBuf;
 use undertone::MemoryKind;
 use undertone::agreement::{Agreement, MEMORY_CUTOFF, OneOrEach, RawAgreement};
-use undertone::method::Method;
 
 /// The experiment as it was run: overrides applied, defaults filled in, noise scales as calibrated.
 #[must_use]
@@ -59,7 +58,11 @@ pub fn resolved_agreement(
     if agreement.graph.edges() > 0 {
         raw.network.weights.get_or_insert_with(|| "uniform".into());
     }
-    resolve_method(&agreement.method, &mut raw);
+    agreement.method.write(&mut raw);
+    if agreement.method.describe().gradients.are_of_newest_batch() {
+        raw.memory.kind = Some("window".into());
+        raw.memory.window = Some(1);
+    }
     raw.noise.calibrate = None;
     raw.noise.rounds = None;
     raw.noise.scale = Some(match scales {
@@ -69,18 +72,6 @@ pub fn resolved_agreement(
         scales => OneOrEach::Each(scales.to_vec()),
     });
     raw
-}
-
-fn resolve_method(method: &Method, raw: &mut RawAgreement) {
-    raw.method = Some(method.name().into());
-    raw.schedule.interval = method.interval();
-    if method.gradients().are_of_newest_batch() {
-        raw.memory.kind = Some("window".into());
-        raw.memory.window = Some(1);
-    }
-    if method.bound().is_some() {
-        raw.privacy.bound.get_or_insert_with(|| "tight".into());
-    }
 }
 
 /// Writes out path, order and test fraction, so that the file means the same from any folder.

@@ -207,7 +207,10 @@ fn experiment_of(
     let preset = match (method, images) {
         (Method::Shielded, Images::Mnist) => "shielded-mnist",
         (Method::Shielded, Images::Cifar10) => "shielded-cifar10",
-        _ => "paper-mnist",
+        (
+            Method::Algorithm1 | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local,
+            Images::Mnist | Images::Cifar10,
+        ) => "paper-mnist",
     };
     let loaded = load_preset_with(preset, |raw| {
         if method == Method::Shielded {
@@ -292,7 +295,7 @@ pub(super) fn kept<'a>(
 /// The lifetime ε of one record, if there is a certificate.
 fn certified(loaded: &LoadedExperiment, outcome: &Outcome) -> Result<Option<f64>, ExperimentError> {
     // A method that sends nothing has nothing to certify.
-    let silent = loaded.checked.agreement.method.perturbs() == Perturbs::Nothing;
+    let silent = loaded.checked.agreement.method.describe().perturbs == Perturbs::Nothing;
     if silent || outcome.ran_dry() {
         return Ok(None);
     }
@@ -335,7 +338,7 @@ fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ExperimentError> {
     let decay = 1.0 + schedule.coupling.exponent - schedule.step.exponent;
     let most = |t: u64| {
         let of_learner = setup.mechanisms.iter().map(|mechanism| {
-            if mechanism.method.theorems_apply() {
+            if mechanism.method.describe().theorems_apply {
                 ((t + 1) as f64).powf(-decay) / mechanism.noise_scale(Round(t))
             } else {
                 mechanism.step(Round(t)) / mechanism.noise_scale(Round(t + 1))
@@ -343,7 +346,7 @@ fn unit_budget(loaded: &LoadedExperiment) -> Result<Vec<f64>, ExperimentError> {
         });
         of_learner.fold(0.0, f64::max)
     };
-    if loaded.checked.agreement.method.perturbs() != Perturbs::Parameters {
+    if loaded.checked.agreement.method.describe().perturbs != Perturbs::Parameters {
         return Ok(Vec::new());
     }
     let mut sum = 0.0;

@@ -3,7 +3,7 @@
 use crate::preset;
 use undertone::agreement::OneOrEach;
 use undertone::noise::{
-    Cipher, Entropy, EntropyError, Grid, NoiseKind, Perturbation, StreamKey, perturb,
+    Cipher, Entropy, Grid, NoiseError, NoiseKind, Perturbation, StreamKey, perturb,
 };
 use undertone::privacy::{Cost, record_cost};
 use undertone::{
@@ -424,7 +424,7 @@ fn noise_used_again_in_the_next_round_is_caught() {
     /// The same key in every round.
     struct Stuck(SeededEntropy);
     impl Entropy for Stuck {
-        fn key(&mut self, learner: LearnerId, _: Round) -> Result<StreamKey, EntropyError> {
+        fn key(&mut self, learner: LearnerId, _: Round) -> Result<StreamKey, NoiseError> {
             self.0.key(learner, Round::ZERO)
         }
     }
@@ -448,7 +448,7 @@ fn noise_shared_by_two_learners_is_caught() {
     /// Keys that do not depend on the learner.
     struct Shared(RunEntropy);
     impl Entropy for Shared {
-        fn key(&mut self, _: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+        fn key(&mut self, _: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
             self.0.key(LearnerId(0), round)
         }
     }

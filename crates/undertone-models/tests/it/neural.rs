@@ -1,6 +1,8 @@
 //! Laws of neural networks: derivatives, and the fast tier against the reference.
 
-use crate::neural_support::{Layers, narrowed, numbers, parameters, random_neural, relative_error};
+use crate::neural_support::{
+    Layers, cnns, narrowed, numbers, parameters, random_neural, relative_error,
+};
 use crate::support::Dice;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -185,9 +187,7 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_named_networks_agree_with_the_reference() {
-    for spec in
-        [NeuralSpec::mnist_cnn(), NeuralSpec::cifar10_cnn(), NeuralSpec::mlp(20, &[30, 7], 4)]
-    {
+    for spec in cnns().into_iter().chain([NeuralSpec::mlp(20, &[30, 7], 4)]) {
         let mut dice = Dice(7);
         let neural = NeuralNetwork::new(spec).unwrap();
         let theta = narrowed(&parameters(&neural, &mut dice)).1;

@@ -1,6 +1,6 @@
 //! What must not go wrong with bad specs, bad records, and many threads.
 
-use crate::neural_support::{numbers, parameters, relative_error};
+use crate::neural_support::{cnns, numbers, parameters, relative_error};
 use crate::support::Dice;
 use std::num::NonZeroUsize;
 use undertone_models::neural::{
@@ -94,8 +94,7 @@ fn unknown_keys_and_layers_are_refused() {
 
 #[test]
 fn specs_survive_a_round_trip_through_toml() {
-    let named = [NeuralSpec::mnist_cnn(), NeuralSpec::cifar10_cnn()];
-    for spec in named.into_iter().chain([NeuralSpec::mlp(4, &[3, 2], 2)]) {
+    for spec in cnns().into_iter().chain([NeuralSpec::mlp(4, &[3, 2], 2)]) {
         let text = toml::to_string(&spec).unwrap();
         assert_eq!(toml::from_str::<NeuralSpec>(&text).unwrap(), spec);
     }
@@ -103,11 +102,10 @@ fn specs_survive_a_round_trip_through_toml() {
 
 #[test]
 fn the_named_networks_have_the_parameters_their_documentation_says() {
-    for (spec, expected) in [
-        (NeuralSpec::mnist_cnn(), 18_378),
-        (NeuralSpec::cifar10_cnn(), 22_058),
-        (NeuralSpec::mlp(4, &[8], 3), 4 * 8 + 8 + 8 * 3 + 3),
-    ] {
+    let [mnist, cifar10] = cnns();
+    for (spec, expected) in
+        [(mnist, 18_378), (cifar10, 22_058), (NeuralSpec::mlp(4, &[8], 3), 4 * 8 + 8 + 8 * 3 + 3)]
+    {
         let neural = NeuralNetwork::new(spec).unwrap();
         assert_eq!(neural.parameters(), expected);
         assert_eq!(parameters(&neural, &mut Dice(1)).len(), expected);

@@ -78,3 +78,9 @@ fn random_layer(dice: &mut Dice, kinds: Layers) -> LayerSpec {
         _ => LayerSpec::MaxPool { size: size(dice, 3), stride: None },
     }
 }
+
+/// The convolutional neural networks of the presets: for MNIST, and for CIFAR-10.
+pub(crate) fn cnns() -> [NeuralSpec; 2] {
+    [(1, 28), (3, 32)]
+        .map(|(channels, side)| NeuralSpec::cnn(Shape { channels, height: side, width: side }, 10))
+}

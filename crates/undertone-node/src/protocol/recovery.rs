@@ -16,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::LearnerId;
-use undertone::method::Perturbs;
 use undertone::noise::Entropy;
 use undertone::persist::{Damaged, load};
 use undertone_models::Setup;
@@ -166,13 +165,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     }
 }
 
-/// Checks that a config is for networks: its method exchanges releases, and uses each record once.
+/// Checks that an agreement is for daemons: its method runs on a network, and there is one.
 ///
 /// # Errors
 /// When it is not.
 pub fn check_method(setup: &Setup) -> Result<(), OpenError> {
-    let method = setup.agreement.method;
-    if method.gradients().are_of_newest_batch() || method.perturbs() == Perturbs::Nothing {
+    if !setup.agreement.method.describe().runs_on_a_network {
         return Err(OpenError::Method);
     }
     if setup.agreement.graph.learners() < 2 {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::agreement::{Agreement, RawAgreement};
-use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
+use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Record, Setup};
@@ -128,7 +128,7 @@ pub(crate) fn record(dice: &mut Dice) -> Record {
 pub(crate) struct Fixed;
 
 impl Entropy for Fixed {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = [7; 32];
         bytes[..4].copy_from_slice(&learner.0.to_le_bytes());
         bytes[8..16].copy_from_slice(&round.0.to_le_bytes());
@@ -144,7 +144,7 @@ pub(crate) struct CountedEntropy {
 }
 
 impl Entropy for CountedEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut drawn = self.drawn.borrow_mut();
         let count = drawn.entry((learner.0, round.0)).or_default();
         *count += 1;

@@ -1,8 +1,9 @@
 //! What to change in an agreement that breaks a condition of the theorems.
 
 use undertone_core::MemoryKind;
-use undertone_core::agreement::digits::{down, exact, up};
-use undertone_core::agreement::{Agreement, Condition, Numbers, above};
+use undertone_core::agreement::Digits::{Down, Exact, Up};
+use undertone_core::agreement::{Agreement, Condition, Limits, Numbers};
+use undertone_core::graph::Graph;
 use undertone_core::privacy::NoCertificate;
 
 /// What to change so that a condition holds; `None` where it holds, or nothing is known.
@@ -29,17 +30,17 @@ pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
         "algorithm1.gradient" => memory(agreement).into(),
         "theorem1.convexity" => "set model.ridge above 0, or rely on Theorems 2 and 4".into(),
         "theorem1.coupling" => {
-            let limit = down(numbers.coupling_max()?);
+            let limit = Down.of(numbers.limits().coupling_max?);
             format!("set schedule.coupling to at most {limit}, or use smaller weights")
         }
         "theorem1.step" => step_size(
             &numbers,
-            Numbers::step_max_strongly_convex,
+            |limits| limits.ratio_min_strongly_convex,
             "a stronger ridge or a smaller feature_norm allows more",
         )?,
         "theorem2.step" => step_size(
             &numbers,
-            Numbers::step_max_convex,
+            |limits| limits.ratio_min_convex,
             "a smaller radius of Θ (D holds ridge × radius) or feature_norm allows more",
         )?,
         "theorem2.exponents" => exponents(&numbers),
@@ -71,13 +72,22 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
 }
 
 fn weights(agreement: &Agreement, numbers: &Numbers) -> String {
-    match (agreement.graph.uniform_weight(), numbers.delta_m) {
+    match (uniform_weight(&agreement.graph), numbers.delta_m) {
         (Some(weight), Some(delta)) => {
-            format!("use a weight below {} on this graph", down(weight / -delta))
+            format!("use a weight below {} on this graph", Down.of(weight / -delta))
         }
-        (None, Some(delta)) => format!("multiply all weights by less than {}", down(-1.0 / delta)),
+        (None, Some(delta)) => {
+            format!("multiply all weights by less than {}", Down.of(-1.0 / delta))
+        }
         (_, None) => "weights that add up to less than 1/2 at every learner are enough".into(),
     }
+}
+
+/// The weight of every edge, if all are equal.
+fn uniform_weight(graph: &Graph) -> Option<f64> {
+    let mut weights = graph.ids().flat_map(|id| graph.neighbours(id)).map(|&(_, weight)| weight);
+    let first = weights.next()?;
+    weights.all(|weight| weight.to_bits() == first.to_bits()).then_some(first)
 }
 
 fn smoothness(agreement: &Agreement) -> &'static str {
@@ -90,18 +100,18 @@ fn smoothness(agreement: &Agreement) -> &'static str {
 
 fn coupling_exponent(numbers: &Numbers) -> String {
     let (u, v) = (numbers.coupling_exponent, numbers.step_exponent);
-    let floor = numbers.coupling_exponent_floor();
+    let floor = numbers.limits().coupling_exponent_floor;
     let mut advice = if !above(1.0, floor) {
         "bring every noise.exponent below 0.5 first".to_string()
     } else if above(v, floor) {
-        let (floor, v) = (exact(floor), exact(v));
+        let (floor, v) = (Exact.of(floor), Exact.of(v));
         format!("set schedule.coupling_exponent above {floor} and below v = {v}")
     } else {
-        let floor = exact(floor);
+        let floor = Exact.of(floor);
         format!("set schedule.coupling_exponent above {floor} and step_exponent between it and 1")
     };
     if above(u, 0.5) {
-        advice.push_str(&format!(", or every noise.exponent below {}", exact(u - 0.5)));
+        advice.push_str(&format!(", or every noise.exponent below {}", Exact.of(u - 0.5)));
     }
     advice
 }
@@ -109,7 +119,7 @@ fn coupling_exponent(numbers: &Numbers) -> String {
 fn step_exponent(numbers: &Numbers) -> String {
     let u = numbers.coupling_exponent;
     match above(1.0, u) {
-        true => format!("set schedule.step_exponent above {} and below 1", exact(u)),
+        true => format!("set schedule.step_exponent above {} and below 1", Exact.of(u)),
         false => {
             "set schedule.coupling_exponent below 1, and step_exponent between it and 1".into()
         }
@@ -132,24 +142,34 @@ fn memory(agreement: &Agreement) -> &'static str {
     }
 }
 
-fn step_size(numbers: &Numbers, bound: fn(&Numbers) -> Option<f64>, other: &str) -> Option<String> {
+fn step_size(
+    numbers: &Numbers,
+    ratio_min: fn(&Limits) -> Option<f64>,
+    other: &str,
+) -> Option<String> {
+    let limits = numbers.limits();
     // The bound shrinks with γ0, which may have to shrink first.
-    let coupling = numbers.coupling_max().map_or(numbers.coupling, |max| numbers.coupling.min(max));
-    let limit = down(bound(&Numbers { coupling, ..*numbers })?);
-    let coupling = down(coupling);
+    let coupling = limits.coupling_max.map_or(numbers.coupling, |max| numbers.coupling.min(max));
+    let limit = Down.of(coupling / ratio_min(&limits)?);
+    let coupling = Down.of(coupling);
     Some(format!("set schedule.step to at most {limit} with coupling {coupling}; {other}"))
 }
 
 fn exponents(numbers: &Numbers) -> String {
     let v = numbers.step_exponent;
-    let floor = numbers.step_exponent_floor();
+    let floor = numbers.limits().step_exponent_floor;
     let mut advice = match above(1.0, floor) {
-        true => format!("set schedule.step_exponent above {} and below 1", up(floor)),
+        true => format!("set schedule.step_exponent above {} and below 1", Up.of(floor)),
         false => "set schedule.coupling_exponent below 1 first".into(),
     };
     let ceiling = (3.0 * v - 1.0) / 2.0;
-    if above(ceiling, numbers.coupling_exponent_floor()) && above(1.0, v) {
-        advice.push_str(&format!(", or coupling_exponent below {}", down(ceiling)));
+    if above(ceiling, numbers.limits().coupling_exponent_floor) && above(1.0, v) {
+        advice.push_str(&format!(", or coupling_exponent below {}", Down.of(ceiling)));
     }
     advice
+}
+
+/// Above, for numbers that people wrote: decimals that read the same are equal, whatever their last bits.
+fn above(left: f64, right: f64) -> bool {
+    left > right && Exact.of(left) != Exact.of(right)
 }

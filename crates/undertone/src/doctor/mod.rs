@@ -4,15 +4,18 @@
 //! some of them is refused unless it says `unproven = true`. Here all of them are asked and put together.
 
 mod advice;
+mod rates;
 
 pub use advice::advice;
+pub use rates::Rate;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
-use undertone_core::agreement::digits::short;
-use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions};
+use undertone_core::agreement::{
+    Agreement, Condition, Digits, NoiseScale, Numbers, all_conditions,
+};
 use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
 
 #[cfg(test)]
@@ -21,7 +24,7 @@ mod tests;
 /// The version of the JSON form of a [`Diagnosis`].
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything the paper's assumptions and theorems say about a agreement.
+/// Everything the paper's assumptions and theorems say about an agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// The version of this format.
@@ -75,7 +78,7 @@ pub struct Usage {
     pub records_repeat: bool,
 }
 
-/// What one theorem has to say about a agreement.
+/// What one theorem has to say about an agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Theorem {
     /// Whether all its conditions hold; `None` where one cannot be worked out and none is broken.
@@ -106,7 +109,7 @@ const THEOREM_4: [&str; 1] = ["theorem2.exponents"];
 const THEOREM_5: [&str; 5] =
     ["theorem1.convexity", "theorem1.coupling", "theorem1.step", "assumption5", "theorem5.noise"];
 
-/// Examines a agreement.
+/// Examines an agreement.
 ///
 /// The bound on the memory's error comes from the crate that implements the memory. Nothing is read
 /// but the config: no record, no file.
@@ -132,13 +135,13 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
             .collect();
         Theorem { holds: verdict(&findings, &all), promise, missing, rate, from_round }
     };
-    let strong = Some(numbers.rate_strongly_convex());
-    let convex = Some(numbers.rate_convex());
+    let strong = Some(rates::rate_strongly_convex(&numbers));
+    let convex = Some(rates::rate_convex(&numbers));
     let theorems = BTreeMap::from([
         ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
         ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
-        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, numbers.start_strongly_convex())),
-        ("theorem4", theorem(&THEOREM_4, REGRET, convex, numbers.start_convex())),
+        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, rates::start_strongly_convex(&numbers))),
+        ("theorem4", theorem(&THEOREM_4, REGRET, convex, rates::start_convex(&numbers))),
         ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
     ]);
     Diagnosis {
@@ -185,7 +188,8 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
         Ok(worst) => {
             let found = match agreement.noise_scale {
                 NoiseScale::Given(_) => {
-                    let epsilon = short(epsilon_from_zcdp(worst.total.zcdp, agreement.delta));
+                    let epsilon = epsilon_from_zcdp(worst.total.zcdp, agreement.delta);
+                    let epsilon = Digits::Nearest.of(epsilon);
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
                 // Whether there is one does not depend on the scale, only on the exponents.

@@ -1,5 +1,6 @@
 //! Each broken condition is found, alone; the paper's own settings are told what they break.
 
+use super::rates::{rate_convex, rate_strongly_convex, start_convex, start_strongly_convex};
 use super::*;
 use proptest::prelude::*;
 use undertone_core::agreement::{
@@ -223,21 +224,22 @@ fn bounds_agree_with_their_formulas_worked_by_hand() {
     // δ₂ = −0.5(1 − cos 72°) and δ_m = −0.5(1 − cos 144°); L = 0.35, μ = 0.1, κ = G = 1, D = 1.1.
     close(numbers.delta_2.unwrap(), -0.345_491_5);
     close(numbers.delta_m.unwrap(), -0.904_508_5);
-    close(numbers.coupling_max().unwrap(), 0.368_524_3);
-    close(numbers.step_max_strongly_convex().unwrap(), 0.3 * 0.345_491_5 * 0.1 / 0.99);
-    close(numbers.step_max_convex().unwrap(), 0.3 * 0.345_491_5 / (2.0 * (0.1225 + 1.0 + 1.21)));
+    let limits = numbers.limits();
+    close(limits.coupling_max.unwrap(), 0.368_524_3);
+    close(limits.ratio_min_strongly_convex.unwrap(), 0.99 / (0.345_491_5 * 0.1));
+    close(limits.ratio_min_convex.unwrap(), 2.0 * (0.1225 + 1.0 + 1.21) / 0.345_491_5);
     // With λ0 = 1 the step decides both starts: v − u = 0.2 and (3v − 2u − 1)/2 = 0.15.
     let large = Numbers { step: 1.0, ..numbers };
-    close(large.start_strongly_convex().unwrap(), (0.99f64 / (0.034_549_15 * 0.3)).powi(5) - 1.0);
-    close(large.start_convex().unwrap(), (4.665f64 / (0.345_491_5 * 0.3)).powf(1.0 / 0.15) - 1.0);
+    close(start_strongly_convex(&large).unwrap(), (0.99f64 / (0.034_549_15 * 0.3)).powi(5) - 1.0);
+    close(start_convex(&large).unwrap(), (4.665f64 / (0.345_491_5 * 0.3)).powf(1.0 / 0.15) - 1.0);
     // With λ0 tiny and γ0 = 2 the coupling does: (6 × 0.9045)^(1/0.7) − 1 = 10.2.
     let coupled = Numbers { step: 1e-9, coupling: 2.0, ..numbers };
-    close(coupled.start_strongly_convex().unwrap(), 11.0);
-    close(coupled.start_convex().unwrap(), 11.0);
-    let rate = numbers.rate_strongly_convex();
+    close(start_strongly_convex(&coupled).unwrap(), 11.0);
+    close(start_convex(&coupled).unwrap(), 11.0);
+    let rate = rate_strongly_convex(&numbers);
     close(rate.printed, 0.1);
     close(rate.corrected.unwrap(), 0.2);
-    close(numbers.rate_convex().printed, 0.05);
+    close(rate_convex(&numbers).printed, 0.05);
 }
 
 #[test]
@@ -261,7 +263,7 @@ fn the_papers_mushrooms_break_assumptions_2_and_4_and_not_theorem_2s_exponents()
     assert_eq!(coupling.found, "u = 0.65");
     assert_eq!(coupling.needed, "above max ς + 1/2 = 0.65, equal is not enough");
     assert!(finding(&diagnosis, "theorem1.coupling").needed.contains("0.307"));
-    assert!((diagnosis.numbers.coupling_max().unwrap() - 0.3071).abs() < 5e-5);
+    assert!((diagnosis.numbers.limits().coupling_max.unwrap() - 0.3071).abs() < 5e-5);
     let rate = diagnosis.theorems["theorem1"].rate.unwrap();
     assert!((rate.printed - 0.08).abs() < 1e-12, "min ς hides that the proof gives nothing");
     assert!(rate.largest_noise.unwrap().abs() < 1e-12);

@@ -9,12 +9,12 @@ mod same_bits;
 mod statistics;
 mod timing;
 
-use super::entropy::{Cipher, Entropy, EntropyError, StreamKey};
+use super::entropy::{Cipher, Entropy, StreamKey};
 use super::exact::SlowPath;
 use super::grid::Grid;
 use super::kernel::{LaneConstants, Magnitude};
 use super::keystream::Keystream;
-use super::perturb::{NoiseKind, Perturbation, Sampler};
+use super::perturb::{NoiseError, NoiseKind, Perturbation, Sampler};
 use crate::units::{LearnerId, Round};
 use undertone_simd::InstructionSet;
 
@@ -25,7 +25,7 @@ struct FixedEntropy {
 }
 
 impl Entropy for FixedEntropy {
-    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, EntropyError> {
+    fn key(&mut self, learner: LearnerId, round: Round) -> Result<StreamKey, NoiseError> {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&self.label.to_le_bytes());
         bytes[8..12].copy_from_slice(&learner.0.to_le_bytes());
