@@ -101,7 +101,12 @@ fn memory(kind: MemoryKind) -> AnyMemory {
     let loss = match kind {
         MemoryKind::Moments => Loss::Squared,
         MemoryKind::Recursive => Loss::Power { degree: 4 },
-        _ => Loss::Logistic,
+        MemoryKind::Exact
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Arrival
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Window { .. }
+        | MemoryKind::Decaying { .. } => Loss::Logistic,
     };
     let spec = ModelSpec {
         loss,
@@ -116,10 +121,7 @@ fn memory(kind: MemoryKind) -> AnyMemory {
 }
 
 fn expansions(memory: &AnyMemory) -> u64 {
-    match memory {
-        AnyMemory::Anchored(memory) => memory.expansions(),
-        _ => 0,
-    }
+    if let AnyMemory::Anchored(memory) = memory { memory.expansions() } else { 0 }
 }
 
 /// One learner between two rounds; a copy replays the rounds that follow.
@@ -204,7 +206,14 @@ fn report() {
         run.memory.gradient(Round(run.round), &run.walk.theta, &mut run.out);
         let error = match kind {
             MemoryKind::Moments | MemoryKind::Recursive => f64::NAN,
-            _ => run.out.iter().zip(&exact).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
+            MemoryKind::Exact
+            | MemoryKind::Polynomial { .. }
+            | MemoryKind::Arrival
+            | MemoryKind::Anchored { .. }
+            | MemoryKind::Window { .. }
+            | MemoryKind::Decaying { .. } => {
+                run.out.iter().zip(&exact).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+            }
         };
         if kind == MemoryKind::Exact {
             exact.clone_from(&run.out);

@@ -44,12 +44,17 @@ fn tensors(parameters: usize, neural: Option<&NeuralSpec>) -> Vec<Tensor> {
         return vec![whole()];
     };
     let mut found = Vec::new();
-    for (place, layer) in layers.iter().enumerate().filter(|(_, layer)| layer.biases > 0) {
+    for (place, layer) in layers.iter().enumerate() {
         let shape = match layer.operation {
             Operation::Conv { kernel, .. } => {
                 vec![layer.biases, layer.input.channels, kernel, kernel]
             }
-            _ => vec![layer.biases, layer.fan_in()],
+            Operation::Dense => vec![layer.biases, layer.fan_in()],
+            Operation::Relu
+            | Operation::Tanh
+            | Operation::Sigmoid
+            | Operation::MaxPool { .. }
+            | Operation::AveragePool { .. } => continue,
         };
         let (name, range) = (format!("{place}.weight"), layer.weight_range());
         found.push(Tensor { name, shape, range });

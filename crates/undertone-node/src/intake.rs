@@ -232,9 +232,8 @@ pub fn objects(text: &str) -> Result<Vec<&str>, RecordFault> {
 
 /// The parser's own messages contain values, so they are not passed on.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, labelled: bool) -> Result<T, RecordFault> {
-    serde_json::from_str(text).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => RecordFault::NotARecord { labelled },
-        _ => not_json(&error),
+    serde_json::from_str(text).map_err(|error| {
+        if error.is_data() { RecordFault::NotARecord { labelled } } else { not_json(&error) }
     })
 }
 

@@ -227,7 +227,9 @@ impl Schema {
                 }
                 Ok(answer)
             }
-            _ => Err(PyTypeError::new_err("a regression has no probabilities")),
+            (Prediction::Value(_), _) | (Prediction::Class { .. }, None) => {
+                Err(PyTypeError::new_err("a regression has no probabilities"))
+            }
         }
     }
 }

@@ -181,10 +181,11 @@ fn set(value: &mut Value, path: &str, change: Value) -> PyResult<()> {
     }
     let table = place.as_object_mut();
     let table = table.ok_or_else(|| ConfigError::new_err(format!("{path}: unknown key")))?;
-    match change {
-        Value::Null => table.remove(key),
-        change => table.insert(key.into(), change),
-    };
+    if change.is_null() {
+        table.remove(key);
+    } else {
+        table.insert(key.into(), change);
+    }
     Ok(())
 }
 

@@ -62,7 +62,19 @@ pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr 
             // Rows are counted from 0 in Python.
             RecordError::new_err(format!("{place}row {}: {fault}", record - 1))
         }
-        error => ConfigError::new_err(format!("{place}{error}")),
+        error @ (StreamError::Data(_)
+        | StreamError::Partition(_)
+        | StreamError::Features { .. }
+        | StreamError::ImageShape { .. }
+        | StreamError::Classes { .. }
+        | StreamError::Format { .. }
+        | StreamError::UnknownSource { .. }
+        | StreamError::Catalogue(_)
+        | StreamError::UnusedKey { .. }
+        | StreamError::UnusedByImages { .. }
+        | StreamError::OwnClasses
+        | StreamError::OwnCategories { .. }
+        | StreamError::WarmupTooLong { .. }) => ConfigError::new_err(format!("{place}{error}")),
     }
 }
 

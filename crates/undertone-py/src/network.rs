@@ -171,7 +171,7 @@ impl PyNetwork {
             Some(Ending::BudgetExhausted { learner, refusal }) => {
                 Some(format!("learner {learner}: {refusal}"))
             }
-            _ => None,
+            Some(Ending::Finished | Ending::Interrupted) | None => None,
         }
     }
 

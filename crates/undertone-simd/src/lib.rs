@@ -82,7 +82,10 @@ impl InstructionSet {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             InstructionSet::Avx2 => unsafe { run_avx2(kernel) },
-            _ => run_portable(kernel),
+            // Never the best set of another processor, so that the assertion above has refused it.
+            #[cfg(not(target_arch = "x86_64"))]
+            InstructionSet::Avx512 | InstructionSet::Avx2 => run_portable(kernel),
+            InstructionSet::Portable => run_portable(kernel),
         }
     }
 }

@@ -332,7 +332,9 @@ fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
         };
         let public = match curve.method {
             Method::Local => "-".into(),
-            _ => format!("{:.4}", last.test_public.median),
+            Method::Algorithm1 | Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop => {
+                format!("{:.4}", last.test_public.median)
+            }
         };
         writeln!(
             out,

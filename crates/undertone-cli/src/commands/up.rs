@@ -236,7 +236,11 @@ impl Progress {
                 let ended = Some(how);
                 *self = Progress { ended, round, records, epsilon };
             }
-            _ => {}
+            Line::Started { .. }
+            | Line::Unheard { .. }
+            | Line::CutOff { .. }
+            | Line::Refused { .. }
+            | Line::SourceEnded { .. } => {}
         }
     }
 }

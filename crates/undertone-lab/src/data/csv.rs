@@ -56,6 +56,10 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
 }
 
 /// Keeps only what may be shown: kinds, positions and counts.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of another crate, which may become more"
+)]
 fn from_csv(source: &Path, line: usize, error: Error) -> DataError {
     match error.into_kind() {
         ErrorKind::Io(error) => DataError::io(source, error),

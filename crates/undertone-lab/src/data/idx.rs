@@ -83,12 +83,12 @@ fn header<const SIZES: usize>(
 }
 
 fn fill(reader: &mut impl Read, bytes: &mut [u8], source: &Path) -> Result<(), DataError> {
-    reader.read_exact(bytes).map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => {
+    reader.read_exact(bytes).map_err(|error| {
+        if error.kind() == ErrorKind::UnexpectedEof {
             let reason = "it ends before the last image or label";
-            DataError::file(source, FileFault::DamagedIdx { reason })
+            return DataError::file(source, FileFault::DamagedIdx { reason });
         }
-        _ => DataError::io(source, error),
+        DataError::io(source, error)
     })
 }
 

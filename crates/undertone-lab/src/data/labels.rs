@@ -171,10 +171,14 @@ pub(super) fn check_given(classes: &[String]) -> Result<(), FileFault> {
 
 /// A missing label or NaN is not a class.
 fn refuse_non_labels(cell: Cell<'_>) -> Result<(), RecordFault> {
-    match cell.number() {
-        Err(fault @ (RecordFault::Missing | RecordFault::NotFinite)) => Err(fault),
-        _ => Ok(()),
-    }
+    let is_finite = match cell {
+        Cell::Missing => return Err(RecordFault::Missing),
+        // A text that is no number is a name.
+        Cell::Text(text) => text.parse().map_or(true, f64::is_finite),
+        Cell::Number(number) => number.is_finite(),
+        Cell::Integer(_) | Cell::Boolean(_) => true,
+    };
+    if is_finite { Ok(()) } else { Err(RecordFault::NotFinite) }
 }
 
 /// The number a label denotes, if no other label rounds to the same number.

@@ -162,10 +162,10 @@ fn open(path: &Path) -> Result<File, DataError> {
 }
 
 fn not_opened(path: &Path, source: std::io::Error) -> DataError {
-    match source.kind() {
-        ErrorKind::NotFound => DataError::NotFound { path: path.to_path_buf() },
-        _ => DataError::io(path, source),
+    if source.kind() == ErrorKind::NotFound {
+        return DataError::NotFound { path: path.to_path_buf() };
     }
+    DataError::io(path, source)
 }
 
 /// The name of the data set in a file: the file's name up to its first dot.

@@ -132,7 +132,7 @@ impl Filling {
                         self.push_field(&name, &value, source, line)?;
                     }
                 }
-                _ => return Err(bad_features()),
+                (Shape::Flat | Shape::Array(_) | Shape::Object, _) => return Err(bad_features()),
             }
         }
         if !has_features {

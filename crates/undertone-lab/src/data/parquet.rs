@@ -224,12 +224,10 @@ fn damaged(source: &Path) -> DataError {
 
 /// Keeps only the kind of an error: the crate's messages may quote values.
 fn from_parquet(source: &Path, error: ParquetError) -> DataError {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(inner) => DataError::io(source, *inner),
-            Err(_) => damaged(source),
-        },
-        _ => damaged(source),
+    let ParquetError::External(inner) = error else { return damaged(source) };
+    match inner.downcast::<std::io::Error>() {
+        Ok(inner) => DataError::io(source, *inner),
+        Err(_) => damaged(source),
     }
 }
 

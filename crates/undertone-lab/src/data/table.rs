@@ -241,7 +241,7 @@ impl Cells {
                 // A boolean kept as text would become a category.
                 let cell = match cell {
                     Cell::Boolean(boolean) => Cell::Integer(i128::from(boolean)),
-                    other => other,
+                    Cell::Missing | Cell::Text(_) | Cell::Number(_) | Cell::Integer(_) => cell,
                 };
                 ids.push(cell.with_text(|text| interner.id(text)));
                 if interner.texts().len() > CATEGORIES_DETECTED_MAX {
@@ -268,7 +268,7 @@ impl Cells {
                     Ok(Cells::Categorical { interner, ids })
                 }
             }
-            decided => Ok(decided),
+            decided @ (Cells::Numeric(_) | Cells::Categorical { .. }) => Ok(decided),
         }
     }
 }

@@ -105,7 +105,9 @@ pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, Expe
     for method in METHODS {
         let tuned = match method {
             Method::Algorithm1 => None,
-            other => Some(tune(other, unknowns, rounds, watch)?),
+            Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local => {
+                Some(tune(method, unknowns, rounds, watch)?)
+            }
         };
         let step = tuned.map_or(1.0, |tuned| tuned.step);
         experiments.push(experiment_of(method, step, unknowns, rounds, |_| ())?);
@@ -181,7 +183,9 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
             // Algorithm 1's sum over rounds is already that of one record.
             budget_summed: match method {
                 Method::Algorithm1 => budget_event,
-                _ => summed.iter().copied().fold(0.0, f64::max),
+                Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local => {
+                    summed.iter().copied().fold(0.0, f64::max)
+                }
             },
             budget_event,
         });

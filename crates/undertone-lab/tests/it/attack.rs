@@ -135,10 +135,9 @@ fn run(loaded: &LoadedExperiment, settings: Settings) -> Result<Attack, Experime
 
 /// Why there is nothing to attack.
 fn refusal(result: Result<Attack, ExperimentError>) -> AttackError {
-    match result.map(|_| ()).unwrap_err() {
-        ExperimentError::Attack(error) => error,
-        other => panic!("{other}"),
-    }
+    let error = result.map(|_| ()).unwrap_err();
+    let ExperimentError::Attack(refusal) = error else { panic!("{error}") };
+    refusal
 }
 
 fn assert_noise_decides(method: &str, found: &Attack) {

@@ -184,10 +184,7 @@ fn one_record_moves_no_memory_by_more_than_its_share() {
                 .collect();
             let squares = gradients[0].iter().zip(&gradients[1]).map(|(a, b)| (a - b) * (a - b));
             let moved = squares.sum::<f64>().sqrt();
-            let counted = match kind {
-                MemoryKind::Window { rounds } => 3 * (t + 1).min(rounds),
-                _ => 3 * (t + 1),
-            };
+            let counted = 3 * (t + 1).min(kind.forgetting().limit().unwrap_or(u64::MAX));
             assert!(moved <= spread / counted as f64, "{kind:?}, round {t}: {moved}");
             moved_most = moved_most.max(moved * counted as f64 / spread);
             let gone = matches!(kind, MemoryKind::Window { .. }) && t >= 6;

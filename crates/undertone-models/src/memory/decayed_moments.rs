@@ -1,6 +1,6 @@
 //! Sufficient statistics of the squared loss with exponential weights.
 
-use super::{MemoryError, add_ridge, constant, moments, observe_batch};
+use super::{MemoryError, add_ridge, constant, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
 use crate::record::visit_records;
 use crate::row::Row;
@@ -8,7 +8,7 @@ use crate::{Model, Record};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
 
 /// The gradient (Sθ − q)/w + rθ at the cost O(n²), where S = Σ g·aaᵀ, q = Σ g·ba, w = Σ g and the weight g
 /// of a record is 1/f times that of a record of the round before.
@@ -102,17 +102,19 @@ impl DecayedMoments {
 
 /// Checks that the gradient of a model is linear in θ.
 pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
-    moments::check_model(model).map_err(|error| match error {
-        MemoryError::Loss { loss, .. } => MemoryError::Loss {
-            memory: "decaying without a cut-off",
-            loss,
-            instead: "decaying with one",
-        },
-        MemoryError::TooManyParameters { parameters, limit, .. } => {
-            MemoryError::TooManyParameters { memory: "decaying", parameters, limit }
+    super::check_second_moments("decaying", model)?;
+    super::check_unclipped("decaying", model)?;
+    match model.spec().loss {
+        Loss::Squared => Ok(()),
+        loss @ (Loss::Power { .. }
+        | Loss::Huber { .. }
+        | Loss::Logistic
+        | Loss::Softmax { .. }
+        | Loss::Neural { .. }
+        | Loss::Declared { .. }) => {
+            Err(unsupported_loss("decaying without a cut-off", loss, "decaying with one"))
         }
-        other => other,
-    })
+    }
 }
 
 /// A bound on the rounding of the gradient: u·((n + 8)·R²·B + 8·R·b), whatever the number of records.

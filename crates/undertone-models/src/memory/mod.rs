@@ -132,7 +132,14 @@ impl AnyMemory {
     ) -> Result<(), RecordError> {
         match self {
             AnyMemory::Recursive(memory) => memory.check(record, position),
-            _ => model.check(record, position),
+            AnyMemory::Exact(_)
+            | AnyMemory::Moments(_)
+            | AnyMemory::Polynomial(_)
+            | AnyMemory::Anchored(_)
+            | AnyMemory::Recent(_)
+            | AnyMemory::DecayedMoments(_)
+            | AnyMemory::NeuralHistory(_)
+            | AnyMemory::NeuralArrival(_) => model.check(record, position),
         }
     }
 
@@ -189,7 +196,11 @@ fn neural_memory(kind: MemoryKind, model: Arc<NeuralModel>) -> Result<AnyMemory,
         MemoryKind::Exact => Ok(history(None)),
         MemoryKind::Window { rounds } => Ok(history(Some(rounds))),
         MemoryKind::Arrival => Ok(AnyMemory::NeuralArrival(NeuralArrival::new(model))),
-        _ => Err(MemoryError::Neural),
+        MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Decaying { .. } => Err(MemoryError::Neural),
     }
 }
 

@@ -9,11 +9,20 @@ use undertone_models::{AnyMemory, Model, Record};
 /// The weight of a record of this age, before weights are normalised.
 fn weight(kind: MemoryKind, age: u64) -> f64 {
     match kind {
-        MemoryKind::Window { rounds } if age < rounds => 1.0,
-        MemoryKind::Decaying { factor, rounds } if rounds.is_none_or(|rounds| age < rounds) => {
-            factor.powf(age as f64)
+        MemoryKind::Window { rounds } => f64::from(u8::from(age < rounds)),
+        MemoryKind::Decaying { factor, rounds } => {
+            if rounds.is_none_or(|rounds| age < rounds) {
+                factor.powf(age as f64)
+            } else {
+                0.0
+            }
         }
-        _ => 0.0,
+        MemoryKind::Exact
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Arrival => 1.0,
     }
 }
 

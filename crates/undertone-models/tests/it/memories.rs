@@ -51,10 +51,12 @@ fn separable(dice: &mut Dice, model: &Model) -> Record {
 }
 
 fn draw(dice: &mut Dice, kind: MemoryKind, model: &Model) -> Record {
-    match kind {
-        MemoryKind::Recursive => separable(dice, model),
-        _ if dice.below(2) == 0 => dice.sparse_record(model),
-        _ => dice.record(model),
+    if kind == MemoryKind::Recursive {
+        separable(dice, model)
+    } else if dice.below(2) == 0 {
+        dice.sparse_record(model)
+    } else {
+        dice.record(model)
     }
 }
 

@@ -70,7 +70,11 @@ impl Dice {
         let classes = match model.spec().loss {
             Loss::Logistic => 2,
             Loss::Softmax { classes } => classes,
-            _ => return model.bounds().label * (2.0 * self.unit() - 1.0),
+            Loss::Squared
+            | Loss::Power { .. }
+            | Loss::Huber { .. }
+            | Loss::Neural { .. }
+            | Loss::Declared { .. } => return model.bounds().label * (2.0 * self.unit() - 1.0),
         };
         f64::from(u32::try_from(self.below(classes.into())).unwrap())
     }

@@ -91,7 +91,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 self.round.enter(Phase::Waiting, now);
                 self.catch_up.request_now(now);
             }
-            _ => self.round.enter(Phase::Gathering, now),
+            (Phase::Waiting, None) | (Phase::Gathering, _) => {
+                self.round.enter(Phase::Gathering, now);
+            }
         }
         actions.extend(self.tick(now)?);
         Ok(actions)

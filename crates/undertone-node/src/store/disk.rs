@@ -350,6 +350,7 @@ fn receipt_from(round: u64, bytes: &[u8]) -> Result<Receipt, StorageError> {
         .map_err(|error| StorageError::Damaged(format!("the receipt of round {round}: {error}")))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the errors of redb, which may become more")]
 fn database_error(error: redb::DatabaseError) -> StorageError {
     match error {
         redb::DatabaseError::DatabaseAlreadyOpen => StorageError::InUse,
@@ -358,6 +359,7 @@ fn database_error(error: redb::DatabaseError) -> StorageError {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the errors of redb, which may become more")]
 fn storage(error: redb::StorageError) -> StorageError {
     match error {
         redb::StorageError::Corrupted(what) => StorageError::Damaged(what),
@@ -365,6 +367,7 @@ fn storage(error: redb::StorageError) -> StorageError {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the errors of redb, which may become more")]
 fn table(error: TableError) -> StorageError {
     match error {
         TableError::Storage(error) => storage(error),

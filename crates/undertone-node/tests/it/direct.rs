@@ -346,7 +346,9 @@ fn both_ends_are_told_of_a_connection_and_can_reply_on_it() {
                 assert_eq!(neighbour.0 as usize, 1 - own);
                 reply.send(&sent[own]);
             }
-            _ => panic!("nothing arrives before"),
+            Incoming::Release { .. } | Incoming::Request { .. } | Incoming::Left(_) => {
+                panic!("nothing arrives before")
+            }
         }
     }
     for (own, end) in ends.iter().enumerate() {

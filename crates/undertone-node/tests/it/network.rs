@@ -420,7 +420,12 @@ impl Sim {
                     Event::Deliver { to: *to, from: *from, bytes: bytes.clone() }
                 }
                 Event::Asked { of, by, round } => Event::Asked { of: *of, by: *by, round: *round },
-                _ => return,
+                Event::Wake(_)
+                | Event::Records(_)
+                | Event::Crash(_)
+                | Event::Restart(_)
+                | Event::Cut(..)
+                | Event::Mend(..) => return,
             };
             self.schedule(wait, again);
         }

@@ -32,6 +32,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     let (Some(info), Some(colours)) = (header.info(), header.input_colorspace()) else {
         return Err(damaged());
     };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all that the decoder may ever know")]
     let (channels, colours) = match colours {
         ColorSpace::Luma => (1, ColorSpace::Luma),
         ColorSpace::YCbCr | ColorSpace::RGB => (3, ColorSpace::RGB),

@@ -243,7 +243,11 @@ impl Chunk<'_> {
                         return f64::NAN;
                     }
                 }
-                _ => {}
+                Kind::Relu
+                | Kind::Tanh
+                | Kind::Sigmoid
+                | Kind::MaxPool { .. }
+                | Kind::AveragePool { .. } => {}
             }
         }
         match norm {
@@ -273,7 +277,11 @@ impl Chunk<'_> {
                         *bias += weight * slope;
                     }
                 }
-                _ => {}
+                Kind::Relu
+                | Kind::Tanh
+                | Kind::Sigmoid
+                | Kind::MaxPool { .. }
+                | Kind::AveragePool { .. } => {}
             }
         }
     }

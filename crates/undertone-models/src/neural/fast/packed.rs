@@ -28,7 +28,11 @@ impl Packed {
         let pack = |step: &super::steps::Step| match &step.kind {
             Kind::Conv(conv) => pack_convolution(conv, theta),
             Kind::Dense(dense) => pack_dense(dense, theta),
-            _ => PackedStep {
+            Kind::Relu
+            | Kind::Tanh
+            | Kind::Sigmoid
+            | Kind::MaxPool { .. }
+            | Kind::AveragePool { .. } => PackedStep {
                 forward: Aligned::zeros(0),
                 backward: Aligned::zeros(0),
                 biases: Aligned::zeros(0),
@@ -52,7 +56,11 @@ pub(super) fn unpack(steps: &Steps, sum: &[f64], factor: f64, flat: &mut [f64]) 
                 visit_weights(dense, |place, packed| to[place] = factor * from[packed]);
                 (&dense.layer, dense.biases())
             }
-            _ => continue,
+            Kind::Relu
+            | Kind::Tanh
+            | Kind::Sigmoid
+            | Kind::MaxPool { .. }
+            | Kind::AveragePool { .. } => continue,
         };
         for (to, from) in flat[layer.bias_range()].iter_mut().zip(&sum[biases]) {
             *to = factor * from;

@@ -36,17 +36,33 @@ impl Scratch {
             Kind::Conv(conv) if conv.padding > 0 => {
                 (padded(conv.padded.count()), padded(conv.padded.count()))
             }
-            _ => (Aligned::zeros(0), Aligned::zeros(0)),
+            Kind::Conv(_)
+            | Kind::Relu
+            | Kind::Tanh
+            | Kind::Sigmoid
+            | Kind::MaxPool { .. }
+            | Kind::AveragePool { .. }
+            | Kind::Dense(_) => (Aligned::zeros(0), Aligned::zeros(0)),
         });
         let argmax = steps.steps.iter().map(|step| match &step.kind {
             Kind::Conv(conv) if conv.pooled.is_some() => vec![-1; step.output.count() + BLOCK],
             Kind::MaxPool { .. } => vec![0; step.output.count()],
-            _ => Vec::new(),
+            Kind::Conv(_)
+            | Kind::Relu
+            | Kind::Tanh
+            | Kind::Sigmoid
+            | Kind::AveragePool { .. }
+            | Kind::Dense(_) => Vec::new(),
         });
         let convolutions = || {
             steps.steps.iter().filter_map(|step| match &step.kind {
                 Kind::Conv(conv) => Some(conv),
-                _ => None,
+                Kind::Relu
+                | Kind::Tanh
+                | Kind::Sigmoid
+                | Kind::MaxPool { .. }
+                | Kind::AveragePool { .. }
+                | Kind::Dense(_) => None,
             })
         };
         let positions = convolutions().map(|conv| conv.positions());

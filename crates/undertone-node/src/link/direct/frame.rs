@@ -77,7 +77,14 @@ impl Outgoing {
             (Outgoing::Release(one), Outgoing::Release(other)) => one == other,
             (Outgoing::Request(one), Outgoing::Request(other)) => one == other,
             (Outgoing::Farewell, Outgoing::Farewell) | (Outgoing::Ping, Outgoing::Ping) => true,
-            _ => false,
+            (
+                Outgoing::Hello(_)
+                | Outgoing::Release(_)
+                | Outgoing::Request(_)
+                | Outgoing::Farewell
+                | Outgoing::Ping,
+                _,
+            ) => false,
         }
     }
 
@@ -85,7 +92,7 @@ impl Outgoing {
     pub(super) fn body(&self) -> &[u8] {
         match self {
             Outgoing::Release(release) => release.bytes(),
-            _ => &[],
+            Outgoing::Hello(_) | Outgoing::Request(_) | Outgoing::Farewell | Outgoing::Ping => &[],
         }
     }
 }

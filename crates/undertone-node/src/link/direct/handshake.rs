@@ -122,7 +122,9 @@ impl Handshake {
         }
         match self.frames.remove(0) {
             Frame::Hello(hello) => Ok(hello),
-            _ => Err(ConnectionError::Closed),
+            Frame::Release(_) | Frame::Request(_) | Frame::Farewell | Frame::Ping => {
+                Err(ConnectionError::Closed)
+            }
         }
     }
 

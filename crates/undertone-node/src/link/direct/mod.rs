@@ -280,7 +280,18 @@ impl Shared {
             ConnectionError::TimedOut => {
                 tracing::info!("the connection to learner {peer} timed out");
             }
-            error => tracing::warn!("the connection to learner {peer} failed: {error}"),
+            error @ (ConnectionError::Socket(_)
+            | ConnectionError::Tls(_)
+            | ConnectionError::Frame(_)
+            | ConnectionError::BufferTooSmall
+            | ConnectionError::NotANeighbour
+            | ConnectionError::Expired
+            | ConnectionError::OtherLearner { .. }
+            | ConnectionError::FalseName { .. }
+            | ConnectionError::OtherNetwork(_)
+            | ConnectionError::Address) => {
+                tracing::warn!("the connection to learner {peer} failed: {error}");
+            }
         }
     }
 

@@ -206,6 +206,10 @@ fn encrypt<S: RecordLayer>(
 ) -> Result<(), ConnectionError> {
     loop {
         let UnbufferedStatus { discard, state, .. } = side.process(partial);
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "the states of rustls, which may become more"
+        )]
         let encrypted = match state? {
             ConnectionState::WriteTraffic(mut traffic) => {
                 out.add(|slice| traffic.encrypt(piece, slice).map_err(needed_to_encrypt))?;
