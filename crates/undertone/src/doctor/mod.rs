@@ -13,7 +13,7 @@ use std::ops::Deref;
 use undertone_core::PowerLaw;
 use undertone_core::agreement::digits::short;
 use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions};
-use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
+use undertone_core::privacy::{Lifetime, NoCertificate, lifetimes};
 
 #[cfg(test)]
 mod tests;
@@ -185,7 +185,8 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
         Ok(worst) => {
             let found = match agreement.noise_scale {
                 NoiseScale::Given(_) => {
-                    let epsilon = short(epsilon_from_zcdp(worst.total.zcdp, agreement.delta));
+                    let total = worst.total.epsilon(agreement.noise_kind, agreement.delta);
+                    let epsilon = short(total);
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
                 // Whether there is one does not depend on the scale, only on the exponents.
