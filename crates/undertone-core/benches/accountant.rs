@@ -5,7 +5,7 @@
 
 use undertone_core::method::{Algorithm1, Method};
 use undertone_core::noise::NoiseKind;
-use undertone_core::privacy::{Accountant, Mechanism, NoiseLaw, epsilon_from_zcdp, lifetime};
+use undertone_core::privacy::{Accountant, Cost, Mechanism, NoiseLaw, lifetime};
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() {
@@ -52,9 +52,10 @@ fn pay_and_advance(bencher: divan::Bencher, start: u64) {
     bencher.bench_local(|| step(&mut accountant));
 }
 
-#[divan::bench]
-fn convert_to_epsilon() -> f64 {
-    epsilon_from_zcdp(divan::black_box(0.83), divan::black_box(1e-6))
+#[divan::bench(args = [NoiseKind::Laplace, NoiseKind::Gaussian])]
+fn convert_to_epsilon(noise: NoiseKind) -> f64 {
+    let cost = Cost { pure: f64::INFINITY, zcdp: divan::black_box(0.83) };
+    cost.epsilon(noise, divan::black_box(1e-6))
 }
 
 #[divan::bench]

@@ -3,9 +3,7 @@
 use serde::Serialize;
 use undertone::Round;
 use undertone::method::Bound;
-use undertone::privacy::{
-    Cost, Mechanism, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
-};
+use undertone::privacy::{Mechanism, UNIT, planned_cost, record_cost, user_cost, worst_record};
 use undertone_models::Setup;
 
 /// The version of the JSON that `budget` and `simulate` print.
@@ -100,7 +98,7 @@ impl LifetimeBudget {
             Ok(bound) => LifetimeBudget {
                 pure_epsilon: finite(bound.total.pure),
                 zcdp: finite(bound.total.zcdp),
-                epsilon: finite(epsilon_from_zcdp(bound.total.zcdp, delta)),
+                epsilon: finite(bound.total.epsilon(setup.agreement.noise_kind, delta)),
                 no_certificate: None,
             },
             Err(reason) => {
@@ -125,13 +123,14 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
         }
         let total = planned_cost(mechanism, rounds);
         let worst = worst_record(mechanism, rounds);
+        let noise = mechanism.noise.kind;
         let entry = LearnerBudget {
             learner: id,
             pure_epsilon: finite(total.pure),
             zcdp: total.zcdp,
-            epsilon: epsilon_from_zcdp(total.zcdp, delta),
+            epsilon: total.epsilon(noise, delta),
             delta,
-            user_epsilon: finite(epsilon_from_zcdp(user_cost(mechanism, rounds).zcdp, delta)),
+            user_epsilon: finite(user_cost(mechanism, rounds).epsilon(noise, delta)),
             lifetime: LifetimeBudget::of(setup, index, delta),
             method: mechanism.method.describe().name,
             bound: mechanism.method.describe().bound,
@@ -167,9 +166,14 @@ fn record_view(mechanism: &Mechanism, worst: Round, rounds: u64, delta: f64) -> 
     arrivals
         .into_iter()
         .map(|arrival_round| {
-            let Cost { pure, zcdp } = record_cost(mechanism, Round(arrival_round), rounds);
-            let epsilon = epsilon_from_zcdp(zcdp, delta);
-            RecordBudget { arrival_round, pure_epsilon: finite(pure), zcdp, epsilon }
+            let cost = record_cost(mechanism, Round(arrival_round), rounds);
+            let epsilon = cost.epsilon(mechanism.noise.kind, delta);
+            RecordBudget {
+                arrival_round,
+                pure_epsilon: finite(cost.pure),
+                zcdp: cost.zcdp,
+                epsilon,
+            }
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, UNIT, epsilon_from_zcdp};
+use undertone::privacy::{Cap, UNIT};
 use undertone_models::Setup;
 
 /// A run in numbers.
@@ -253,9 +253,10 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
                 records: learner.records,
                 ran_dry: learner.ran_dry,
                 draws_max: learner.draws_max,
-                epsilon_of_most_drawn: epsilon_of_repeated(learner.zcdp, learner.draws_max, delta),
-                pure_epsilon: finite(learner.pure_epsilon),
-                zcdp: learner.zcdp,
+                epsilon_of_most_drawn: (learner.spent.of_repeated(learner.draws_max))
+                    .epsilon(mechanism.noise.kind, delta),
+                pure_epsilon: finite(learner.spent.pure),
+                zcdp: learner.spent.zcdp,
                 epsilon: learner.epsilon,
                 delta,
                 cap_epsilon: setup.agreement.caps[index].map(|cap| match cap {
@@ -271,13 +272,6 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
             }
         })
         .collect()
-}
-
-/// The ε of a record drawn r times: its sensitivities add up, so its zCDP is r² times as large.
-fn epsilon_of_repeated(zcdp: f64, draws: u64, delta: f64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "draws stay far below 2^53")]
-    let draws = draws.max(1) as f64;
-    epsilon_from_zcdp(draws * draws * zcdp, delta)
 }
 
 pub use undertone::privacy::rounded_up;

@@ -8,9 +8,7 @@ use thiserror::Error;
 use undertone_core::agreement::{Agreement, NetworkId, NoiseScale};
 use undertone_core::noise::NoiseError;
 use undertone_core::planner::{PlannerError, calibrate};
-use undertone_core::privacy::{
-    Horizon, Lifetime, Mechanism, NoCertificate, epsilon_from_zcdp, lifetimes,
-};
+use undertone_core::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
 use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
 /// An agreement with everything that follows from it before any record is seen.
@@ -103,7 +101,7 @@ impl Setup {
     #[must_use]
     pub fn lifetime_epsilon(&self, id: LearnerId) -> Option<f64> {
         let lifetime = self.lifetimes.get(id.0 as usize)?.as_ref().ok()?;
-        let epsilon = epsilon_from_zcdp(lifetime.total.zcdp, self.agreement.delta);
+        let epsilon = lifetime.total.epsilon(self.agreement.noise_kind, self.agreement.delta);
         epsilon.is_finite().then_some(epsilon)
     }
 

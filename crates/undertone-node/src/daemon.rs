@@ -246,7 +246,7 @@ fn perform<E: Entropy, S: Storage>(
             Action::Publish(release) => link.publish(&release),
             Action::Request { neighbour, round } => link.request(neighbour, round),
             Action::Ended(end) => {
-                history.push(&end, node.learner().accountant().spent().zcdp);
+                history.push(&end, node.learner().accountant().spent());
                 watch(News::Round(&end), node);
             }
             Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),

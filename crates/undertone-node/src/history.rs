@@ -4,7 +4,8 @@ use crate::protocol::RoundEnd;
 use serde::Serialize;
 use std::collections::VecDeque;
 use undertone::Score;
-use undertone::privacy::epsilon_from_zcdp;
+use undertone::noise::NoiseKind;
+use undertone::privacy::Cost;
 
 /// How many points are kept. When there are more, every two are joined.
 const POINTS_MAX: usize = 512;
@@ -29,7 +30,7 @@ struct Point {
     accuracy: Option<f64>,
     distance_sum: f64,
     distances: u64,
-    zcdp: f64,
+    spent: Cost,
 }
 
 /// The history as series of equal length. Private.
@@ -43,8 +44,8 @@ pub struct Series {
 }
 
 impl History {
-    /// Adds a round that has ended, and the zCDP spent by then.
-    pub fn push(&mut self, end: &RoundEnd, zcdp: f64) {
+    /// Adds a round that has ended, and what was spent by then.
+    pub fn push(&mut self, end: &RoundEnd, spent: Cost) {
         if end.score.records > 0 {
             if self.recent.len() >= RECENT {
                 self.recent.pop_front();
@@ -58,7 +59,7 @@ impl History {
             accuracy: self.accuracy(),
             distance_sum: end.distance.unwrap_or(0.0),
             distances: u64::from(end.distance.is_some()),
-            zcdp,
+            spent,
         };
         match self.points.last_mut() {
             Some(last) if last.rounds < 1 << self.doublings => *last = last.joined(&round),
@@ -106,18 +107,18 @@ impl History {
         })
     }
 
-    /// All points, with accuracies only for classification, and ε at this δ.
+    /// All points, with accuracies only for classification, and ε of this kind of noise at this δ.
     ///
     /// ε is computed here and not in every round: that would take longer than a small round.
     #[must_use]
-    pub fn series(&self, classes: bool, delta: f64) -> Series {
+    pub fn series(&self, classes: bool, noise: NoiseKind, delta: f64) -> Series {
         let mut series = Series::default();
         for point in &self.points {
             series.round.push(point.last_round);
             series.loss.push(point.loss);
             series.accuracy.push(point.accuracy.filter(|_| classes));
             series.distance.push(point.distance());
-            series.epsilon.push(epsilon_from_zcdp(point.zcdp, delta));
+            series.epsilon.push(point.spent.epsilon(noise, delta));
         }
         series
     }
@@ -132,7 +133,7 @@ impl Point {
             accuracy: later.accuracy,
             distance_sum: self.distance_sum + later.distance_sum,
             distances: self.distances + later.distances,
-            zcdp: later.zcdp,
+            spent: later.spent,
         }
     }
 
@@ -167,9 +168,10 @@ mod tests {
     fn after_many_rounds_points_are_few_and_means_are_right() {
         let mut history = History::default();
         for round in 0..10_000_u32 {
-            history.push(&end(round.into(), f64::from(round)), f64::from(round) / 10.0);
+            let spent = Cost { pure: f64::INFINITY, zcdp: f64::from(round) / 10.0 };
+            history.push(&end(round.into(), f64::from(round)), spent);
         }
-        let series = history.series(true, 1e-6);
+        let series = history.series(true, NoiseKind::Gaussian, 1e-6);
         assert!(series.round.len() > POINTS_MAX / 4 && series.round.len() <= POINTS_MAX);
         assert_eq!(series.round.last(), Some(&9_999));
         assert!(series.round.is_sorted());
@@ -178,10 +180,12 @@ mod tests {
         assert_eq!(series.loss[9], Some(319.0 - 24.5));
         assert_eq!(series.distance[1], Some(47.5));
         assert_eq!(series.accuracy[3], Some(0.5));
-        let last = epsilon_from_zcdp(999.9, 1e-6);
+        let last = Cost { pure: f64::INFINITY, zcdp: 999.9 }.epsilon(NoiseKind::Gaussian, 1e-6);
         assert_eq!(series.epsilon.last().map(|x| x.to_bits()), Some(last.to_bits()));
         assert_eq!(history.loss(), Some(9_974.5));
         assert_eq!(history.accuracy(), Some(0.5));
-        assert!(history.series(false, 1e-6).accuracy.iter().all(Option::is_none));
+        assert!(
+            history.series(false, NoiseKind::Gaussian, 1e-6).accuracy.iter().all(Option::is_none)
+        );
     }
 }

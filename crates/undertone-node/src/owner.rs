@@ -145,7 +145,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         neighbours: neighbours.collect(),
         sources: node.positions().clone(),
         dropped,
-        history: history.series(classes, node.setup().agreement.delta),
+        history: history.series(classes, agreement.noise_kind, agreement.delta),
     }
 }
 

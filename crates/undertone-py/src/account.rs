@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use undertone::privacy::{
-    Accountant, Cap, Refusal, RoundTerms, epsilon_from_zcdp, planned_cost, zcdp_from_epsilon,
+    Accountant, Cap, Cost, Refusal, RoundTerms, planned_cost, zcdp_from_epsilon,
 };
 use undertone::{LearnerId, Round};
 use undertone_lab::Setup;
@@ -138,8 +138,9 @@ impl PyAccountant {
         match self.setup.agreement.caps[self.learner.0 as usize]? {
             Cap::Pure { epsilon } => Some((epsilon - spent.pure).max(0.0)),
             Cap::Approximate { epsilon, delta } => {
-                let left = (zcdp_from_epsilon(epsilon, delta) - spent.zcdp).max(0.0);
-                Some(if left > 0.0 { epsilon_from_zcdp(left, delta) } else { 0.0 })
+                let noise = self.account.mechanism().noise.kind;
+                let zcdp = (zcdp_from_epsilon(noise, epsilon, delta) - spent.zcdp).max(0.0);
+                Some(Cost { pure: f64::INFINITY, zcdp }.epsilon(noise, delta))
             }
         }
     }
@@ -150,15 +151,16 @@ impl PyAccountant {
         let rounds = checked_rounds(rounds)?;
         let delta = checked_delta(delta, self.setup.agreement.delta)?;
         let mechanism = self.account.mechanism();
-        Ok(epsilon_from_zcdp(py.detach(|| planned_cost(mechanism, rounds).zcdp), delta))
+        Ok(py.detach(|| planned_cost(mechanism, rounds)).epsilon(mechanism.noise.kind, delta))
     }
 
     /// ε for ever, as planned; None where there is no certificate.
     #[pyo3(signature = (delta=None))]
     fn lifetime_epsilon(&self, delta: Option<f64>) -> PyResult<Option<f64>> {
         let delta = checked_delta(delta, self.setup.agreement.delta)?;
+        let noise = self.setup.agreement.noise_kind;
         let lifetime = self.setup.lifetimes[self.learner.0 as usize].as_ref().ok();
-        let epsilon = lifetime.map(|lifetime| epsilon_from_zcdp(lifetime.total.zcdp, delta));
+        let epsilon = lifetime.map(|lifetime| lifetime.total.epsilon(noise, delta));
         Ok(epsilon.filter(|epsilon| epsilon.is_finite()))
     }
 

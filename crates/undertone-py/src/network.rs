@@ -12,7 +12,6 @@ use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use undertone::privacy::epsilon_from_zcdp;
 use undertone_lab::experiment::resolved;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
@@ -184,8 +183,9 @@ impl PyNetwork {
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
         let delta = checked_delta(delta, self.run.setup().agreement.delta)?;
-        let learners = self.run.outcome().learners;
-        Ok(learners.iter().map(|learner| epsilon_from_zcdp(learner.zcdp, delta)).collect())
+        let (learners, noise) =
+            (self.run.outcome().learners, self.run.setup().agreement.noise_kind);
+        Ok(learners.iter().map(|learner| learner.spent.epsilon(noise, delta)).collect())
     }
 
     /// The run in numbers, and what may be said about privacy: what ``undertone simulate --json`` prints.

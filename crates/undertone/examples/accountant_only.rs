@@ -6,9 +6,7 @@
 
 use undertone::method::{Method, Shielded};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{
-    Accountant, Cap, Mechanism, NoiseLaw, epsilon_from_zcdp, lifetime, rounded_up,
-};
+use undertone::privacy::{Accountant, Cap, Mechanism, NoiseLaw, lifetime, rounded_up};
 use undertone::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let delta = 1e-6;
     let for_ever = lifetime(&mechanism)?.total;
-    let epsilon = rounded_up(epsilon_from_zcdp(for_ever.zcdp, delta));
+    let epsilon = rounded_up(for_ever.epsilon(mechanism.noise.kind, delta));
     println!("for ever: ε = {epsilon} at δ = {delta:e}, one record replaced by another");
 
     let mut account = Accountant::new(mechanism, Some(Cap::Approximate { epsilon: 4.0, delta }));

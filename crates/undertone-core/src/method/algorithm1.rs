@@ -14,7 +14,7 @@ use crate::persist::Fields;
 use crate::privacy::forgetting_lifetime;
 use crate::privacy::{
     Cost, Lifetime, MESSAGES_CHARGED, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms,
-    StepEffect, Tail, TailTerm, sum_then_tail,
+    Standing, StepEffect, Tail, TailTerm, forgetting_from_here, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, LossConstants, Round};
@@ -180,12 +180,28 @@ impl Account for Algorithm1 {
         match facts.forgetting {
             Forgetting::Never => {
                 self.check_lifetime(facts)?;
-                sum_then_tail(facts, |from, sensitivity| self.tail(facts, from, sensitivity))
+                self.whole_history_lifetime(facts, &Standing::at_start())
             }
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
                 let contraction = forgetting_lifetime::contraction(facts, true)?;
                 let machine = forgetting_machine_ratio(facts, contraction);
                 forgetting_lifetime::lifetime(facts, contraction, machine)
+            }
+        }
+    }
+
+    fn lifetime_from(
+        &self,
+        facts: &Mechanism,
+        planned: &Lifetime,
+        from: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        match facts.forgetting {
+            Forgetting::Never => self.whole_history_lifetime(facts, from),
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                let contraction = forgetting_lifetime::contraction(facts, true)?;
+                let machine = forgetting_machine_ratio(facts, contraction);
+                forgetting_from_here(facts, contraction, machine, planned, from)
             }
         }
     }
@@ -207,6 +223,17 @@ impl Algorithm1 {
             return Err(NoCertificate::NoContraction);
         }
         Ok(())
+    }
+
+    fn whole_history_lifetime(
+        &self,
+        facts: &Mechanism,
+        start: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        sum_then_tail(facts, start, |from, sensitivity| {
+            let share = start.share_of_plan(facts, from)?;
+            self.tail(facts, from, sensitivity, share)
+        })
     }
 
     fn contraction_weight(&self, facts: &Mechanism) -> f64 {
@@ -242,12 +269,13 @@ impl Algorithm1 {
         }
     }
 
-    /// The cost of all rounds from T₁ on, given Φ_T₁.
+    /// The cost of all rounds from T₁ on, given Φ_T₁ and η with h_t ≥ η N (t + 1).
     fn tail(
         &self,
         facts: &Mechanism,
         from: Round,
         sensitivity: f64,
+        share: f64,
     ) -> Result<Cost, NoCertificate> {
         let alpha = self.contraction_rate(facts, from).ok_or(NoCertificate::NoContraction)?;
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
@@ -261,8 +289,8 @@ impl Algorithm1 {
             if room > 0.0 { Ok(constant) } else { Err(NoCertificate::NoContraction) }
         };
         #[expect(clippy::cast_precision_loss, reason = "batches stay far below 2^53")]
-        let batch = facts.batch as f64;
-        // h_t ≥ N(t+1) turns λ_t C / h_t into (λ0 C / N)(t+1)^−(1+v).
+        let batch = facts.batch as f64 * share;
+        // h_t ≥ ηN(t+1) turns λ_t C / h_t into at most (λ0 C / ηN)(t+1)^−(1+v).
         let decay = 1.0 + v - u;
         let spread = facts.constants.gradient_spread;
         let constant = inherit(step * spread / batch, decay, sensitivity)?;

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::noise::{Entropy, Grid};
 use crate::persist::Fields;
 use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
+    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, Standing, StepEffect,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Round, Schedule};
@@ -88,6 +88,19 @@ impl Account for Local {
         _scales: &RoundScales,
     ) -> StepEffect {
         StepEffect::NONE
+    }
+
+    fn attendance_counts(&self) -> bool {
+        false
+    }
+
+    fn lifetime_from(
+        &self,
+        _facts: &Mechanism,
+        planned: &Lifetime,
+        _from: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        Ok(*planned)
     }
 
     fn lifetime(&self, _facts: &Mechanism) -> Result<Lifetime, NoCertificate> {

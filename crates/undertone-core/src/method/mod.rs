@@ -29,7 +29,7 @@ use crate::noise::{Entropy, Grid, NoiseError};
 use crate::persist::Fields;
 use crate::planner::{ScheduleShape, estimate_by_lifetime, estimate_by_recursion};
 use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, StepEffect,
+    Cost, Lifetime, Mechanism, NoCertificate, RoundScales, RoundTerms, Standing, StepEffect,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{PowerLaw, Round, Schedule};
@@ -153,6 +153,21 @@ pub(crate) trait Account {
 
     /// A bound on everything the learner will ever pay.
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate>;
+
+    /// The same from where a learner stands, once a round has departed from the plan behind `planned`.
+    fn lifetime_from(
+        &self,
+        _facts: &Mechanism,
+        _planned: &Lifetime,
+        _from: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        Err(NoCertificate::DepartedFromPlan)
+    }
+
+    /// Whether a missing neighbour makes records cost more than planned.
+    fn attendance_counts(&self) -> bool {
+        true
+    }
 
     /// Adds the settings to a hash, so that two methods that differ have different hashes.
     fn encode(&self, encoder: &mut Encoder);

@@ -16,8 +16,8 @@ use crate::persist::Fields;
 use crate::planner::{ScheduleShape, estimate_without_carrying};
 use crate::privacy::forgetting_lifetime;
 use crate::privacy::{
-    Cost, Lifetime, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms, StepEffect, Tail,
-    TailTerm, sum_then_tail,
+    Cost, Lifetime, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms, Standing,
+    StepEffect, Tail, TailTerm, forgetting_from_here, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, Round, Schedule};
@@ -213,9 +213,7 @@ impl Account for Shielded {
     }
 
     fn estimated_cost(&self, facts: &Mechanism, last: u64) -> Cost {
-        let every_round =
-            Mechanism { method: Method::Shielded(Shielded { interval: 1 }), ..*facts };
-        estimate_without_carrying(&every_round, self.interval, last)
+        estimate_without_carrying(&in_every_round(facts), self.interval, last)
     }
 
     fn schedule_shapes(&self) -> [ScheduleShape; 4] {
@@ -228,28 +226,64 @@ impl Account for Shielded {
                 if facts.batch == 0 {
                     return Err(NoCertificate::NoNewRecords);
                 }
-                sum_then_tail(facts, |from, _| self.tail(facts, from))
+                self.whole_history_lifetime(facts, &Standing::at_start())
             }
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
                 // A gradient in every round costs no less than one every so many.
-                let every_round = Method::Shielded(Shielded { interval: 1 });
-                let facts = &Mechanism { method: every_round, ..*facts };
+                let facts = &in_every_round(facts);
                 let contraction = forgetting_lifetime::contraction(facts, false)?;
-                let error = 2.0 * facts.memory_error.initial;
-                let machine = (facts.gradient_rounding() + error) / facts.noise.scale.at(Round(1));
-                forgetting_lifetime::lifetime(facts, contraction, machine)
+                forgetting_lifetime::lifetime(facts, contraction, forgetting_machine_ratio(facts))
             }
         }
     }
+
+    fn lifetime_from(
+        &self,
+        facts: &Mechanism,
+        planned: &Lifetime,
+        from: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        match facts.forgetting {
+            Forgetting::Never => self.whole_history_lifetime(facts, from),
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+                let contraction = forgetting_lifetime::contraction(&in_every_round(facts), false)?;
+                let machine = forgetting_machine_ratio(facts);
+                forgetting_from_here(facts, contraction, machine, planned, from)
+            }
+        }
+    }
+
+    /// Everything but the newest gradient is public: who was heard changes no cost.
+    fn attendance_counts(&self) -> bool {
+        false
+    }
+}
+
+fn in_every_round(facts: &Mechanism) -> Mechanism {
+    Mechanism { method: Method::Shielded(Shielded { interval: 1 }), ..*facts }
+}
+
+fn forgetting_machine_ratio(facts: &Mechanism) -> f64 {
+    let error = 2.0 * facts.memory_error.initial;
+    (facts.gradient_rounding() + error) / facts.noise.scale.at(Round(1))
 }
 
 impl Shielded {
-    /// The cost of all rounds from T₁ on, where Φ_t = C / (w + N t) carries nothing over.
+    fn whole_history_lifetime(
+        &self,
+        facts: &Mechanism,
+        start: &Standing<'_>,
+    ) -> Result<Lifetime, NoCertificate> {
+        sum_then_tail(facts, start, |from, _| self.tail(facts, from, start.missing))
+    }
+
+    /// The cost of all rounds from T₁ on, where Φ_t = C / (w + N t) carries nothing over; w is the warm-up less what is
+    /// missing of the plan.
     ///
     /// (t+1)/(w + N t) falls with t towards 1/N or rises to it, so it is at most the larger end. One round
     /// in `interval` costs, no more than the average of the rounds since the last that did, where noise
     /// does not shrink; up to the last round there is room for one such round more than their share.
-    fn tail(&self, facts: &Mechanism, from: Round) -> Result<Cost, NoCertificate> {
+    fn tail(&self, facts: &Mechanism, from: Round, missing: u64) -> Result<Cost, NoCertificate> {
         let averaged = facts.noise.scale.exponent >= 0.0 && self.interval <= from.0;
         let (from, interval) =
             if averaged { (Round(from.0 + 1 - self.interval), self.interval) } else { (from, 1) };
@@ -257,12 +291,12 @@ impl Shielded {
         let (first, batch, warmup, interval, limit) = (
             (from.0 + 1) as f64,
             facts.batch as f64,
-            facts.warmup as f64,
+            facts.warmup as f64 - missing as f64,
             interval as f64,
             Round::LIMIT.0 as f64,
         );
         let share = (1.0 / batch).max(first / (warmup + batch * (first - 1.0)));
-        if !share.is_finite() {
+        if !(share > 0.0 && share.is_finite() && warmup + batch * (first - 1.0) > 0.0) {
             return Err(NoCertificate::NoContraction);
         }
         let constant = facts.constants.gradient_spread * share * ROUNDING;

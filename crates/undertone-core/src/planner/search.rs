@@ -181,7 +181,12 @@ impl<'a> Search<'a> {
                 Cap::Pure { epsilon } => (true, epsilon),
                 Cap::Approximate { epsilon, delta } => {
                     let key = [epsilon.to_bits(), delta.to_bits()];
-                    (false, *known.entry(key).or_insert_with(|| zcdp_from_epsilon(epsilon, delta)))
+                    (
+                        false,
+                        *known
+                            .entry(key)
+                            .or_insert_with(|| zcdp_from_epsilon(start.noise_kind, epsilon, delta)),
+                    )
                 }
             });
         }

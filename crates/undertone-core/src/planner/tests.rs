@@ -5,7 +5,7 @@ use super::*;
 use crate::agreement::tests::good;
 use crate::agreement::{Agreement, OneOrEach, RawAgreement};
 use crate::method::{Algorithm1, Bound, Method};
-use crate::privacy::{Cap, NoCertificate, epsilon_from_zcdp, lifetime, planned_cost};
+use crate::privacy::{Cap, NoCertificate, lifetime, planned_cost};
 use proptest::prelude::*;
 
 fn raw() -> RawAgreement {
@@ -93,7 +93,7 @@ fn a_tuned_plan_keeps_target_conditions_and_records_and_predicts_no_worse() {
                 let (spent, target) = match found.caps[id.0 as usize].unwrap() {
                     Cap::Pure { epsilon } => (cost.pure, epsilon),
                     Cap::Approximate { epsilon, delta } => {
-                        (epsilon_from_zcdp(cost.zcdp, delta), epsilon)
+                        (cost.epsilon(mechanism.noise.kind, delta), epsilon)
                     }
                 };
                 assert!(spent <= target && spent >= target * (1.0 - 1e-6), "{spent} {target}");

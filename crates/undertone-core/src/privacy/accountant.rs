@@ -1,11 +1,13 @@
 //! The running account of one learner: pays for a release before it exists, or refuses.
 
-use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
+use super::from_here::Standing;
+use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use super::price::Price;
 use super::record_accounts::RecordAccounts;
-use crate::persist::{Fields, Persist};
+use crate::persist::{Fields, Persist, flag};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -18,7 +20,7 @@ pub enum Cap {
         /// The largest total.
         epsilon: f64,
     },
-    /// On ε at a given δ, by the optimal conversion from zCDP.
+    /// On ε at a given δ: exact for Gaussian noise, by the optimal conversion from zCDP for Laplace noise.
     Approximate {
         /// The largest ε.
         epsilon: f64,
@@ -71,6 +73,10 @@ pub struct Accountant {
     /// The machine charge of θ when it was last computed, if rounds were skipped since: it does not shrink
     /// with rounds in which nothing is done.
     carried: f64,
+    /// Whether a round departed from the plan, so that the planned certificate is void.
+    has_departed: bool,
+    /// Records that should have arrived by now and have not.
+    missing: u64,
     records: Records,
 }
 
@@ -82,6 +88,9 @@ enum Records {
     /// That of every record: where they are forgotten, any of them may pay most (ADR 0011).
     Each(RecordAccounts),
 }
+
+/// Weights heard are summed in another order than planned ones: they may differ by so much of themselves.
+const WEIGHT_ROUNDING: f64 = 1e-12;
 
 /// What the release of a round costs.
 struct Due {
@@ -101,7 +110,7 @@ impl Accountant {
         match cap {
             Some(Cap::Pure { epsilon }) => limit.pure = epsilon,
             Some(Cap::Approximate { epsilon, delta }) => {
-                limit.zcdp = zcdp_from_epsilon(epsilon, delta);
+                limit.zcdp = zcdp_from_epsilon(mechanism.noise.kind, epsilon, delta);
             }
             None => {}
         }
@@ -113,7 +122,8 @@ impl Accountant {
         };
         let round = Round::ZERO;
         let scales = mechanism.scales(round);
-        Accountant { mechanism, limit, round, scales, carried: 0.0, records }
+        let (carried, has_departed, missing) = (0.0, false, 0);
+        Accountant { mechanism, limit, round, scales, carried, has_departed, missing, records }
     }
 
     /// The public facts the account is based on.
@@ -170,7 +180,35 @@ impl Accountant {
     /// What has been spent, as ε at the given δ.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
-        epsilon_from_zcdp(self.spent().zcdp, delta)
+        self.spent().epsilon(self.mechanism.noise.kind, delta)
+    }
+
+    /// A bound on all that will ever be spent: what was spent, and the rest as planned from now on.
+    ///
+    /// As long as everything went as planned this is the planned certificate, which the caller has. Where a
+    /// neighbour that counts was missing, or a record, that one is void, and the bound starts at the learner's
+    /// present state.
+    ///
+    /// # Guarantee
+    /// If every neighbour is heard and every record arrives from this round on, no later total is above it.
+    ///
+    /// # Errors
+    /// [`NoCertificate`] with the reason when no finite bound is known.
+    pub fn for_ever(
+        &self,
+        planned: &Result<Lifetime, NoCertificate>,
+    ) -> Result<Lifetime, NoCertificate> {
+        let planned = planned.as_ref().map_err(|&reason| reason)?;
+        if !self.has_departed {
+            return Ok(*planned);
+        }
+        let (sensitivity, spent, each) = match &self.records {
+            Records::First { sensitivity, spent } => (*sensitivity, *spent, None),
+            Records::Each(accounts) => (0.0, Total::default(), Some(accounts)),
+        };
+        let &Accountant { round, carried, missing, .. } = self;
+        let standing = Standing { round, sensitivity, spent, carried, missing, each };
+        self.mechanism.method.account().lifetime_from(&self.mechanism, planned, &standing)
     }
 
     /// Whether the release of this round would pass the cap.
@@ -209,6 +247,7 @@ impl Accountant {
     /// When the terms are of another round: a bug in the caller.
     pub fn advance(&mut self, terms: &RoundTerms) {
         assert_eq!(terms.round, self.round, "terms of the round that was paid for");
+        self.compare_with_plan(terms);
         match &mut self.records {
             Records::First { sensitivity, .. } => {
                 *sensitivity =
@@ -218,6 +257,15 @@ impl Accountant {
         }
         self.enter(self.round.next());
         self.carried = 0.0;
+    }
+
+    /// Notes what is missing of the plan.
+    fn compare_with_plan(&mut self, terms: &RoundTerms) {
+        let planned = self.mechanism.planned_terms(terms.round);
+        self.missing = planned.records.saturating_sub(terms.records);
+        let all_heard = terms.weight_heard >= planned.weight_heard * (1.0 - WEIGHT_ROUNDING);
+        let attended = all_heard || !self.mechanism.method.account().attendance_counts();
+        self.has_departed |= self.missing > 0 || !attended;
     }
 
     /// What the release of this round costs, whatever the sensitivity.
@@ -233,6 +281,7 @@ impl Accountant {
         assert!(until >= self.round, "rounds only grow");
         if until > self.round {
             self.carried = self.carried.max(self.mechanism.machine_sensitivity_at(&self.scales));
+            self.has_departed = true;
             self.enter(until);
         }
     }
@@ -290,6 +339,8 @@ impl Persist for Accountant {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.count(&mut self.round.0);
         fields.number(&mut self.carried);
+        flag(fields, &mut self.has_departed);
+        fields.count(&mut self.missing);
         match &mut self.records {
             Records::First { sensitivity, spent } => {
                 fields.number(sensitivity);

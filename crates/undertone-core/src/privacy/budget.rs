@@ -1,6 +1,6 @@
 //! Budgets computed from public facts alone: no data, no run.
 
-use super::conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
+use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
 use super::lifetime::{Lifetime, NoCertificate, lifetime};
 use super::mechanism::Mechanism;
@@ -170,14 +170,15 @@ pub(crate) fn calibrate_scale(
     };
     let unit = at(1.0)?;
     // As the accountant enforces it, in zCDP: by rounding, a total within ε may be above that.
+    let noise = mechanism.noise.kind;
     let zcdp_limit = match target {
         Cap::Pure { .. } => f64::INFINITY,
-        Cap::Approximate { epsilon, delta } => zcdp_from_epsilon(epsilon, delta),
+        Cap::Approximate { epsilon, delta } => zcdp_from_epsilon(noise, epsilon, delta),
     };
     let within = |cost: Cost| match target {
         Cap::Pure { epsilon } => cost.pure <= epsilon,
         Cap::Approximate { epsilon, delta } => {
-            cost.zcdp <= zcdp_limit && epsilon_from_zcdp(cost.zcdp, delta) <= epsilon
+            cost.zcdp <= zcdp_limit && cost.epsilon(noise, delta) <= epsilon
         }
     };
     let (cost, guess) = match target {

@@ -1,4 +1,32 @@
-//! From zero-concentrated differential privacy to (ε, δ) and back.
+//! From the account's currencies to (ε, δ) and back.
+
+use super::cost::Cost;
+use super::gaussian::epsilon_from_gdp;
+use crate::noise::NoiseKind;
+
+impl Cost {
+    /// ε at δ of releases that all had noise of one kind: the smallest that is proved.
+    ///
+    /// # Guarantee
+    /// Gaussian noise: the zCDP ρ of such releases is μ²/2 of Gaussian differential privacy, whose ε is exact
+    /// ([`epsilon_from_gdp`]). Laplace noise: the smaller of pure ε, which holds at every δ, and the conversion of
+    /// zCDP ([`epsilon_from_zcdp`]). Where noise of both kinds is in the releases, take `Laplace`.
+    ///
+    /// # Panics
+    /// When δ is not inside (0, 1) or the cost is NaN: configs are checked before.
+    #[must_use]
+    pub fn epsilon(self, noise: NoiseKind, delta: f64) -> f64 {
+        match noise {
+            NoiseKind::Gaussian => {
+                assert!(self.zcdp >= 0.0, "zCDP is a sum of squares");
+                // Zero needs no rounding up.
+                let mu = if self.zcdp > 0.0 { (2.0 * self.zcdp).sqrt().next_up() } else { 0.0 };
+                epsilon_from_gdp(mu, delta)
+            }
+            NoiseKind::Laplace => epsilon_from_zcdp(self.zcdp, delta).min(self.pure),
+        }
+    }
+}
 
 /// ε for people: four digits after the point, rounded up.
 #[must_use]
@@ -45,14 +73,15 @@ pub fn epsilon_from_zcdp(zcdp: f64, delta: f64) -> f64 {
     epsilon * (1.0 + 1e-13) + 1e-15
 }
 
-/// The largest ρ whose optimal conversion stays at or below ε.
+/// The largest zCDP of releases with noise of one kind whose ε stays at or below the given one: what a cap allows.
 ///
 /// # Guarantee
-/// `epsilon_from_zcdp(zcdp_from_epsilon(ε, δ), δ) ≤ ε`.
+/// A cost of this zCDP, and no finite pure ε, has an [`epsilon`](Cost::epsilon) of at most ε.
 #[must_use]
-pub fn zcdp_from_epsilon(epsilon: f64, delta: f64) -> f64 {
+pub fn zcdp_from_epsilon(noise: NoiseKind, epsilon: f64, delta: f64) -> f64 {
+    let is_within = |zcdp| Cost { pure: f64::INFINITY, zcdp }.epsilon(noise, delta) <= epsilon;
     let (mut low, mut high) = (0.0, epsilon);
-    while epsilon_from_zcdp(high, delta) <= epsilon {
+    while is_within(high) && high < f64::MAX {
         high *= 2.0;
     }
     for _ in 0..200 {
@@ -60,11 +89,7 @@ pub fn zcdp_from_epsilon(epsilon: f64, delta: f64) -> f64 {
         if middle <= low || middle >= high {
             break;
         }
-        if epsilon_from_zcdp(middle, delta) <= epsilon {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *(if is_within(middle) { &mut low } else { &mut high }) = middle;
     }
     low
 }
@@ -136,10 +161,20 @@ mod tests {
         #[test]
         fn inverting_never_passes_the_target(epsilon in 1e-3f64..100.0, log_delta in -30.0f64..-0.3) {
             let delta = log_delta.exp();
-            let zcdp = zcdp_from_epsilon(epsilon, delta);
-            let back = epsilon_from_zcdp(zcdp, delta);
-            prop_assert!(back <= epsilon);
-            prop_assert!(back >= epsilon * (1.0 - 1e-9) - 1e-14);
+            for noise in [NoiseKind::Laplace, NoiseKind::Gaussian] {
+                let zcdp = zcdp_from_epsilon(noise, epsilon, delta);
+                let back = Cost { pure: f64::INFINITY, zcdp }.epsilon(noise, delta);
+                prop_assert!(back <= epsilon);
+                prop_assert!(back >= epsilon * (1.0 - 1e-9) - 1e-14);
+            }
+        }
+
+        #[test]
+        fn gaussian_noise_never_costs_more_than_its_zcdp_says(log_zcdp in -20.0f64..8.0, log_delta in -30.0f64..-0.3) {
+            let cost = Cost { pure: f64::INFINITY, zcdp: log_zcdp.exp() };
+            let [exact, bound] =
+                [NoiseKind::Gaussian, NoiseKind::Laplace].map(|noise| cost.epsilon(noise, log_delta.exp()));
+            prop_assert!(exact <= bound, "{exact} {bound}");
         }
     }
 }

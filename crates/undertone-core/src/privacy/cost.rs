@@ -26,6 +26,15 @@ impl Cost {
         total.cost()
     }
 
+    /// What a record has paid that was used r times, if this is what one use pays: its sensitivities add up, so that
+    /// pure ε is r times and zCDP r² times as large.
+    #[must_use]
+    pub fn of_repeated(self, uses: u64) -> Cost {
+        #[expect(clippy::cast_precision_loss, reason = "uses stay far below 2^53")]
+        let uses = uses.max(1) as f64;
+        Cost { pure: uses * self.pure * ROUNDING, zcdp: uses * uses * self.zcdp * ROUNDING }
+    }
+
     /// The larger of two in each currency.
     pub(crate) fn largest(self, other: Cost) -> Cost {
         Cost { pure: larger(self.pure, other.pure), zcdp: larger(self.zcdp, other.zcdp) }

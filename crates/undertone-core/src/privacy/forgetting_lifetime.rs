@@ -90,9 +90,9 @@ struct Arrivals {
     last: Option<u64>,
 }
 
-/// All arrivals, in ranges: one by one at first, and all from the stationary one on as one.
-fn arrivals(forgetting: Forgetting) -> Vec<Arrivals> {
-    let stationary = match forgetting.limit() {
+/// After so many rounds a record weighs nothing or, where it is never cut off, less than 2⁻⁴⁰ of a new one.
+pub(super) fn settling_rounds(forgetting: Forgetting) -> u64 {
+    let rounds = match forgetting.limit() {
         Some(limit) => limit,
         // From here on the warm-up, and that early rounds are few, weighs less than 2⁻⁴⁰.
         None => {
@@ -105,7 +105,12 @@ fn arrivals(forgetting: Forgetting) -> Vec<Arrivals> {
             rounds
         }
     };
-    let stationary = stationary.min(ROUNDS_MAX);
+    rounds.min(ROUNDS_MAX)
+}
+
+/// All arrivals, in ranges: one by one at first, and all from the stationary one on as one.
+fn arrivals(forgetting: Forgetting) -> Vec<Arrivals> {
+    let stationary = settling_rounds(forgetting);
     let mut ranges = Vec::new();
     let mut first = 0;
     while first < stationary {
@@ -238,26 +243,33 @@ impl<'a> Follower<'a> {
             squares += 0.5 * ratio * ratio;
             (tail, tail_squares) = self.tail();
         }
-        let last = rounds_ever();
-        // (x + m)²/2 summed, m the machine's ratio: Σx²/2 + mΣx + m²/2 for every round there may be.
-        let zcdp = |squares: f64, ratios: f64| squares + machine * ratios;
-        let total = self.cost(
-            ratios + tail + last * machine,
-            zcdp(squares + tail_squares, ratios + tail) + 0.5 * last * machine * machine,
-        );
-        let tail = self.cost(tail, zcdp(tail_squares, tail));
+        let total =
+            machine_and_ratios(self.mechanism, machine, ratios + tail, squares + tail_squares);
+        let tail = cost(self.mechanism, tail, tail_squares + machine * tail);
         Lifetime { total, summed_to: Round(self.first + self.age), tail, worst: Round(self.first) }
     }
+}
 
-    fn cost(&self, ratios: f64, zcdp: f64) -> Cost {
-        let root = self.mechanism.dimension_root();
-        let pure = match self.mechanism.noise.kind {
-            NoiseKind::Laplace => root * ratios,
-            NoiseKind::Gaussian => f64::INFINITY,
-        };
-        let room = ROUNDING * ROUNDING * FOLDING_ROOM;
-        Cost { pure: pure * room, zcdp: zcdp * room }
-    }
+/// What releases cost whose ratios x of sensitivity and noise add up to `ratios`, and x²/2 to `squares`, with the
+/// machine's ratio m in every round there may be: (x + m)²/2 summed is Σx²/2 + mΣx + m²/2 for each.
+pub(super) fn machine_and_ratios(
+    mechanism: &Mechanism,
+    machine: f64,
+    ratios: f64,
+    squares: f64,
+) -> Cost {
+    let last = rounds_ever();
+    let zcdp = squares + machine * ratios + 0.5 * last * machine * machine;
+    cost(mechanism, ratios + last * machine, zcdp)
+}
+
+fn cost(mechanism: &Mechanism, ratios: f64, zcdp: f64) -> Cost {
+    let pure = match mechanism.noise.kind {
+        NoiseKind::Laplace => mechanism.dimension_root() * ratios,
+        NoiseKind::Gaussian => f64::INFINITY,
+    };
+    let room = ROUNDING * ROUNDING * FOLDING_ROOM;
+    Cost { pure: pure * room, zcdp: zcdp * room }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "2^32 is exact")]

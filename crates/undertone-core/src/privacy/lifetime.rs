@@ -3,7 +3,8 @@
 //! It assumes that every neighbour is heard and every planned record arrives. The running account
 //! follows what really happened and is the one that a cap is enforced on.
 
-use super::cost::{Cost, ROUNDING, Total};
+use super::cost::{Cost, ROUNDING};
+use super::from_here::Standing;
 use super::mechanism::Mechanism;
 use crate::Round;
 use crate::noise::NoiseKind;
@@ -37,6 +38,11 @@ pub enum NoCertificate {
         /// What is missing.
         needs: &'static str,
     },
+    /// The plan was departed from, and from there on nothing is proved.
+    #[error(
+        "neighbours or records were missing, and for this method no bound from there on is proved"
+    )]
+    DepartedFromPlan,
     /// The bound decays too slowly for the sum over all rounds to be finite.
     #[error(
         "the sum over all rounds does not converge: the cost of round t shrinks like (t+1)^-{rate:.3}, and a rate above 1 is needed"
@@ -87,18 +93,20 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
 /// method bounds the rest from Φ_T₁. Record 0 pays most.
 pub(crate) fn sum_then_tail(
     mechanism: &Mechanism,
+    start: &Standing<'_>,
     tail_from: impl Fn(Round, f64) -> Result<Cost, NoCertificate>,
 ) -> Result<Lifetime, NoCertificate> {
     // The tail bound forgets the warm-up, so it should not start while that still matters.
-    let sum_at_least = SUM_AT_LEAST.max(mechanism.warmup.saturating_mul(4) / mechanism.batch);
-    let mut sensitivity = 0.0;
-    let mut spent = Total::default();
+    let unsettled = mechanism.warmup.max(start.missing);
+    let sum_at_least = SUM_AT_LEAST.max(unsettled.saturating_mul(4) / mechanism.batch);
+    let (first, mut sensitivity, mut spent) = (start.round.0, start.sensitivity, start.spent);
     let mut best: Option<Lifetime> = None;
     let mut failure = NoCertificate::NoContraction;
-    for t in 0..=SEARCH_LIMIT {
-        let round = Round(t);
+    for ahead in 0..=SEARCH_LIMIT {
+        let (t, round) = (first + ahead, Round(first + ahead));
         // A checkpoint before round t is paid: everything below t is in `spent`.
-        if t.is_power_of_two() {
+        let begins_with_tail = ahead == 0 && first > 0 && !(start.carried > 0.0);
+        if ahead.is_power_of_two() || begins_with_tail {
             match tail_from(round, sensitivity) {
                 Ok(tail) => {
                     let total = spent.cost().plus(tail);
@@ -112,8 +120,9 @@ pub(crate) fn sum_then_tail(
                 break;
             }
         }
-        spent.add(mechanism.cost(round, sensitivity));
-        sensitivity = mechanism.next_sensitivity(sensitivity, &mechanism.planned_terms(round));
+        let carried = if ahead == 0 { start.carried } else { 0.0 };
+        spent.add(mechanism.price(round).with_machine_least(carried).cost(sensitivity));
+        sensitivity = mechanism.next_sensitivity(sensitivity, &start.terms(mechanism, round));
     }
     best.ok_or(failure)
 }

@@ -11,12 +11,17 @@ mod cost;
 pub(crate) mod forgetting_lifetime;
 #[cfg(test)]
 mod forgetting_tests;
+pub(crate) mod from_here;
+#[cfg(test)]
+mod from_here_tests;
+mod gaussian;
 mod ledger;
 mod lifetime;
 mod mechanism;
 pub(crate) mod one_use_lifetime;
 mod price;
 mod record_accounts;
+mod statement;
 mod step_effect;
 #[cfg(test)]
 mod tests;
@@ -28,6 +33,8 @@ pub(crate) use budget::{NoScale, calibrate_scale};
 pub use conversion::{epsilon_from_zcdp, rounded_up, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
+pub(crate) use from_here::{Standing, forgetting_from_here};
+pub use gaussian::epsilon_from_gdp;
 pub(crate) use ledger::Ledger;
 #[cfg(test)]
 pub(crate) use ledger::genesis;
@@ -36,6 +43,7 @@ pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
+pub use statement::{Loss, Statement};
 pub(crate) use step_effect::StepEffect;
 
 /// The unit of privacy, in one line.

@@ -28,7 +28,7 @@ pub(super) struct RecordAccounts {
 
 /// One record of a round: all records of a round fare alike.
 #[derive(Clone, Copy, Debug)]
-struct RecordAccount {
+pub(super) struct RecordAccount {
     /// Its arrival; that of the one that has paid most, where it stands for several.
     arrival: Round,
     /// The latest arrival it stands for: that one is forgotten last.
@@ -79,6 +79,16 @@ impl RecordAccounts {
             }
         }
         worst.1
+    }
+
+    /// How many records had arrived by the last round.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The records that arrived up to a round.
+    pub(super) fn arrived_until(&self, last: Round) -> impl Iterator<Item = &RecordAccount> {
+        self.entries.iter().take_while(move |entry| entry.arrival <= last)
     }
 
     /// What [`spent`](Self::spent) would be after a release at this price.
@@ -201,6 +211,30 @@ impl RecordAccount {
     fn new(arrival: Round, weight: f64) -> RecordAccount {
         let spent = Total::default();
         RecordAccount { arrival, latest: arrival, weight, sensitivity: 0.0, spent }
+    }
+
+    pub(super) fn arrival(&self) -> Round {
+        self.arrival
+    }
+
+    pub(super) fn spent(&self) -> Cost {
+        self.spent.cost()
+    }
+
+    /// Bounds on Σ x and Σ x²/2 over the releases from `round` on, x the ratio of sensitivity and noise, where steps do
+    /// not grow, noise does not shrink and every step contracts by at most `contraction`.
+    ///
+    /// The drives still to come add up to D at most, so that Σ Φ ≤ (Φ + D)/(1 − c) and no Φ is above Φ + D.
+    pub(super) fn rest(&self, mechanism: &Mechanism, contraction: f64, round: Round) -> (f64, f64) {
+        let forgetting = mechanism.forgetting;
+        #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^53")]
+        let limit = forgetting.limit().map_or(f64::INFINITY, |limit| limit as f64);
+        let times = limit.min(1.0 / (1.0 - forgetting.factor()));
+        let step = mechanism.step_effect(&mechanism.planned_terms(round));
+        let drives = if self.weight > 0.0 { step.drive(self.weight) * times } else { 0.0 };
+        let most = (self.sensitivity + drives) / mechanism.noise_scale(round);
+        let sum = most / (1.0 - contraction);
+        (sum, 0.5 * sum * most)
     }
 
     /// Takes the larger of everything, so that it bounds both itself and an older entry for ever.

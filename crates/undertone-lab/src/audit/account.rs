@@ -11,7 +11,7 @@ use super::report::{Check, Layer, Verdict};
 use super::scenario::{Background, Message, Scenario};
 use super::subject::{Subject, Trial};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Accountant, Cap, Cost, epsilon_from_zcdp};
+use undertone::privacy::{Accountant, Cap, Cost};
 use undertone::{Forgetting, ReleaseError, Round};
 
 /// Rounds in which a cap should be reached when nobody is heard and no record arrives.
@@ -160,7 +160,7 @@ fn drive_to<S: Subject>(
 ) -> Result<(u64, Check), ReleaseError> {
     let of = |spent: Cost| match cap {
         Cap::Pure { epsilon } => (epsilon, spent.pure),
-        Cap::Approximate { epsilon, delta } => (epsilon, epsilon_from_zcdp(spent.zcdp, delta)),
+        Cap::Approximate { epsilon, delta } => (epsilon, spent.epsilon(facts.noise.kind, delta)),
     };
     let extent = Extent { rounds: 1, first: records, batch: 0 };
     let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);

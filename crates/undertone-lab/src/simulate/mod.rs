@@ -18,7 +18,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::privacy::{Receipt, epsilon_from_zcdp};
+use undertone::privacy::Receipt;
 use undertone::{LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round, Score};
 use undertone_models::{AnyModel, DeclaredFault, MemoryError, Record, Setup};
 
@@ -331,7 +331,7 @@ fn row(
         prequential_accuracy: share(correct, total.records)
             .filter(|_| !is_regression(&setup.agreement)),
         metrics,
-        epsilon: accounts().map(|account| epsilon_from_zcdp(account.spent().zcdp, delta)).collect(),
+        epsilon: accounts().map(|account| account.epsilon(delta)).collect(),
         pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
         noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
     }

@@ -3,7 +3,7 @@
 use super::members::Member;
 use crate::metrics::Metrics;
 use std::fmt;
-use undertone::privacy::{Receipt, Refusal, epsilon_from_zcdp};
+use undertone::privacy::{Cost, Receipt, Refusal};
 use undertone::{LearnerId, Memory, PublicModel};
 
 /// One measured round: a line of `rounds.csv`.
@@ -97,24 +97,21 @@ pub struct LearnerOutcome {
     pub records: u64,
     /// How often its most used record was used.
     pub draws_max: u64,
-    /// Pure ε spent.
-    pub pure_epsilon: f64,
-    /// zCDP spent.
-    pub zcdp: f64,
-    /// ε at the agreement's δ.
+    /// What a record used once has paid, at most.
+    pub spent: Cost,
+    /// The same as ε at the agreement's δ.
     pub epsilon: f64,
     /// Whether its records ran out before the last round.
     pub ran_dry: bool,
 }
 
 pub(super) fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
-    let spent = member.learner.accountant().spent();
+    let account = member.learner.accountant();
     LearnerOutcome {
         records: member.learner.memory().records(),
         draws_max: member.stream.draws_max(),
-        pure_epsilon: spent.pure,
-        zcdp: spent.zcdp,
-        epsilon: epsilon_from_zcdp(spent.zcdp, delta),
+        spent: account.spent(),
+        epsilon: account.epsilon(delta),
         ran_dry: member.ran_dry,
     }
 }

@@ -80,8 +80,8 @@ fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     for learner in &outcome.learners {
         let (zcdp, pure) = recompute(&default_facts(setup.scales()[0]), 119);
-        close(learner.zcdp, zcdp, 1e-9);
-        close(learner.pure_epsilon, pure, 1e-9);
+        close(learner.spent.zcdp, zcdp, 1e-9);
+        close(learner.spent.pure, pure, 1e-9);
         close(learner.epsilon, convert(zcdp, 1e-6), 1e-7);
     }
 }
@@ -93,7 +93,7 @@ fn a_wrong_recursion_would_be_noticed() {
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     let facts = Facts { spread: 1.98, ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
-    assert!((outcome.learners[0].zcdp / zcdp - 1.0).abs() > 1e-3);
+    assert!((outcome.learners[0].spent.zcdp / zcdp - 1.0).abs() > 1e-3);
 }
 
 #[test]
@@ -155,13 +155,13 @@ fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
         gradients.map(|t| ratio(t).powi(2) / 2.0).sum()
     };
     for learner in &outcome.learners {
-        close(learner.zcdp, cost(299), 1e-9);
+        close(learner.spent.zcdp, cost(299), 1e-9);
     }
     let report = budget(&setup, 300, 1e-6);
     let certified = report.learners[0].lifetime.zcdp.unwrap();
     assert!(cost(2_000_000) <= certified && cost(2_000_000) > 0.99 * certified);
     // Control: the same without the cut would not pass.
-    assert!((outcome.learners[0].zcdp / (16.0 * cost(299)) - 1.0).abs() > 0.9);
+    assert!((outcome.learners[0].spent.zcdp / (16.0 * cost(299)) - 1.0).abs() > 0.9);
     let last = outcome.rows.last().unwrap().metrics;
     assert!(last.test_accuracy_public.unwrap() > 0.96, "{last:?}");
 }

@@ -96,7 +96,7 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
         assert!(public > 0.85 && seen > 0.8, "{kind}: {public} {seen}");
         assert!(last.tracking_error.is_nan() && last.test_accuracy_optimum.is_none());
         for (learner, bound) in outcome.learners.iter().zip(&setup.lifetimes) {
-            assert!(learner.zcdp <= bound.as_ref().unwrap().total.zcdp, "{kind}");
+            assert!(learner.spent.zcdp <= bound.as_ref().unwrap().total.zcdp, "{kind}");
         }
     }
     // The control: a linear model cannot learn it.

@@ -93,10 +93,7 @@ fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
     let outcome = simulate(&setup, 31, streams, seeded(), Measuring::Evenly(5), go_on).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(learner.public_model().values()), bits(outcome.public.values()));
-    assert_eq!(learner.accountant().spent(), {
-        let spent = &outcome.learners[0];
-        undertone::privacy::Cost { pure: spent.pure_epsilon, zcdp: spent.zcdp }
-    });
+    assert_eq!(learner.accountant().spent(), outcome.learners[0].spent);
     assert_eq!((learner.records(), learner.waiting()), (12 + 4 * 30, 0));
 }
 

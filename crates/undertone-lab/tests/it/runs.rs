@@ -26,7 +26,10 @@ fn the_default_run_learns_privately() {
     assert!(last.instantaneous_regret > 0.0 && last.consensus_error > 0.0);
     let lifetime = setup.lifetimes[0].unwrap().total.zcdp;
     assert!(
-        outcome.learners.iter().all(|learner| learner.zcdp <= lifetime && learner.epsilon <= 8.0)
+        outcome
+            .learners
+            .iter()
+            .all(|learner| learner.spent.zcdp <= lifetime && learner.epsilon <= 8.0)
     );
     assert!(outcome.learners.iter().all(|learner| learner.draws_max == 1), "one pass");
     assert!(outcome.learners.iter().all(|learner| !learner.ran_dry));
@@ -174,7 +177,7 @@ fn a_stream_that_runs_dry_goes_on_without_new_records_and_pays_for_it() {
     let (setup, outcome) = run(&loaded.checked, 1, 1);
     assert!(outcome.learners[0].ran_dry);
     let planned = undertone::privacy::planned_cost(&setup.mechanisms[0], 299).zcdp;
-    assert!(outcome.learners[0].zcdp > planned, "h_t stopped growing");
+    assert!(outcome.learners[0].spent.zcdp > planned, "h_t stopped growing");
 }
 
 fn facts(loaded: &LoadedExperiment, seed: Option<u64>) -> RunFacts {
@@ -233,7 +236,7 @@ fn the_resolved_config_runs_again_with_the_same_result() {
         load_file(&scratch.path().join("first/config.toml"), &Overrides::default()).unwrap();
     let second = write(&reloaded, Some(3), &scratch.path().join("second"));
     assert_eq!(first.last, second.last);
-    assert_eq!(first.learners[0].zcdp.to_bits(), second.learners[0].zcdp.to_bits());
+    assert_eq!(first.learners[0].spent.zcdp.to_bits(), second.learners[0].spent.zcdp.to_bits());
 }
 
 #[test]

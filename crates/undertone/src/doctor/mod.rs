@@ -16,7 +16,7 @@ use undertone_core::PowerLaw;
 use undertone_core::agreement::{
     Agreement, Condition, Digits, NoiseScale, Numbers, all_conditions,
 };
-use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
+use undertone_core::privacy::{Lifetime, NoCertificate, lifetimes};
 
 #[cfg(test)]
 mod tests;
@@ -188,7 +188,7 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
         Ok(worst) => {
             let found = match agreement.noise_scale {
                 NoiseScale::Given(_) => {
-                    let epsilon = epsilon_from_zcdp(worst.total.zcdp, agreement.delta);
+                    let epsilon = worst.total.epsilon(agreement.noise_kind, agreement.delta);
                     let epsilon = Digits::Nearest.of(epsilon);
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
