@@ -65,6 +65,8 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
         NoCertificate::Forgetting { .. } => {
             "with memory.kind = \"window\" or \"decaying\", set schedule.step_exponent and coupling_exponent to 0"
         }
+        // Never so for an agreement: it has not begun.
+        NoCertificate::DepartedFromPlan => "choose method = \"algorithm1\" or \"shielded\"",
         NoCertificate::Diverges { .. } => {
             "use an exact memory or a larger memory.tolerance_exponent, or raise noise.exponent"
         }
