@@ -84,6 +84,12 @@ impl Stream {
         self.drawn = self.drawn.saturating_add(count);
     }
 
+    /// All distinct records, those that were drawn included.
+    #[must_use]
+    pub fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
     /// The number of distinct records.
     #[must_use]
     pub fn len(&self) -> usize {
