@@ -1,11 +1,11 @@
 //! A learner to inspect: a running one over HTTP, or the store of one that is not running.
 
-use crate::config_source::ConfigSource;
+use crate::agreement_source::load_agreement;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use undertone_node::protocol::{Node, StoredNode};
 
@@ -43,7 +43,8 @@ impl NodeSource {
         self.node.is_some() || self.store.is_some()
     }
 
-    pub(crate) fn open(&self, config: &ConfigSource) -> anyhow::Result<Target<'_>> {
+    /// Reaches it; a store is read with its agreement.
+    pub(crate) fn open(&self, agreement: Option<&Path>) -> anyhow::Result<Target<'_>> {
         if let Some(url) = &self.node {
             let token = match &self.token_file {
                 Some(path) => Some(
@@ -54,7 +55,9 @@ impl NodeSource {
             return Ok(Target::Running(Running { url, token }));
         }
         let Some(path) = &self.store else { bail!("give --node URL or --store FILE") };
-        let setup = config.load_agreement()?;
+        let agreement =
+            agreement.context("--store: give the agreement of the learner's network too")?;
+        let setup = load_agreement(agreement)?;
         let node = Node::inspect(path, &setup).with_context(|| path.display().to_string())?;
         Ok(Target::Stored(Box::new(node)))
     }

@@ -44,8 +44,7 @@ impl Arguments {
             "--rate: only with --replay or --records"
         );
         let source = if let Some(path) = &self.records {
-            let stream = undertone_lab::stream::load_own(&setup.agreement, path)?;
-            RecordSource::file(path, stream.into_records())?
+            RecordSource::file(path, undertone_data::load_own(&setup.agreement, path)?)?
         } else if let Some(path) = &self.follow {
             RecordSource::follow(path)?
         } else if self.stdin {
