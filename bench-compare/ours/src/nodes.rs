@@ -5,21 +5,19 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use undertone::noise::OsEntropy;
-use undertone::{LearnerId, Round};
+use undertone::LearnerId;
 use undertone_models::{Features, Setup, Record};
 use undertone_node::certificates::{self, Holder, Validity};
-use undertone_node::daemon::{Event, Until, deliver_to, run};
-use undertone_node::link::{Addresses, Identity, Link, Security};
-use undertone_node::mailbox::mailbox;
-use undertone_node::protocol::{Node, Settings};
-use undertone_node::store::{Commit, DiskStore, Position, Storage, StorageError, Stored};
+use undertone_node::daemon::{Daemon, DaemonSettings, News, RecordSource};
+use undertone_node::link::Peers;
+use undertone_node::store::{Commit, Position, Storage, StorageError, StoreFile, Stored};
 use undertone_node::wire::Wire;
 
 const LEARNERS: usize = 5;
@@ -177,14 +175,17 @@ fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path
             .map(|id| {
                 let (setup, ports, barrier) = (&setup, &ports, &barrier);
                 scope.spawn(move || {
-                    let network = Wire::new(Arc::clone(setup)).network();
+                    let settings = settings(setup, id, ports, (rounds, tls));
                     match disk {
                         Some(folder) => {
                             let path = folder.join(format!("{id}-{features}-{}", tls.is_some()));
-                            let store = DiskStore::create(&path, network, LearnerId(id)).unwrap();
-                            learner(setup, id, ports, (rounds, tls), store, barrier)
+                            let store = StoreFile::New(path);
+                            run(Daemon::open(setup, settings, &store, OsEntropy).unwrap(), rounds, barrier)
                         }
-                        None => learner(setup, id, ports, (rounds, tls), NoStore, barrier),
+                        None => {
+                            let daemon = Daemon::open_on_store(setup, settings, NoStore, OsEntropy);
+                            run(daemon.unwrap(), rounds, barrier)
+                        }
                     }
                 })
             })
@@ -194,60 +195,49 @@ fn learners(features: usize, rounds: u64, tls: Option<&Path>, disk: Option<&Path
     })
 }
 
-fn learner<S: Storage>(
-    setup: &Arc<Setup>,
-    id: u32,
-    ports: &[u16],
-    (rounds, tls): (u64, Option<&Path>),
-    store: S,
-    barrier: &Barrier,
-) -> f64 {
+/// Two neighbours, one record, and no time spent on waiting for more.
+fn settings(setup: &Setup, id: u32, ports: &[u16], (rounds, tls): (u64, Option<&Path>)) -> DaemonSettings {
     let own = LearnerId(id);
-    let wire = Wire::new(Arc::clone(setup));
-    let settings = Settings {
-        deadline: Duration::from_secs(60),
-        request_after: Duration::from_secs(10),
-        records_wait: Duration::ZERO,
-        heard_min: 2,
-        end: Round(rounds),
-        inbox_max: usize::MAX,
-    };
-    let mut node = Node::open(Arc::clone(setup), own, settings, OsEntropy, store).unwrap();
-    let neighbours: Vec<LearnerId> =
-        setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let addresses = Addresses::Direct {
+    let neighbours = setup.agreement.graph.neighbours(own).iter();
+    let peers = Peers::Direct {
         listen: address(id),
-        connect: neighbours.iter().filter(|one| one.0 > id).map(|&one| (one, address(one.0))).collect(),
+        neighbours: neighbours.map(|&(one, _)| (one, address(one.0))).collect(),
     };
-    let security = tls.map_or(Security::Loopback, |folder| {
-        Security::MutualTls(certificates::files(folder, Holder::Learner(own)))
-    });
-    let message_bytes = wire.message_bytes();
-    let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
-    let (sender, events) = mailbox(1000);
-    let link = Link::open(&identity, &addresses, &security, deliver_to(sender.clone(), addresses.when_full())).unwrap();
-    barrier.wait();
-    thread::sleep(Duration::from_secs(2)); // Until all have found each other.
     let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
-    let (answer, _taken) = tokio::sync::oneshot::channel();
     let records = vec![Record { features, label: 1.0 }];
-    sender.send(Event::Records { records, position: None, answer }).unwrap();
-    let until = Until { end: Round(rounds), linger: Duration::from_secs(1) };
-    let (mut begin, mut speed) = (Instant::now(), 0.0);
-    run(&mut node, &link, &events, until, &mut |_, node| {
-        let round = node.learner().round().0;
-        // The first rounds wait for whoever came last.
-        if round == rounds / 10 {
-            begin = Instant::now();
-        }
-        if round == rounds {
-            speed = per_second(rounds - rounds / 10, begin);
-        }
-    })
-    .unwrap();
-    link.close();
-    speed
+    DaemonSettings {
+        certificates: tls.map(Path::to_path_buf),
+        source: Some(RecordSource::replay("one".into(), records)),
+        rounds: Some(rounds),
+        deadline: Duration::from_secs(60),
+        request_after: Some(Duration::from_secs(10)),
+        records_wait: Some(Duration::ZERO),
+        heard_min: 2,
+        linger: Duration::from_secs(1),
+        ..DaemonSettings::new(own, peers)
+    }
 }
 
+fn run<S: Storage>(daemon: Daemon<OsEntropy, S>, rounds: u64, barrier: &Barrier) -> f64 {
+    barrier.wait();
+    thread::sleep(Duration::from_secs(2)); // Until all have found each other.
+    let timed = Arc::new(Mutex::new((Instant::now(), 0.0)));
+    let times = Arc::clone(&timed);
+    let watch = move |news: News<'_>| {
+        let News::Round { end, .. } = news else { return };
+        let (begin, speed) = &mut *times.lock().unwrap();
+        let round = end.report.round.0 + 1;
+        // The first rounds wait for whoever came last.
+        if round == rounds / 10 {
+            *begin = Instant::now();
+        }
+        if round == rounds {
+            *speed = per_second(rounds - rounds / 10, *begin);
+        }
+    };
+    daemon.run(watch).unwrap();
+    let (_, speed) = *timed.lock().unwrap();
+    speed
+}

@@ -1,14 +1,11 @@
 //! Which experiment a command is about: a file or a preset.
 
-use crate::agreement_source::load_agreement;
-use anyhow::bail;
 use clap::Args;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use undertone::load::{Source, Strictness, load};
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_source};
-use undertone_lab::{ExperimentError, Setup};
+use undertone_lab::ExperimentError;
 
 /// A config file or a preset.
 #[derive(Args)]
@@ -49,12 +46,9 @@ impl ConfigSource {
         Ok(load(&self.source(default)?, change, Strictness::Run)?)
     }
 
-    /// What follows from the agreement in the file given, for a learner on a network.
-    pub(crate) fn load_agreement(&self) -> anyhow::Result<Arc<Setup>> {
-        match &self.path {
-            Some(path) => load_agreement(path),
-            None => bail!("--store: give the agreement of the learner's network too"),
-        }
+    /// The file, if one was given.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     fn source(&self, default: &str) -> Result<Source, ExperimentError> {

@@ -1,16 +1,13 @@
 //! A learner to inspect: a running one over HTTP, or the store of one that is not running.
 
-use crate::config_source::ConfigSource;
+use crate::agreement_source::load_agreement;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use undertone::Round;
-use undertone::noise::OsEntropy;
-use undertone_node::protocol::{Node, Settings};
-use undertone_node::store::DiskStore;
+use undertone_node::protocol::{Node, StoredNode};
 
 /// A running learner, or a store.
 #[derive(Args)]
@@ -25,9 +22,6 @@ pub(crate) struct NodeSource {
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }
-
-/// A learner read from its store.
-pub(crate) type StoredNode = Node<OsEntropy, DiskStore>;
 
 /// The learner to inspect.
 pub(crate) enum Target<'a> {
@@ -49,7 +43,8 @@ impl NodeSource {
         self.node.is_some() || self.store.is_some()
     }
 
-    pub(crate) fn open(&self, config: &ConfigSource) -> anyhow::Result<Target<'_>> {
+    /// Reaches it; a store is read with its agreement.
+    pub(crate) fn open(&self, agreement: Option<&Path>) -> anyhow::Result<Target<'_>> {
         if let Some(url) = &self.node {
             let token = match &self.token_file {
                 Some(path) => Some(
@@ -60,19 +55,11 @@ impl NodeSource {
             return Ok(Target::Running(Running { url, token }));
         }
         let Some(path) = &self.store else { bail!("give --node URL or --store FILE") };
-        let setup = config.load_agreement()?;
-        let (store, id) =
-            DiskStore::open_any(path, &setup).with_context(|| path.display().to_string())?;
-        // The learner does not run, so the times do not matter.
-        let settings = Settings {
-            deadline: Duration::from_secs(1),
-            request_after: Duration::from_secs(1),
-            records_wait: Duration::from_secs(1),
-            heard_min: 1,
-            end: Round::LIMIT,
-            inbox_max: 0,
-        };
-        Ok(Target::Stored(Box::new(Node::open(setup, id, settings, OsEntropy, store)?)))
+        let agreement =
+            agreement.context("--store: give the agreement of the learner's network too")?;
+        let setup = load_agreement(agreement)?;
+        let node = Node::inspect(path, &setup).with_context(|| path.display().to_string())?;
+        Ok(Target::Stored(Box::new(node)))
     }
 }
 

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use undertone::LearnerId;
-use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms, verify};
-use undertone_models::Setup;
+use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms};
+use undertone::{LearnerId, LearnerVerification, Verification};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -26,28 +25,6 @@ struct Header {
     #[serde(default)]
     exhausted: bool,
     warning: Option<String>,
-}
-
-/// The result of verifying a ledger.
-#[derive(Clone, Debug, Serialize)]
-pub struct Verification {
-    /// Whether every learner's receipts agree with its account.
-    pub agrees: bool,
-    /// One entry for each learner.
-    pub learners: Vec<LearnerVerification>,
-}
-
-/// The result of verifying one learner's receipts.
-#[derive(Clone, Debug, Serialize)]
-pub struct LearnerVerification {
-    /// The learner.
-    pub learner: u32,
-    /// The number of receipts.
-    pub receipts: usize,
-    /// ε at the agreement's δ by the recomputed account; absent when the receipts disagree with it.
-    pub epsilon: Option<f64>,
-    /// The first disagreement.
-    pub disagreement: Option<String>,
 }
 
 /// Encodes the receipts of a run.
@@ -81,37 +58,24 @@ pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
     let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
     // All learners run the same rounds: one with fewer receipts than the others has lost some.
     let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
-    let learners: Vec<LearnerVerification> = receipts
+    let learners = receipts
         .iter()
         .enumerate()
         .map(|(index, receipts)| {
             let id = LearnerId(u32::try_from(index).unwrap_or(u32::MAX));
-            let result =
-                verify(id, &setup.mechanisms[index], setup.agreement.caps[index], receipts);
-            let result = result.map_err(|disagreement| disagreement.to_string());
-            let result = result.and_then(|account| match longest - receipts.len() {
-                0 => Ok(account),
+            let missing = longest - receipts.len();
+            LearnerVerification::with(&setup, id, receipts, |account| match missing {
+                0 => None,
                 // The run ended because this learner could not pay for the next round.
-                1 if exhausted && could_refuse(&account, receipts) => Ok(account),
-                _ => Err(format!(
+                1 if exhausted && could_refuse(account, receipts) => None,
+                _ => Some(format!(
                     "ends after {} receipts, other learners have {longest}",
                     receipts.len()
                 )),
-            });
-            learner_verification(id, receipts.len(), result, setup.agreement.delta)
+            })
         })
         .collect();
-    let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
-    Ok(Verification { agrees, learners })
-}
-
-/// Recomputes the account of one learner, which need not have run the same rounds as the others.
-#[must_use]
-pub fn verify_one(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
-    let index = id.0 as usize;
-    let result = verify(id, &setup.mechanisms[index], setup.agreement.caps[index], receipts);
-    let result = result.map_err(|disagreement| disagreement.to_string());
-    learner_verification(id, receipts.len(), result, setup.agreement.delta)
+    Ok(Verification::new(learners))
 }
 
 /// Whether a learner may have been refused the round after its last receipt.
@@ -128,19 +92,6 @@ fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
         account.advance(&RoundTerms { round: account.round(), weight_heard, records });
         account.would_exceed()
     })
-}
-
-fn learner_verification(
-    id: LearnerId,
-    receipts: usize,
-    result: Result<Accountant, String>,
-    delta: f64,
-) -> LearnerVerification {
-    let (epsilon, disagreement) = match result {
-        Ok(account) => (Some(account.epsilon(delta)), None),
-        Err(disagreement) => (None, Some(disagreement)),
-    };
-    LearnerVerification { learner: id.0, receipts, epsilon, disagreement }
 }
 
 /// Reads whether a budget ended the run, and each learner's receipts in file order.

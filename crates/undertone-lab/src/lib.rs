@@ -10,7 +10,6 @@ pub mod budget;
 pub mod catalogue;
 pub mod columns;
 pub mod compare;
-pub mod data;
 mod declaration;
 mod entropy;
 mod error;
@@ -20,6 +19,7 @@ pub mod ledger_file;
 mod metrics;
 mod neural_metrics;
 mod optimum;
+pub mod partition;
 pub mod planner;
 pub mod presets;
 pub mod report;
@@ -30,6 +30,9 @@ mod seeded_run;
 mod simulate;
 pub mod stream;
 pub mod summary;
+
+/// Loaders of files and the built-in data set.
+pub use undertone_data as data;
 
 pub use declaration::{DeclarationError, check_declaration};
 pub use entropy::{RunEntropy, SeededEntropy};

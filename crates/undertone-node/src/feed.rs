@@ -136,19 +136,20 @@ impl Feeder {
         }
     }
 
-    /// Sends the records that `next` returns until there are none, at most `rate` records a second.
+    /// Sends records, at most `rate` a second. The source was read up to `reached`; the records are those after it.
     pub fn replay(
         &self,
         source: &str,
         mut reached: u64,
         rate: Option<f64>,
-        mut next: impl FnMut(u64) -> Vec<Record>,
+        records: impl IntoIterator<Item = Record>,
     ) {
         let begin = Instant::now();
-        let size = rate.map_or(BATCH as u64, |rate| records_per_step(rate).min(BATCH as u64));
+        let size = rate.map_or(BATCH, |rate| records_per_step(rate).min(BATCH));
+        let mut rest = records.into_iter();
         let mut handed = 0_u64;
         loop {
-            let records = next(size);
+            let records: Vec<Record> = rest.by_ref().take(size).collect();
             if records.is_empty() {
                 return;
             }
@@ -245,9 +246,9 @@ impl Feeder {
 }
 
 /// How many records arrive in a twentieth of a second, and at least one.
-fn records_per_step(rate: f64) -> u64 {
+fn records_per_step(rate: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let step = (rate / 20.0) as u64;
+    let step = (rate / 20.0) as usize;
     step.max(1)
 }
 

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use std::fmt::Display;
 use undertone::OnlineError;
 use undertone_lab::SimulateError;
+use undertone_lab::data::DataError;
 use undertone_lab::stream::StreamError;
 
 pyo3::create_exception!(
@@ -58,7 +59,7 @@ pub(crate) fn checked_rounds(rounds: u64) -> PyResult<u64> {
 pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr {
     let place = learner.map_or(String::new(), |learner| format!("learner {learner}: "));
     match error {
-        StreamError::Bounds { record, fault } => {
+        StreamError::Data(DataError::Bounds { record, fault }) => {
             // Rows are counted from 0 in Python.
             RecordError::new_err(format!("{place}row {}: {fault}", record - 1))
         }

@@ -36,6 +36,7 @@
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
 //! | a loss of your own | [`DeclaredLoss`](models::DeclaredLoss) |
+//! | whether a ledger is right | [`LearnerVerification`] |
 //! | which theorems apply, what to change | [`doctor`] |
 //! | noise and schedules for a target | [`planner`] |
 //!
@@ -47,6 +48,7 @@ mod builder;
 pub mod doctor;
 pub mod load;
 mod online;
+mod verification;
 
 pub use builder::{BuildError, Declared, Label, LearnerBuilder};
 pub use load::{LoadError, Loaded, load};
@@ -60,3 +62,4 @@ pub use undertone_core::{
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;
 pub use undertone_models::{Features, Record, Setup, SetupError};
+pub use verification::{LearnerVerification, Verification};

@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// What one learner has spent.
 fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let budget: Value = match arguments.node.open(&arguments.source)? {
+    let budget: Value = match arguments.node.open(arguments.source.path())? {
         Target::Running(node) => node.json("/v1/budget")?,
         Target::Stored(node) => value(&owner::budget(&node))?,
     };

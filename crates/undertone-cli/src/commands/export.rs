@@ -1,6 +1,5 @@
 //! `undertone export`: a learner's public model.
 
-use crate::config_source::ConfigSource;
 use crate::failure::Failure;
 use crate::node_source::{NodeSource, Target};
 use anyhow::Context;
@@ -16,15 +15,16 @@ use undertone_node::owner;
 pub(crate) struct Arguments {
     #[command(flatten)]
     node: NodeSource,
-    #[command(flatten)]
-    source: ConfigSource,
+    /// The agreement of the learner's network, with --store
+    #[arg(value_name = "AGREEMENT.toml")]
+    agreement: Option<PathBuf>,
     /// The file to write; it must not exist
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
     out: PathBuf,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let model = match arguments.node.open(&arguments.source)? {
+    let model = match arguments.node.open(arguments.agreement.as_deref())? {
         Target::Running(node) => node.bytes("/v1/model/public")?,
         Target::Stored(node) => owner::public_model(&node)?,
     };

@@ -1,13 +1,13 @@
 //! `undertone status`: what a learner is doing, and how well it predicts.
 
-use crate::config_source::ConfigSource;
 use crate::failure::Failure;
 use crate::node_source::{NodeSource, Target, value};
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use undertone_lab::summary::rounded_up;
+use undertone::privacy::rounded_up;
 use undertone_node::history::History;
 use undertone_node::owner;
 
@@ -16,15 +16,16 @@ use undertone_node::owner;
 pub(crate) struct Arguments {
     #[command(flatten)]
     node: NodeSource,
-    #[command(flatten)]
-    source: ConfigSource,
+    /// The agreement of the learner's network, with --store
+    #[arg(value_name = "AGREEMENT.toml")]
+    agreement: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (status, budget): (Value, Value) = match arguments.node.open(&arguments.source)? {
+    let (status, budget): (Value, Value) = match arguments.node.open(arguments.agreement.as_deref())? {
         Target::Running(node) => (node.json("/v1/status")?, node.json("/v1/budget")?),
         Target::Stored(node) => {
             (value(&owner::status(&node, &History::default()))?, value(&owner::budget(&node))?)

@@ -7,8 +7,9 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
-use undertone_lab::summary::rounded_up;
+use undertone::privacy::rounded_up;
+use undertone::{LearnerVerification, Verification};
+use undertone_lab::ledger_file::verify_run;
 use undertone_node::store::DiskStore;
 
 /// Check a ledger offline: every charge is computed again from the config
@@ -42,8 +43,7 @@ fn verify_store(path: &Path, agreement: &Path) -> anyhow::Result<Verification> {
     let place = || path.display().to_string();
     let (store, id) = DiskStore::open_any(path, &setup).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;
-    let learner = verify_one(&setup, id, &receipts);
-    Ok(Verification { agrees: learner.disagreement.is_none(), learners: vec![learner] })
+    Ok(Verification::new(vec![LearnerVerification::new(&setup, id, &receipts)]))
 }
 
 fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<()> {

@@ -4,67 +4,41 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use undertone::{LearnerId, Round};
+use undertone::LearnerId;
 use undertone_lab::experiment::Overrides;
 use undertone_lab::presets::load_preset;
 use undertone_lab::stream::{self, Stream};
 use undertone_lab::{Measuring, RunEntropy, SeededEntropy, simulate};
 use undertone_models::Setup;
-use undertone_node::daemon::{Ending, Event, Until, run};
-use undertone_node::link::{Addresses, Identity, Link, Security};
-use undertone_node::mailbox::mailbox;
-use undertone_node::protocol::{Node, Settings};
-use undertone_node::store::DiskStore;
-use undertone_node::wire::Wire;
+use undertone_node::daemon::{Daemon, DaemonSettings, Ending, RecordSource};
+use undertone_node::link::Peers;
+use undertone_node::store::StoreFile;
 
 const SEED: u64 = 11;
 
 /// Runs one learner to the end; gives its parameters.
-fn learner(
-    setup: &Arc<Setup>,
-    rounds: u64,
-    id: u32,
-    ports: &[u16],
-    mut stream: Stream,
-) -> Box<[f64]> {
+fn learner(setup: &Arc<Setup>, rounds: u64, id: u32, ports: &[u16], stream: Stream) -> Box<[f64]> {
     let own = LearnerId(id);
-    let wire = Wire::new(Arc::clone(setup));
-    let folder = tempfile::tempdir().unwrap();
-    let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
-    let settings = Settings {
-        deadline: Duration::from_secs(120),
-        request_after: Duration::from_secs(5),
-        records_wait: Duration::from_secs(120),
-        heard_min: 1,
-        end: Round(rounds),
-        inbox_max: usize::MAX,
-    };
-    let entropy = SeededEntropy::new(SEED);
-    let mut node = Node::open(Arc::clone(setup), own, settings, entropy, store).unwrap();
-    let neighbours: Vec<LearnerId> =
-        setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
     let address = |id: u32| format!("127.0.0.1:{}", ports[id as usize]);
-    let later = neighbours.iter().filter(|one| one.0 > id);
-    let addresses = Addresses::Direct {
+    let neighbours = setup.agreement.graph.neighbours(own).iter();
+    let peers = Peers::Direct {
         listen: address(id),
-        connect: later.map(|&one| (one, address(one.0))).collect(),
+        neighbours: neighbours.map(|&(one, _)| (one, address(one.0))).collect(),
     };
-    let message_bytes = wire.message_bytes();
-    let identity = Identity { network: wire.network(), own, neighbours, message_bytes };
-    let (sender, events) = mailbox(1000);
-    let network = sender.clone();
-    let deliver = Arc::new(move |incoming| {
-        let _ = network.send(Event::Network(incoming));
-    });
-    let link = Link::open(&identity, &addresses, &Security::Loopback, deliver).unwrap();
-    let records = stream.next(setup.agreement.records.taken_after(rounds));
-    let (answer, _taken) = tokio::sync::oneshot::channel();
-    sender.send(Event::Records { records, position: None, answer }).unwrap();
-    let until = Until { end: Round(rounds), linger: Duration::from_secs(3) };
-    let ending = run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
-    assert_eq!(ending, Ending::Finished);
-    link.close();
-    node.learner().private_parameters().for_owner().into()
+    let settings = DaemonSettings {
+        source: Some(RecordSource::replay("records".into(), stream.into_records())),
+        rounds: Some(rounds),
+        // Long: on a busy machine nobody may miss a neighbour or a record.
+        deadline: Duration::from_secs(240),
+        request_after: Some(Duration::from_secs(5)),
+        ..DaemonSettings::new(own, peers)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = StoreFile::New(folder.path().join("store"));
+    let daemon = Daemon::open(setup, settings, &store, SeededEntropy::new(SEED)).unwrap();
+    let ended = daemon.run(|_| ()).unwrap();
+    assert_eq!(ended.ending, Ending::Finished);
+    ended.node.learner().private_parameters().for_owner().into()
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn bad_arguments_are_named() {
         shell.expect(2, &arguments).1
     };
     assert!(node(&["--learner", "9"]).contains("0 to 4"));
-    assert!(node(&["--learner", "0"]).contains("--peer 1=HOST:PORT is missing"));
+    assert!(node(&["--learner", "0"]).contains("--peer 1=HOST:PORT): missing"));
     assert!(node(&["--learner", "0", "--peer", "2=127.0.0.1:2"]).contains("not a neighbour"));
     assert!(node(&["--learner", "0", "--peer", "1"]).contains("NUMBER=HOST:PORT"));
     let peers = ["--peer", "1=127.0.0.1:2", "--peer", "4=127.0.0.1:3"];

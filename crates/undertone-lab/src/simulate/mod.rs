@@ -8,10 +8,11 @@ pub use measuring::Measuring;
 pub(crate) use members::{Member, absorb_all, gather, release_all};
 pub use outcome::{Ending, FinalParameters, LearnerOutcome, Outcome, RoundRow};
 
+use crate::data::Bounded;
 use crate::entropy::RunEntropy;
 use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
 use crate::neural_metrics::NeuralEvaluator;
-use crate::stream::{StreamError, Streams, is_regression, keep_to_bounds};
+use crate::stream::{StreamError, Streams, is_regression};
 use members::observe_all;
 use outcome::learner_outcome;
 use std::fmt;
@@ -165,7 +166,7 @@ impl Simulation {
         learner: usize,
         records: Vec<Record>,
     ) -> Result<(u64, u64), StreamError> {
-        let bounded = keep_to_bounds(&self.setup.agreement, records)?;
+        let bounded = Bounded::new(&self.setup.agreement, records)?;
         self.members[learner].stream.append(bounded.records);
         Ok((bounded.scaled, bounded.refused))
     }

@@ -1,9 +1,10 @@
 //! Distributing records among learners.
 
 use super::source::record_order;
-use super::{Stream, StreamError, Streams, keep_to_bounds};
-use crate::data::{Dataset, partition};
+use super::{Stream, StreamError, Streams};
+use crate::data::{Bounded, Dataset};
 use crate::experiment::{Experiment, RecordOrder};
+use crate::partition;
 use undertone_models::{PublicRandom, Record};
 
 /// A data set and its order.
@@ -31,9 +32,9 @@ pub(super) fn distribute(
     let OrderedSource { mut dataset, test_rows, in_time_order } = source;
     let mut records = std::mem::take(&mut dataset.records);
     let own_test = records.split_off(records.len() - test_rows.min(records.len()));
-    let mut bounded = keep_to_bounds(agreement, records)?;
+    let mut bounded = Bounded::new(agreement, records)?;
     let train_count = bounded.records.len();
-    let own_test = keep_to_bounds(agreement, own_test)?;
+    let own_test = Bounded::new(agreement, own_test)?;
     bounded.records.extend(own_test.records);
     bounded.scaled += own_test.scaled;
     bounded.refused += own_test.refused;

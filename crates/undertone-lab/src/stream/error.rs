@@ -2,52 +2,18 @@
 
 use crate::catalogue::{self, CatalogueError};
 use crate::data::DataError;
-use crate::data::partition::PartitionError;
+use crate::partition::PartitionError;
 use thiserror::Error;
-use undertone::neural::Shape;
-use undertone_models::bounds::BoundFault;
 
 /// Why the records cannot be used.
 #[derive(Debug, Error)]
 pub enum StreamError {
-    /// A file or record is bad.
+    /// A file or record is bad, or the data do not fit the agreement.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A record cannot be bounded.
-    #[error("record {record}: {fault}")]
-    Bounds {
-        /// Which record, from 1.
-        record: usize,
-        /// Why.
-        fault: BoundFault,
-    },
     /// The records cannot be distributed.
     #[error("data.partition: {0}")]
     Partition(#[from] PartitionError),
-    /// The number of features differs from the agreement's.
-    #[error("model.features = {expected}: the data have {found} features")]
-    Features {
-        /// In the agreement.
-        expected: usize,
-        /// In the data.
-        found: usize,
-    },
-    /// The images' shape differs from the neural network's input.
-    #[error("model.input is {expected}: the images are {found} (channels × height × width)")]
-    ImageShape {
-        /// In the agreement.
-        expected: Shape,
-        /// In the data.
-        found: Shape,
-    },
-    /// The number of classes differs from the loss's.
-    #[error("the loss needs {expected} classes, but the data have {found}")]
-    Classes {
-        /// Of the loss.
-        expected: usize,
-        /// In the data.
-        found: usize,
-    },
     /// The format is unknown.
     #[error("data.format = \"{name}\": must be one of libsvm, csv, ndjson, parquet, image-folder")]
     Format {
@@ -80,18 +46,6 @@ pub enum StreamError {
     UnusedByImages {
         /// Which key.
         key: &'static str,
-    },
-    /// Classes would depend on one learner's own records.
-    #[error("records.classes: must name the classes, in the order that all learners use")]
-    OwnClasses,
-    /// The encoding of a text column would depend on one learner's own records.
-    #[error(
-        "column {column} holds text, whose encoding would depend on this learner's own records: \
-    encode it as numbers, in the same way at all learners"
-    )]
-    OwnCategories {
-        /// Which column.
-        column: String,
     },
     /// A learner has too few records.
     #[error("learner {learner} has {found} records, of which the warm-up of {needed} leaves none")]

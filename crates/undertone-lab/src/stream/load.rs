@@ -1,16 +1,14 @@
-//! Loading the records of an experiment, or of one learner's own file.
+//! Loading the records of an experiment.
 
-use super::bound::Bounded;
 use super::distribute::{OrderedSource, distribute};
 use super::source::{DataSource, EMBEDDED, find_source, is_image_folder};
-use super::{Stream, StreamError, Streams, is_regression, keep_to_bounds};
+use super::{Stream, StreamError, Streams};
 use crate::catalogue::recipe::{Layout, Recipe};
 use crate::catalogue::{self, Cache};
-use crate::data::{self, Dataset, Format, LoadOptions, Task};
+use crate::data::{self, Bounded, Format, LoadOptions, check_shape};
 use crate::experiment::Experiment;
 use std::path::Path;
 use undertone::agreement::Agreement;
-use undertone::neural::Shape;
 use undertone_models::{PublicRandom, Record};
 
 /// Loads, bounds and distributes the records of an experiment; data sets come from the default cache.
@@ -53,30 +51,6 @@ pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams
     distribute(experiment, source, seed)
 }
 
-/// Loads and bounds the records of one learner's own file, in the file's order.
-///
-/// # Errors
-/// When the file cannot be read, or does not fit the agreement.
-pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Stream, StreamError> {
-    // An encoding of text that is derived from one learner's file differs between learners and depends on
-    // single records: one record could change the meaning of all others.
-    if !is_regression(agreement) && agreement.records.classes.is_none() {
-        return Err(StreamError::OwnClasses);
-    }
-    let mut dataset = data::load(path, &load_options(agreement, None)?)?;
-    if let Some(block) = dataset.one_hot.first() {
-        let name = dataset.feature_names.get(block.start).map_or("", String::as_str);
-        let column = name.split('=').next().unwrap_or_default().to_string();
-        return Err(StreamError::OwnCategories { column });
-    }
-    check_shape(agreement, &dataset)?;
-    if agreement.records.centre {
-        dataset.centre();
-    }
-    let records = std::mem::take(&mut dataset.records);
-    Ok(Stream::new(keep_to_bounds(agreement, records)?.records, false))
-}
-
 /// Bounds records in memory: those of each learner, in order of arrival, and test records.
 ///
 /// # Errors
@@ -90,7 +64,7 @@ pub fn from_records(
     let agreement = &experiment.agreement;
     let (mut scaled, mut refused) = (0, 0);
     let mut bounded = |records: Vec<Record>| {
-        let Bounded { records, scaled: more, refused: fewer } = keep_to_bounds(agreement, records)?;
+        let Bounded { records, scaled: more, refused: fewer } = Bounded::new(agreement, records)?;
         scaled += more;
         refused += fewer;
         Ok::<_, StreamError>(records)
@@ -107,23 +81,10 @@ pub fn from_records(
 }
 
 fn load_options(agreement: &Agreement, format: Option<&str>) -> Result<LoadOptions, StreamError> {
-    let task = if is_regression(agreement) { Task::Regression } else { Task::Classification };
-    let format = match format {
-        None => None,
-        Some(name) => {
-            Some(Format::from_name(name).ok_or_else(|| StreamError::Format { name: name.into() })?)
-        }
+    let named = |name: &str| {
+        Format::from_name(name).ok_or_else(|| StreamError::Format { name: name.into() })
     };
-    Ok(LoadOptions {
-        format,
-        label: agreement.records.label.clone(),
-        classes: agreement.records.classes.clone(),
-        categorical: agreement.records.categorical.clone(),
-        drop: agreement.records.drop.clone(),
-        dimension: None,
-        intercept: agreement.records.intercept,
-        ..LoadOptions::new(task)
-    })
+    Ok(LoadOptions::of(agreement, format.map(named).transpose()?))
 }
 
 /// Refuses keys that a known data set does not use.
@@ -155,22 +116,4 @@ fn refuse_column_keys(agreement: &Agreement) -> Result<(), StreamError> {
         Some((key, _)) => Err(StreamError::UnusedByImages { key }),
         None => Ok(()),
     }
-}
-
-fn check_shape(agreement: &Agreement, dataset: &Dataset) -> Result<(), StreamError> {
-    if let (Some(neural), Some(found)) = (&agreement.neural, dataset.image_shape) {
-        let expected = neural.input;
-        // A neural network without convolutions takes any image of the right size, as a vector.
-        if expected != Shape::vector(expected.count()) && expected != found {
-            return Err(StreamError::ImageShape { expected, found });
-        }
-    }
-    if dataset.dimension != agreement.model.features {
-        let expected = agreement.model.features;
-        return Err(StreamError::Features { expected, found: dataset.dimension });
-    }
-    let Some(classes) = agreement.model.loss.classes() else { return Ok(()) };
-    let expected = classes as usize;
-    let found = dataset.classes.as_ref().map_or(0, Vec::len);
-    if found == expected { Ok(()) } else { Err(StreamError::Classes { expected, found }) }
 }

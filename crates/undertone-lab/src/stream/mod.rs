@@ -1,16 +1,15 @@
 //! The private stream of each learner: records loaded, bounded, distributed, and drawn in order.
 
-mod bound;
 mod distribute;
 mod error;
 mod load;
 pub(crate) mod source;
 
-pub(crate) use bound::keep_to_bounds;
 pub use error::StreamError;
-pub use load::{from_records, load, load_own};
+pub use load::{from_records, load};
 pub use source::EMBEDDED;
 
+use crate::data::{Task, task};
 use undertone::agreement::Agreement;
 use undertone_models::{PublicRandom, Record};
 
@@ -84,6 +83,12 @@ impl Stream {
         self.drawn = self.drawn.saturating_add(count);
     }
 
+    /// All distinct records, those that were drawn included.
+    #[must_use]
+    pub fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
     /// The number of distinct records.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -112,5 +117,5 @@ impl Stream {
 /// Whether labels are numbers rather than classes.
 #[must_use]
 pub fn is_regression(agreement: &Agreement) -> bool {
-    agreement.model.loss.classes().is_none()
+    task(agreement) == Task::Regression
 }

@@ -53,16 +53,24 @@ fn collect_dependencies(table: &toml::Table, ours: &mut BTreeSet<String>) {
 
 /// What each crate may depend on. `node` and `lab` never see each other, so that the daemon cannot name the
 /// seeded generator, and nobody depends on the command or on the Python layer.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("undertone-simd", &[]),
     ("undertone-core", &["undertone-simd"]),
     ("undertone-models", &["undertone-core", "undertone-simd"]),
     ("undertone", &["undertone-core", "undertone-models"]),
+    ("undertone-data", &["undertone", "undertone-core", "undertone-models"]),
     ("undertone-node", &["undertone", "undertone-core", "undertone-models"]),
-    ("undertone-lab", &["undertone", "undertone-core", "undertone-models"]),
+    ("undertone-lab", &["undertone", "undertone-core", "undertone-models", "undertone-data"]),
     (
         "undertone-cli",
-        &["undertone", "undertone-core", "undertone-models", "undertone-lab", "undertone-node"],
+        &[
+            "undertone",
+            "undertone-core",
+            "undertone-models",
+            "undertone-data",
+            "undertone-lab",
+            "undertone-node",
+        ],
     ),
     ("undertone-py", &["undertone", "undertone-core", "undertone-models", "undertone-lab"]),
 ];
@@ -99,6 +107,33 @@ fn the_dependency_table_of_the_architecture_is_true() {
         for word in documented.split('`').filter(|word| word.starts_with("undertone")) {
             assert!(allowed.contains(&word), "docs/architecture.md allows {word}: {row}");
         }
+    }
+}
+
+/// The command depends on node and laboratory, so its manifest cannot keep them apart. Its sources do: what runs a learner on
+/// a network, or reads its store, names no part of the laboratory, except to replay an experiment's data.
+#[test]
+fn of_the_commands_for_learners_on_a_network_only_the_replay_names_the_laboratory() {
+    let sources = root().join("crates/undertone-cli/src");
+    let mut files: Vec<PathBuf> =
+        ["agreement_source.rs", "node_source.rs", "commands/status.rs", "commands/export.rs"]
+            .map(|name| sources.join(name))
+            .into();
+    source_files(&sources.join("commands/node"), &mut files);
+    // `config_source` reads experiments.
+    let words = ["undertone_lab", "config_source", "SeededEntropy", "RunEntropy"];
+    let mut named = BTreeSet::new();
+    for path in &files {
+        let text = fs::read_to_string(path).unwrap();
+        if words.iter().any(|word| text.contains(word)) {
+            named.insert(path.strip_prefix(&sources).unwrap().display().to_string());
+        }
+    }
+    // That the replay is found is the control.
+    assert_eq!(named, BTreeSet::from(["commands/node/replay.rs".to_string()]), "{files:?}");
+    let replay = fs::read_to_string(sources.join("commands/node/replay.rs")).unwrap();
+    for word in ["Entropy", "undertone_node"] {
+        assert!(!replay.contains(word), "a replay gives records, and needs no {word}");
     }
 }
 

@@ -1,9 +1,57 @@
 //! Where a learner listens, which neighbours it connects to, and how connections are protected.
 
-use super::LinkError;
+use super::{Identity, LinkError};
+use crate::certificates::{Holder, files};
 use crate::mailbox::WhenFull;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use undertone::LearnerId;
+
+/// Where a learner and its neighbours are, as its owner knows it.
+#[derive(Clone, Debug)]
+pub enum Peers {
+    /// Each at its own address.
+    Direct {
+        /// `host:port` to listen on.
+        listen: String,
+        /// Neighbours, each with its `host:port`.
+        neighbours: Vec<(LearnerId, String)>,
+    },
+    /// Behind the router at this `host:port`.
+    Router(String),
+}
+
+impl Peers {
+    /// Decides who connects to whom: of two neighbours the one with the smaller number.
+    ///
+    /// # Errors
+    /// When an address is of a learner that is no neighbour, or one that is needed is missing.
+    pub fn addresses(&self, identity: &Identity) -> Result<Addresses, LinkError> {
+        let (listen, known) = match self {
+            Peers::Router(router) => return Ok(Addresses::Router(router.clone())),
+            Peers::Direct { listen, neighbours } => (listen.clone(), neighbours),
+        };
+        let (own, neighbours) = (identity.own, &identity.neighbours);
+        let fault = |peer: LearnerId, reason: String| LinkError::Setting {
+            what: format!("the address of learner {peer} (--peer {peer}=HOST:PORT)"),
+            reason,
+        };
+        if let Some((other, _)) = known.iter().find(|(id, _)| !neighbours.contains(id)) {
+            let all: Vec<u32> = neighbours.iter().map(|id| id.0).collect();
+            return Err(fault(
+                *other,
+                format!("not a neighbour of learner {own}, which has {all:?}"),
+            ));
+        }
+        let mut connect = Vec::new();
+        for neighbour in neighbours.iter().filter(|neighbour| **neighbour > own) {
+            match known.iter().find(|(id, _)| id == neighbour) {
+                Some((_, address)) => connect.push((*neighbour, address.clone())),
+                None => return Err(fault(*neighbour, format!("missing: learner {own} calls it"))),
+            }
+        }
+        Ok(Addresses::Direct { listen, connect })
+    }
+}
 
 /// How a learner and its neighbours reach each other.
 #[derive(Clone, Debug)]
@@ -38,6 +86,22 @@ pub enum Security {
     Loopback,
     /// By TLS with certificates on both sides. The names in them decide who may connect.
     MutualTls(Certificates),
+}
+
+impl Security {
+    /// With the certificate in a folder, or none.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn from_folder(folder: Option<&Path>, learner: LearnerId) -> Result<Security, LinkError> {
+        let Some(folder) = folder else { return Ok(Security::Loopback) };
+        // A router's engine is told where the files are, and may look from elsewhere.
+        let folder = folder.canonicalize().map_err(|error| LinkError::Setting {
+            what: folder.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        Ok(Security::MutualTls(files(&folder, Holder::Learner(learner))))
+    }
 }
 
 /// The files of a certificate.

@@ -7,11 +7,11 @@ mod addresses;
 pub mod direct;
 mod routed;
 
-pub use addresses::{Addresses, Certificates, Security, certificate_name};
+pub use addresses::{Addresses, Certificates, Peers, Security, certificate_name};
 pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 
-use crate::wire::OwnRelease;
+use crate::wire::{OwnRelease, Wire};
 use direct::Direct;
 use routed::Routed;
 use std::sync::Arc;
@@ -110,6 +110,23 @@ pub struct Identity {
     pub neighbours: Vec<LearnerId>,
     /// The size of the network's messages.
     pub message_bytes: usize,
+}
+
+impl Identity {
+    /// A learner of a network.
+    ///
+    /// # Panics
+    /// When the network has no such learner: a bug in the caller.
+    #[must_use]
+    pub fn of(wire: &Wire, own: LearnerId) -> Identity {
+        let graph = &wire.setup().agreement.graph;
+        Identity {
+            network: wire.network(),
+            own,
+            neighbours: graph.neighbours(own).iter().map(|&(id, _)| id).collect(),
+            message_bytes: wire.message_bytes(),
+        }
+    }
 }
 
 /// A learner's connections to its neighbours.

@@ -9,6 +9,7 @@ mod distance;
 mod entry;
 mod error;
 mod inbox;
+mod inspect;
 mod journal;
 mod neighbour;
 mod neighbours;
@@ -23,6 +24,7 @@ mod view;
 
 pub use action::{Action, RoundEnd};
 pub use error::{AcceptError, Halt, OpenError};
+pub use inspect::StoredNode;
 pub use neighbour::Standing;
 pub use node::Node;
 pub use recovery::check_method;

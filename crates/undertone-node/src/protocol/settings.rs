@@ -19,3 +19,15 @@ pub struct Settings {
     /// How many records may wait for a round.
     pub inbox_max: usize,
 }
+
+impl Settings {
+    /// Of a node that is read and never runs: it waits for nothing, has no last round, and no room for records.
+    pub(super) const OF_A_STOPPED_NODE: Settings = Settings {
+        deadline: Duration::ZERO,
+        request_after: Duration::ZERO,
+        records_wait: Duration::ZERO,
+        heard_min: 1,
+        end: Round::LIMIT,
+        inbox_max: 0,
+    };
+}

@@ -5,8 +5,10 @@
 //! since the last snapshot are computed again from these, bit for bit, without new noise.
 
 mod disk;
+mod file;
 
 pub use disk::DiskStore;
+pub use file::StoreFile;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -133,6 +135,12 @@ pub enum StorageError {
     /// The file cannot be read or written.
     #[error("the store cannot be used: {0}")]
     Unavailable(String),
+    /// A new store was to be made where one is.
+    #[error("is there already; to go on with it, start without --new")]
+    Exists,
+    /// There is no store.
+    #[error("there is no such store; --new makes one, for a learner that has never run before")]
+    Missing,
     /// The contents are not what was written.
     #[error(
         "the store is damaged: {0}; restore no older copy (it would release rounds a second time): \

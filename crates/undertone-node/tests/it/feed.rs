@@ -156,13 +156,8 @@ fn a_file_is_followed_as_it_grows_is_replaced_and_after_a_restart() {
 fn a_replay_continues_at_its_position_and_keeps_to_the_rate() {
     let (feeder, accepted, _) = accepting_learner();
     let mut dice = Dice(4);
-    let mut left = 30;
     let begin = Instant::now();
-    feeder.replay("replay", 100, Some(100.0), |count| {
-        let count = count.min(left);
-        left -= count;
-        (0..count).map(|_| record(&mut dice)).collect()
-    });
+    feeder.replay("replay", 100, Some(100.0), (0..30).map(|_| record(&mut dice)));
     assert!(begin.elapsed() >= Duration::from_millis(290), "thirty records at 100 a second");
     drop(feeder);
     let all: Vec<AcceptedBatch> = accepted.iter().collect();

@@ -1,61 +1,62 @@
 //! The owner's HTTP API: what it answers, to whom, and what it refuses.
 
-use crate::sockets::{identity, ports};
-use crate::support::{Dice, record, settings, setup};
+use crate::sockets::{direct, ports};
+use crate::support::{Dice, record, setup};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use undertone::LearnerId;
 use undertone::noise::OsEntropy;
-use undertone::{LearnerId, Round};
-use undertone_node::daemon::{Event, Until, run};
+use undertone_node::daemon::{self, DaemonSettings, Ended, Handle, HttpSettings};
 use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
 use undertone_node::intake::Intake;
-use undertone_node::link::{Addresses, Link, Security};
-use undertone_node::mailbox::{Sender, mailbox};
-use undertone_node::protocol::{Node, Settings};
-use undertone_node::store::DiskStore;
+use undertone_node::mailbox::mailbox;
+use undertone_node::store::{DiskStore, StoreFile};
 
 const TOKEN: &str = "a-token-of-many-letters";
 
 /// A learner whose neighbours never connect, and its server.
 struct Daemon {
-    server: Option<Server>,
-    learner: Sender<Event>,
-    thread: Option<JoinHandle<()>>,
+    address: SocketAddr,
+    handle: Handle,
+    thread: Option<JoinHandle<Stopped>>,
     token: Option<&'static str>,
 }
 
+type Stopped = Ended<OsEntropy, DiskStore>;
+
 impl Daemon {
-    fn start(token: Option<&'static str>, inbox_max: usize) -> Daemon {
+    fn start(token: Option<&'static str>, waiting_max: usize) -> Daemon {
         let setup = setup(5, "algorithm1", "");
-        let (learner, events) = mailbox(100);
-        let intake = Intake::new(Arc::clone(&setup));
-        let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let shown = token.map(|token| Token::new(token).unwrap());
-        let server = Server::start(address, shown, intake, learner.clone()).unwrap();
+        let ports = ports(5);
+        let http = HttpSettings {
+            address: "127.0.0.1:0".parse().unwrap(),
+            token: token.map(|token| Token::new(token).unwrap()),
+        };
+        let settings = DaemonSettings {
+            http: Some(http),
+            rounds: Some(10),
+            deadline: Duration::from_secs(5),
+            waiting_max,
+            linger: Duration::ZERO,
+            ..DaemonSettings::new(LearnerId(0), direct(&setup, 0, (&ports, &ports)))
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let store = StoreFile::New(folder.path().join("store"));
+        let daemon = daemon::Daemon::open(&setup, settings, &store, OsEntropy).unwrap();
+        let (address, handle) = (daemon.http_address().unwrap(), daemon.handle());
         let thread = thread::spawn(move || {
-            let folder = tempfile::tempdir().unwrap();
-            let (own, identity) = (LearnerId(0), identity(&setup, 0));
-            let path = folder.path().join("store");
-            let store = DiskStore::create(&path, identity.network, own).unwrap();
-            let settings = Settings { inbox_max, ..settings(10) };
-            let mut node = Node::open(setup, own, settings, OsEntropy, store).unwrap();
-            let listen = format!("127.0.0.1:{}", ports(1)[0]);
-            let addresses = Addresses::Direct { listen, connect: Vec::new() };
-            let link =
-                Link::open(&identity, &addresses, &Security::Loopback, Arc::new(|_| ())).unwrap();
-            let until = Until { end: Round(10), linger: Duration::ZERO };
-            run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
+            let _folder = folder;
+            daemon.run(|_| ()).unwrap()
         });
-        Daemon { server: Some(server), learner, thread: Some(thread), token }
+        Daemon { address, handle, thread: Some(thread), token }
     }
 
     /// Sends raw bytes, and reads until the connection is closed.
     fn raw(&self, bytes: &[u8]) -> (u16, String) {
-        let mut socket = TcpStream::connect(self.server.as_ref().unwrap().address()).unwrap();
+        let mut socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let _ = socket.write_all(bytes);
         let mut answer = Vec::new();
@@ -99,11 +100,10 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.learner.send(Event::Stop);
+        self.handle.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        self.server.take();
     }
 }
 
@@ -168,7 +168,8 @@ fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() 
 
 #[test]
 fn a_full_learner_refuses_records_and_accepts_none() {
-    let daemon = Daemon::start(None, 10);
+    // Five for the first round, and five more.
+    let daemon = Daemon::start(None, 5);
     let mut dice = Dice(2);
     let lines: Vec<String> = (0..11).map(|_| line(&mut dice)).collect();
     let (status, said) = daemon.post("/v1/records", LINES, &lines.join("\n"));
@@ -257,7 +258,7 @@ fn every_private_path_requires_the_token() {
 fn requests_from_other_sites_are_refused() {
     let daemon = Daemon::start(None, 1000);
     let with = |headers: &[(&str, &str)]| daemon.request("GET /v1/status", headers, "").0;
-    let own = format!("http://{}", daemon.server.as_ref().unwrap().address());
+    let own = format!("http://{}", daemon.address);
     let host = own.trim_start_matches("http://");
     assert_eq!(with(&[("Host", host), ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]), 200);
     assert_eq!(with(&[("Host", "[::1]:80")]), 200);
@@ -297,8 +298,8 @@ fn large_and_broken_requests_are_refused() {
 fn a_learner_that_stopped_is_not_healthy() {
     let mut daemon = Daemon::start(None, 1000);
     assert_eq!(daemon.get("/healthz").0, 200);
-    daemon.learner.send(Event::Stop).unwrap();
-    daemon.thread.take().unwrap().join().unwrap();
+    daemon.handle.stop();
+    let _ended = daemon.thread.take().unwrap().join().unwrap();
     assert_eq!(daemon.get("/healthz").0, 503);
     assert_eq!(daemon.get("/v1/status").0, 503);
 }

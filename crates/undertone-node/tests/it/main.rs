@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a failing run names its seed")]
 
 mod certificates;
+mod daemon;
 mod direct;
 mod feed;
 mod fuzz;

@@ -1,18 +1,16 @@
 //! Real nodes on real sockets, in threads of one process.
 
-use crate::support::{Dice, Fixed, record, settings, setup};
+use crate::support::{Dice, Fixed, record, setup};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use undertone::{LearnerId, Round};
+use undertone::LearnerId;
 use undertone_models::Setup;
 use undertone_node::certificates::{self, Holder, Validity};
-use undertone_node::daemon::{Ending, Event, Until, deliver_to, run};
-use undertone_node::link::{Addresses, Identity, Link, Security, router_settings};
-use undertone_node::mailbox::{WhenFull, mailbox};
-use undertone_node::protocol::{Node, Settings};
-use undertone_node::store::DiskStore;
+use undertone_node::daemon::{Daemon, DaemonSettings, Ending, RecordSource};
+use undertone_node::link::{Addresses, Identity, Link, Peers, Security, router_settings};
+use undertone_node::store::StoreFile;
 use undertone_node::wire::Wire;
 use zenoh::Wait as _;
 
@@ -34,39 +32,21 @@ pub(crate) enum LinkKind<'a> {
 }
 
 pub(crate) fn identity(setup: &Arc<Setup>, id: u32) -> Identity {
-    let (own, wire) = (LearnerId(id), Wire::new(Arc::clone(setup)));
-    let neighbours = setup.agreement.graph.neighbours(own).iter().map(|&(id, _)| id).collect();
-    let message_bytes = wire.message_bytes();
-    Identity { network: wire.network(), own, neighbours, message_bytes }
+    Identity::of(&Wire::new(Arc::clone(setup)), LearnerId(id))
 }
 
-fn open_link(
-    setup: &Arc<Setup>,
-    id: u32,
-    (listen, connect): (&[u16], &[u16]),
-    kind: LinkKind<'_>,
-    deliver: undertone_node::link::Deliver,
-) -> Link {
-    let identity = identity(setup, id);
-    let address = |id: u32| format!("127.0.0.1:{}", connect[id as usize]);
-    let later = identity.neighbours.iter().filter(|one| one.0 > id);
-    let direct = Addresses::Direct {
-        listen: format!("127.0.0.1:{}", listen[id as usize]),
-        connect: later.map(|&one| (one, address(one.0))).collect(),
-    };
-    let (addresses, folder) = match kind {
-        LinkKind::Plain => {
-            return Link::open(&identity, &direct, &Security::Loopback, deliver).unwrap();
-        }
-        LinkKind::Tls(folder) => (direct, folder),
-        LinkKind::Router(folder) => {
-            let router = address(u32::try_from(listen.len()).unwrap() - 1);
-            (Addresses::Router(router), folder)
-        }
-    };
-    let files = certificates::files(folder, Holder::Learner(LearnerId(id)));
-    Link::open(&identity, &addresses, &Security::MutualTls(files), deliver).unwrap()
+/// Where a learner listens and finds its neighbours, given the ports to listen on and to connect to.
+pub(crate) fn direct(setup: &Setup, id: u32, (listen, connect): (&[u16], &[u16])) -> Peers {
+    let address = |ports: &[u16], id: u32| format!("127.0.0.1:{}", ports[id as usize]);
+    let neighbours = setup.agreement.graph.neighbours(LearnerId(id)).iter();
+    Peers::Direct {
+        listen: address(listen, id),
+        neighbours: neighbours.map(|&(one, _)| (one, address(connect, one.0))).collect(),
+    }
 }
+
+/// Long: on a busy machine no neighbour may miss it.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 fn run_learner(
     setup: &Arc<Setup>,
@@ -76,30 +56,35 @@ fn run_learner(
     rounds: u64,
 ) -> Vec<u64> {
     let own = LearnerId(id);
-    let wire = Wire::new(Arc::clone(setup));
-    let folder = tempfile::tempdir().unwrap();
-    let store = DiskStore::create(&folder.path().join("store"), wire.network(), own).unwrap();
-    // Long: on a busy machine no neighbour may miss it.
-    let deadline = Duration::from_secs(120);
+    let direct = direct(setup, id, ports);
     // On a direct link releases are exchanged when a connection is made, so no request is needed. A router does not
     // report connections.
-    let (request_after, when_full) = match kind {
-        LinkKind::Plain | LinkKind::Tls(_) => (deadline, WhenFull::Wait),
-        LinkKind::Router(_) => (settings(rounds).request_after, WhenFull::Drop),
+    let (peers, folder, request_after) = match kind {
+        LinkKind::Plain => (direct, None, DEADLINE),
+        LinkKind::Tls(folder) => (direct, Some(folder), DEADLINE),
+        LinkKind::Router(folder) => {
+            let router = ports.1.last().unwrap();
+            let peers = Peers::Router(format!("127.0.0.1:{router}"));
+            (peers, Some(folder), Duration::from_millis(500))
+        }
     };
-    let patient = Settings { deadline, request_after, ..settings(rounds) };
-    let mut node = Node::open(Arc::clone(setup), own, patient, Fixed, store).unwrap();
-    let (sender, events) = mailbox(1000);
-    let link = open_link(setup, id, ports, kind, deliver_to(sender.clone(), when_full));
     let mut dice = Dice(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
-    let (answer, _accepted) = tokio::sync::oneshot::channel();
-    sender.send(Event::Records { records, position: None, answer }).unwrap();
-    let until = Until { end: Round(rounds), linger: Duration::from_secs(5) };
-    let ending = run(&mut node, &link, &events, until, &mut |_, _| ()).unwrap();
-    assert_eq!(ending, Ending::Finished);
-    link.close();
-    node.learner().private_parameters().for_owner().iter().map(|x| x.to_bits()).collect()
+    let settings = DaemonSettings {
+        certificates: folder.map(Path::to_path_buf),
+        source: Some(RecordSource::replay("records".into(), records)),
+        rounds: Some(rounds),
+        deadline: DEADLINE,
+        request_after: Some(request_after),
+        linger: Duration::from_secs(5),
+        ..DaemonSettings::new(own, peers)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = StoreFile::New(folder.path().join("store"));
+    let ended = Daemon::open(setup, settings, &store, Fixed).unwrap().run(|_| ()).unwrap();
+    assert_eq!(ended.ending, Ending::Finished);
+    let theta = ended.node.learner().private_parameters().for_owner();
+    theta.iter().map(|x| x.to_bits()).collect()
 }
 
 /// The same rounds in a plain loop, without a network.

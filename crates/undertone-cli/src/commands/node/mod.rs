@@ -1,32 +1,32 @@
-//! `undertone node`: one learner as a daemon.
+//! `undertone node`: one learner as a daemon. The command reads options and writes the log; all else is in
+//! [`undertone_node::Daemon`].
 
 pub(crate) mod log;
-mod place;
+mod peers;
+mod replay;
 mod sources;
 
 use crate::agreement_source::load_agreement;
 use crate::failure::{BUDGET_EXHAUSTED, Failure};
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use log::{Line, log};
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use undertone::agreement::Agreement;
 use undertone::noise::OsEntropy;
-use undertone::{LearnerId, Memory as _, Round};
-use undertone_node::daemon::{Ending, Event, News, Until, deliver_to, run as run_daemon};
-use undertone_node::http::{Server, Token};
-use undertone_node::intake::Intake;
-use undertone_node::link::{Link, log_link};
-use undertone_node::mailbox::{Sender, mailbox};
-use undertone_node::protocol::{Node, Settings, check_method};
-use undertone_node::store::DiskStore;
-use undertone_node::wire::Wire;
+use undertone::{LearnerId, Memory as _};
+use undertone_models::Setup;
+use undertone_node::daemon::{
+    Daemon, DaemonSettings, Ended, Ending, Handle, HttpSettings, LINGER, News,
+};
+use undertone_node::http::Token;
+use undertone_node::link::log_link;
+use undertone_node::protocol::Node;
+use undertone_node::store::{DiskStore, StoreFile};
 
 /// Run one learner as a daemon: it takes records in and learns with its neighbours
 #[derive(Args)]
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     new: bool,
     #[command(flatten)]
-    place: place::Arguments,
+    peers: peers::Arguments,
     #[command(flatten)]
     sources: sources::Arguments,
     /// Serve the owner here: dashboard, records, predictions, metrics. 127.0.0.1:0 takes any free port
@@ -98,166 +98,74 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         log_link(level.name());
     }
     let setup = load_agreement(&arguments.agreement)?;
-    let own = LearnerId(arguments.learner);
-    let last = setup.mechanisms.len() - 1;
-    if own.0 as usize > last {
-        return Err(anyhow!("--learner {own}: the network has learners 0 to {last}").into());
-    }
-    check_method(&setup)?;
-    let wire = Wire::new(Arc::clone(&setup));
-    let place = arguments.place.check(&setup, &wire, own)?;
-    let end = rounds_end(arguments)?;
-    let settings = settings(arguments, &setup.agreement, own, end)?;
-    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
-    let source = arguments.sources.open(&setup, own)?;
-    ensure_some_source(arguments)?;
-
-    check_store(arguments)?;
-    let open_node = || -> anyhow::Result<RealNode> {
-        let store = open_store(arguments, &wire, own)?;
-        Ok(Node::open(Arc::clone(&setup), own, settings, OsEntropy, store)?)
-    };
-    // A store that is there may take long to read, and neighbours would be kept waiting.
-    let there = if arguments.new { None } else { Some(open_node()?) };
-    let (sender, events) = mailbox(EVENTS);
-    let running = stop_on_signals(&sender)?;
-    let deliver = deliver_to(sender.clone(), place.addresses.when_full());
-    let link = Link::open(&place.identity, &place.addresses, &place.security, deliver)?;
-    let intake = Intake::new(Arc::clone(&setup));
-    let server = match arguments.http {
-        Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
-        None => None,
-    };
-    // A new one is made last, so that none is made for a learner that cannot run.
-    let mut node = there.map_or_else(open_node, Ok)?;
-    source.check_known(node.positions(), arguments.sources.new_source)?;
-    running.store(true, Ordering::Relaxed);
-    started(&node, server.as_ref());
-    sources::feed(source, intake, node.positions().clone(), sender);
-
-    let linger = if arguments.stay { Duration::MAX } else { LINGER };
-    let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report);
-    // Nobody reads any more, however it ended, and nobody is to wait for that.
-    drop(events);
-    link.close();
-    conclude(&ending?, &node)
+    let settings = settings(arguments, &setup)?;
+    let path = arguments.store.clone();
+    let store = if arguments.new { StoreFile::New(path) } else { StoreFile::Existing(path) };
+    let running = stop_on_signals()?;
+    let daemon = Daemon::open(&setup, settings, &store, OsEntropy)?;
+    let _ = running.set(daemon.handle());
+    let (learner, delta) = (arguments.learner, setup.agreement.delta);
+    started(&daemon);
+    conclude(&daemon.run(move |news| report(news, learner, delta))?)
 }
 
-const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
+const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and agreements right? \
                        --network-log debug shows who is refused, and why";
-/// How much may be on its way to the learner.
-const EVENTS: usize = 1024;
-/// How long a learner that is done answers those who are not.
-const LINGER: Duration = Duration::from_secs(3);
-const INBOX_MAX: usize = 4096;
-const DEADLINE_MAX: Duration = Duration::from_secs(1_000_000);
 
-/// The first round that is not run any more: the owner's own choice.
-fn rounds_end(arguments: &Arguments) -> anyhow::Result<Round> {
-    let end = Round(arguments.rounds.unwrap_or(Round::LIMIT.0));
-    ensure!(end > Round::ZERO && end <= Round::LIMIT, "--rounds: must be 1 to {}", Round::LIMIT);
-    Ok(end)
+/// What the options say.
+fn settings(arguments: &Arguments, setup: &Setup) -> anyhow::Result<DaemonSettings> {
+    let learner = LearnerId(arguments.learner);
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let deadline = Duration::try_from_secs_f64(arguments.deadline);
+    Ok(DaemonSettings {
+        certificates: arguments.peers.certificates.clone(),
+        http: arguments.http.map(|address| HttpSettings { address, token }),
+        source: arguments.sources.open(setup, learner)?,
+        new_source: arguments.sources.new_source,
+        rounds: arguments.rounds,
+        deadline: deadline.context("--deadline: must be a number of seconds")?,
+        heard_min: arguments.heard_min,
+        linger: if arguments.stay { Duration::MAX } else { LINGER },
+        ..DaemonSettings::new(learner, arguments.peers.peers()?)
+    })
 }
 
-fn ensure_some_source(arguments: &Arguments) -> anyhow::Result<()> {
-    ensure!(
-        arguments.http.is_some() || arguments.sources.any(),
-        "no records could ever come: give --http, --stdin, --follow, --records or --replay"
-    );
-    Ok(())
-}
-
-fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
+fn read_token(path: &Path) -> anyhow::Result<Token> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     Token::new(&text).with_context(|| path.display().to_string())
 }
 
 /// On a signal the learner stops; before it runs, the process ends at once: a router may never be reached.
-fn stop_on_signals(learner: &Sender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
-    let stop = learner.clone();
-    let running = Arc::new(AtomicBool::new(false));
+fn stop_on_signals() -> anyhow::Result<Arc<OnceLock<Handle>>> {
+    let running = Arc::new(OnceLock::<Handle>::new());
     let runs = Arc::clone(&running);
-    ctrlc::set_handler(move || {
-        if !runs.load(Ordering::Relaxed) {
-            std::process::exit(0);
-        }
-        let _ = stop.send(Event::Stop);
+    ctrlc::set_handler(move || match runs.get() {
+        Some(handle) => handle.stop(),
+        None => std::process::exit(0),
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(running)
 }
 
-fn check_store(arguments: &Arguments) -> anyhow::Result<()> {
-    let path = &arguments.store;
-    match (arguments.new, path.exists()) {
-        (true, true) => {
-            bail!("{}: is there already; leave --new out to go on with it", path.display())
-        }
-        (false, false) => bail!(
-            "{}: there is no such store; --new makes one, for a learner that has never run before",
-            path.display()
-        ),
-        _ => Ok(()),
-    }
-}
-
-fn open_store(arguments: &Arguments, wire: &Wire, own: LearnerId) -> anyhow::Result<DiskStore> {
-    let path = &arguments.store;
-    if arguments.new {
-        DiskStore::create(path, wire.network(), own)
-    } else {
-        DiskStore::open(path, wire.network(), own)
-    }
-    .with_context(|| path.display().to_string())
-}
-
-fn settings(
-    arguments: &Arguments,
-    agreement: &Agreement,
-    own: LearnerId,
-    end: Round,
-) -> anyhow::Result<Settings> {
-    let deadline = Duration::try_from_secs_f64(arguments.deadline)
-        .ok()
-        .filter(|deadline| !deadline.is_zero() && *deadline <= DEADLINE_MAX)
-        .context("--deadline: a number of seconds above 0, and at most 1000000")?;
-    let (heard_min, neighbours) = (arguments.heard_min, agreement.graph.neighbours(own).len());
-    ensure!(
-        (1..=neighbours).contains(&heard_min),
-        "--heard-least {heard_min}: learner {own} has {neighbours} neighbours; 1 to {neighbours} can be asked for"
-    );
-    let warmup =
-        usize::try_from(agreement.records.warmup + agreement.records.batch).unwrap_or(usize::MAX);
-    Ok(Settings {
-        deadline,
-        request_after: deadline / 10,
-        records_wait: deadline / 2,
-        heard_min,
-        end,
-        inbox_max: warmup.saturating_add(INBOX_MAX),
-    })
-}
-
-fn started(node: &RealNode, server: Option<&Server>) {
-    let http = server.map(|server| format!("http://{}/", server.address()));
+fn started(daemon: &Daemon<OsEntropy, DiskStore>) {
+    let node = daemon.node();
     log(&Line::Started {
         learner: node.learner().id().0,
         network: node.wire().network().to_string(),
         round: node.learner().round().0,
-        http,
+        http: daemon.http_address().map(|address| format!("http://{address}/")),
     });
 }
 
-fn report(news: News<'_>, node: &RealNode) {
-    let learner = node.learner().id().0;
+fn report(news: News<'_>, learner: u32, delta: f64) {
     match news {
-        News::Round(end) => log(&Line::Round {
+        News::Round { end, accountant } => log(&Line::Round {
             learner,
             round: end.report.round.0,
             heard: end.report.heard,
             missing: end.report.missing,
             records: end.report.records,
-            epsilon: epsilon(node),
+            epsilon: accountant.epsilon(delta),
         }),
         News::Unheard(neighbours) => log(&Line::Unheard {
             learner,
@@ -265,6 +173,15 @@ fn report(news: News<'_>, node: &RealNode) {
             hint: UNHEARD.into(),
         }),
         News::CutOff(neighbour) => log(&Line::CutOff { learner, neighbour: neighbour.0 }),
+        News::Refused(refused) => log(&Line::Refused {
+            source: refused.source.into(),
+            line: refused.line,
+            reason: refused.reason.clone(),
+        }),
+        News::SourceEnded { source, error } => log(&Line::SourceEnded {
+            source: source.into(),
+            error: error.map(|error| error.to_string()),
+        }),
     }
 }
 
@@ -272,11 +189,11 @@ fn epsilon(node: &RealNode) -> f64 {
     node.learner().accountant().epsilon(node.setup().agreement.delta)
 }
 
-fn conclude(ending: &Ending, node: &RealNode) -> Result<ExitCode, Failure> {
-    let learner = node.learner();
+fn conclude(ended: &Ended<OsEntropy, DiskStore>) -> Result<ExitCode, Failure> {
+    let learner = ended.node.learner();
     log(&Line::Ended {
         learner: learner.id().0,
-        how: match ending {
+        how: match &ended.ending {
             Ending::Stopped => "stopped",
             Ending::Finished => "finished",
             Ending::Exhausted(_) => "exhausted",
@@ -284,9 +201,9 @@ fn conclude(ending: &Ending, node: &RealNode) -> Result<ExitCode, Failure> {
         .into(),
         round: learner.round().0,
         records: learner.memory().records(),
-        epsilon: epsilon(node),
+        epsilon: epsilon(&ended.node),
     });
-    match ending {
+    match &ended.ending {
         Ending::Exhausted(refusal) => {
             writeln!(io::stderr(), "budget exhausted: learner {}: {refusal}", learner.id())?;
             Ok(ExitCode::from(BUDGET_EXHAUSTED))

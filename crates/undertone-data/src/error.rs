@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use undertone::neural::Shape;
+use undertone_models::bounds::BoundFault;
 
 use super::image_folder::ImageFault;
 
@@ -48,6 +50,50 @@ pub enum DataError {
         location: Location,
         /// What is wrong with it.
         fault: RecordFault,
+    },
+    /// A record cannot be bounded.
+    #[error("record {record}: {fault}")]
+    Bounds {
+        /// Which record, from 1.
+        record: usize,
+        /// Why.
+        fault: BoundFault,
+    },
+    /// The number of features differs from the agreement's.
+    #[error("model.features = {expected}: the data have {found} features")]
+    Features {
+        /// In the agreement.
+        expected: usize,
+        /// In the data.
+        found: usize,
+    },
+    /// The images' shape differs from the neural network's input.
+    #[error("model.input is {expected}: the images are {found} (channels × height × width)")]
+    ImageShape {
+        /// In the agreement.
+        expected: Shape,
+        /// In the data.
+        found: Shape,
+    },
+    /// The number of classes differs from the loss's.
+    #[error("the loss needs {expected} classes, but the data have {found}")]
+    Classes {
+        /// Of the loss.
+        expected: usize,
+        /// In the data.
+        found: usize,
+    },
+    /// Classes would depend on one learner's own records.
+    #[error("records.classes: must name the classes, in the order that all learners use")]
+    OwnClasses,
+    /// The encoding of a text column would depend on one learner's own records.
+    #[error(
+        "column {column} holds text, whose encoding would depend on this learner's own records: \
+    encode it as numbers, in the same way at all learners"
+    )]
+    OwnCategories {
+        /// Which column.
+        column: String,
     },
 }
 

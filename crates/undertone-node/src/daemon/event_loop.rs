@@ -1,10 +1,11 @@
-//! A learner on a real network: one thread owns the learner and handles one event after another.
+//! The loop of the learner's thread: one event after another.
 
+use super::events::{Accepted, Ending, Event, News, Query};
 use crate::history::History;
 use crate::link::{Deliver, Incoming, Link};
 use crate::mailbox::{Receiver, Sender, WhenFull};
-use crate::owner::{self, Budget, Status};
-use crate::protocol::{AcceptError, Action, Halt, Node, RoundEnd};
+use crate::owner;
+use crate::protocol::{AcceptError, Action, Halt, Node};
 use crate::store::{Position, Storage};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -12,81 +13,20 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use undertone::noise::Entropy;
 use undertone::privacy::Refusal;
-use undertone::{LearnerId, RecordError, Round};
-use undertone_models::{ExportError, Features, Prediction, Record};
-
-/// What the learner's thread handles.
-pub enum Event {
-    /// Something has arrived from a neighbour.
-    Network(Incoming),
-    /// The owner has records.
-    Records {
-        /// The records.
-        records: Vec<Record>,
-        /// How far their source was read.
-        position: Option<Position>,
-        /// Receives whether they were accepted.
-        answer: oneshot::Sender<Result<Accepted, AcceptError>>,
-    },
-    /// The owner has a query.
-    Query(Query),
-    /// The owner stops the learner. It can be started again.
-    Stop,
-}
-
-/// Records were accepted and stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// How many.
-    pub count: usize,
-    /// How many wait for a round now.
-    pub waiting: usize,
-}
-
-/// The owner's queries, each with the channel for its answer.
-pub enum Query {
-    /// What the learner is doing.
-    Status(oneshot::Sender<Status>),
-    /// What was spent.
-    Budget(oneshot::Sender<Budget>),
-    /// Predictions.
-    Predict(Vec<Features>, oneshot::Sender<Result<Vec<Prediction>, RecordError>>),
-    /// The model that may be published.
-    PublicModel(oneshot::Sender<Result<Vec<u8>, ExportError>>),
-}
-
-/// Why a learner has ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
-    /// It was stopped.
-    Stopped,
-    /// All rounds were run.
-    Finished,
-    /// The budget is spent.
-    Exhausted(Refusal),
-}
-
-/// What happens while a learner runs.
-pub enum News<'a> {
-    /// A round has ended. Private: there are losses in it.
-    Round(&'a RoundEnd),
-    /// These neighbours were not heard for a while after the start. Reported once.
-    Unheard(Vec<LearnerId>),
-    /// A neighbour sent two different releases of one round and is ignored from now on.
-    CutOff(LearnerId),
-}
-
-/// Called with what happens, and the learner as it is then.
-pub type Watch<'a, E, S> = &'a mut dyn FnMut(News<'_>, &Node<E, S>);
+use undertone::{LearnerId, Round};
+use undertone_models::Record;
 
 /// When a learner ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Until {
+pub(super) struct Until {
     /// The first round that is not run.
-    pub end: Round,
+    pub(super) end: Round,
     /// How long it stays after its last round, for requests of neighbours and of the owner.
-    pub linger: Duration,
+    pub(super) linger: Duration,
 }
+
+/// Called with what happens.
+pub(super) type Report = dyn Fn(News<'_>) + Send + Sync;
 
 /// How many messages of one neighbour may wait for the learner. A neighbour that floods it shuts out neither the owner
 /// nor other neighbours.
@@ -94,8 +34,7 @@ const NEIGHBOUR_MAX: usize = 16;
 
 /// Delivers what arrives from neighbours to a learner's thread. When too many messages of one neighbour wait, the next
 /// waits or is dropped. A release that was dropped is requested again.
-#[must_use]
-pub fn deliver_to(learner: Sender<Event>, when_full: WhenFull) -> Deliver {
+pub(super) fn deliver_to(learner: Sender<Event>, when_full: WhenFull) -> Deliver {
     Arc::new(move |incoming: Incoming| {
         let lane = incoming.neighbour().0;
         // A farewell is sent once, so there is always room for it.
@@ -109,12 +48,12 @@ pub fn deliver_to(learner: Sender<Event>, when_full: WhenFull) -> Deliver {
 ///
 /// # Errors
 /// When the node has halted.
-pub fn run<E: Entropy, S: Storage>(
+pub(super) fn run<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
     link: &Link,
     events: &Receiver<Event>,
     until: Until,
-    watch: Watch<'_, E, S>,
+    report: &Report,
 ) -> Result<Ending, Halt> {
     let begin = Instant::now();
     let mut history = History::default();
@@ -122,7 +61,7 @@ pub fn run<E: Entropy, S: Storage>(
     let mut checked_unheard = false;
     let mut actions = node.start(Duration::ZERO)?;
     loop {
-        let exhausted = perform(node, link, actions, &mut history, watch);
+        let exhausted = perform(node, link, actions, &mut history, report);
         let now = begin.elapsed();
         if let Some(refusal) = exhausted {
             link.send_farewell();
@@ -137,7 +76,7 @@ pub fn run<E: Entropy, S: Storage>(
         }
         if !checked_unheard && now >= UNHEARD_AFTER {
             checked_unheard = true;
-            report_unheard(node, watch);
+            report_unheard(node, report);
         }
         let wake = node.wake_at().unwrap_or(now + IDLE_MAX).min(now + IDLE_MAX);
         actions = match events.recv_timeout(wake.saturating_sub(now)) {
@@ -172,11 +111,11 @@ const IDLE_MAX: Duration = Duration::from_millis(200);
 /// By this time every neighbour should have been heard.
 const UNHEARD_AFTER: Duration = Duration::from_secs(20);
 
-fn report_unheard<E: Entropy, S: Storage>(node: &Node<E, S>, watch: Watch<'_, E, S>) {
+fn report_unheard<E: Entropy, S: Storage>(node: &Node<E, S>, report: &Report) {
     let silent = node.neighbours().filter(|one| one.newest.is_none());
     let silent: Vec<LearnerId> = silent.map(|one| one.id).collect();
     if !silent.is_empty() {
-        watch(News::Unheard(silent), node);
+        report(News::Unheard(&silent));
     }
 }
 
@@ -238,7 +177,7 @@ fn perform<E: Entropy, S: Storage>(
     link: &Link,
     actions: Vec<Action>,
     history: &mut History,
-    watch: Watch<'_, E, S>,
+    report: &Report,
 ) -> Option<Refusal> {
     let mut exhausted = None;
     for action in actions {
@@ -246,10 +185,11 @@ fn perform<E: Entropy, S: Storage>(
             Action::Publish(release) => link.publish(&release),
             Action::Request { neighbour, round } => link.request(neighbour, round),
             Action::Ended(end) => {
-                history.push(&end, node.learner().accountant().spent());
-                watch(News::Round(&end), node);
+                let accountant = node.learner().accountant();
+                history.push(&end, accountant.spent());
+                report(News::Round { end: &end, accountant });
             }
-            Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),
+            Action::CutOff(neighbour) => report(News::CutOff(neighbour)),
             Action::Exhausted(refusal) => exhausted = Some(refusal),
         }
     }

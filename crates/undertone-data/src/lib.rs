@@ -1,9 +1,8 @@
-//! Data sets: loading them and distributing them among learners.
+//! Records from files.
 //!
-//! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. [`undertone_models::bounds`] then bounds every
-//! record by the norm that the account relies on, and [`partition`] decides which learner holds which
-//! records.
+//! [`load_own`] reads a learner's own records as an agreement has them. [`load()`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
+//! read files of many images, and [`mushrooms`] is built in. [`Bounded`] then bounds every record by the norm that
+//! the account relies on. A node's command and the laboratory read files in this one way; nothing here draws noise.
 //!
 //! Records are private: no error message, `Debug` output or panic shows a record's value. Names of columns,
 //! categories and classes are schema and do appear.
@@ -13,7 +12,7 @@
 //! [`dimension`](LoadOptions::dimension).
 //!
 //! ```
-//! let mushrooms = undertone_lab::data::mushrooms::dataset();
+//! let mushrooms = undertone_data::mushrooms::dataset();
 //! assert_eq!((mushrooms.records.len(), mushrooms.dimension), (8124, 112));
 //! ```
 
@@ -27,6 +26,8 @@ use flate2::read::MultiGzDecoder;
 use undertone::neural::Shape;
 use undertone_models::{Features, Record};
 
+mod agreed;
+mod bounded;
 pub mod cifar;
 pub mod csv;
 mod error;
@@ -41,11 +42,12 @@ pub mod mushrooms;
 pub mod ndjson;
 mod options;
 pub mod parquet;
-pub mod partition;
 mod table;
 
 use line_guard::LineGuard;
 
+pub use agreed::{check_shape, load_own, task};
+pub use bounded::Bounded;
 pub use error::{DataError, FileFault, Location, RecordFault};
 pub use image_folder::ImageFault;
 pub use options::{Format, LoadOptions, Task};

@@ -11,7 +11,7 @@ use undertone_models::{Features, Record};
 
 use super::Dataset;
 
-static COMPRESSED: &[u8] = include_bytes!("../../data/agaricus-lepiota.data.gz");
+static COMPRESSED: &[u8] = include_bytes!("../data/agaricus-lepiota.data.gz");
 
 /// The number of features.
 pub const DIMENSION: usize = 112;

@@ -1,0 +1,94 @@
+//! Why a daemon cannot start.
+
+use crate::http::HttpError;
+use crate::link::LinkError;
+use crate::protocol::OpenError;
+use crate::store::StorageError;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use undertone::{LearnerId, Round};
+
+/// Why a daemon cannot start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The network has no such learner.
+    #[error("learner {learner}: the network has learners 0 to {last}")]
+    Learner {
+        /// Which one.
+        learner: LearnerId,
+        /// The last learner of the network.
+        last: usize,
+    },
+    /// A round cannot wait so long, or not at all.
+    #[error(
+        "the deadline (--deadline) must be a number of seconds above 0, and at most {seconds_max}"
+    )]
+    Deadline {
+        /// The longest.
+        seconds_max: u64,
+    },
+    /// There are too few neighbours, or none is to be heard.
+    #[error(
+        "a round cannot wait for {heard_min} neighbours (--heard-least): learner {learner} has {neighbours} \
+         neighbours; 1 to {neighbours} can be asked for"
+    )]
+    HeardMin {
+        /// The learner.
+        learner: LearnerId,
+        /// How many were asked for.
+        heard_min: usize,
+        /// How many it has.
+        neighbours: usize,
+    },
+    /// So many rounds cannot be run.
+    #[error("the number of rounds (--rounds) must be 1 to {}", Round::LIMIT)]
+    Rounds,
+    /// Records cannot be replayed so fast or so slowly.
+    #[error("the rate (--rate) must be a number of records a second, 0.001 to 1000000000")]
+    Rate,
+    /// Only a replay has a rate.
+    #[error("a rate is for records that are replayed; others arrive as they are written")]
+    RateOfLines,
+    /// There is neither HTTP nor a source.
+    #[error("no records could ever come: give an address for HTTP, or a source of records")]
+    NoRecords,
+    /// The learner has read other files, and not this one.
+    #[error(
+        "this learner has read other files, and not this one (or it was copied or replaced): records that \
+         were taken before would be used twice; if none was, give --new-source"
+    )]
+    UnknownSource,
+    /// A file cannot be used.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The store cannot be used.
+    #[error("{}: {error}", path.display())]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: StorageError,
+    },
+    /// The learner cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Neighbours cannot be reached.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The owner cannot be served.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
+impl StartError {
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> StartError {
+        let path = path.to_path_buf();
+        move |error| StartError::File { path, error }
+    }
+}
