@@ -26,6 +26,7 @@ pub mod planner;
 pub mod privacy;
 mod release;
 mod schedule;
+mod spread;
 mod units;
 
 pub use domain::Domain;

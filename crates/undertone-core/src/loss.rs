@@ -3,6 +3,7 @@
 //! Only these public constants live here, next to the privacy analysis that uses them. Values and
 //! gradients are computed in the crate `undertone-models`.
 
+use crate::spread::gradient_spread;
 use serde::{Deserialize, Serialize};
 
 /// Public bounds on the data and the parameters. Budgets follow from them without touching a record.
@@ -185,10 +186,17 @@ impl ModelSpec {
         // keeps them Lipschitz (a projection onto a ball), but no longer those of a convex function.
         let convex = !(matches!(self.loss, Loss::Softmax { .. }) && self.clip < slope);
         let gradient_norm = slope.min(self.clip) * norm;
+        // Both hold, whatever is cut: a record without features has no gradient, so that cut gradients lie between those
+        // of two records.
+        let spread = gradient_spread(self.loss, norm, bounds);
         LossConstants {
             smoothness,
             strong_convexity: if convex { self.ridge } else { -smoothness },
-            gradient_spread: 2.0 * gradient_norm,
+            gradient_spread: if spread < 2.0 * gradient_norm {
+                spread
+            } else {
+                2.0 * gradient_norm
+            },
             gradient_norm,
         }
     }
@@ -272,7 +280,9 @@ mod tests {
         let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
         let constants = ModelSpec { ridge: 0.0, ..spec(Loss::Logistic, 1) }.constants(&bounds);
         assert!((constants.smoothness - 0.25).abs() < 1e-15);
-        assert!((constants.gradient_spread - 2.0).abs() < 1e-15);
+        assert!((constants.gradient_norm - 1.0).abs() < 1e-15);
+        // Not twice that: features cannot point along θ and away from each other.
+        assert!((constants.gradient_spread - 1.8208).abs() < 1e-4);
         assert!(constants.strong_convexity.abs() < 1e-15);
     }
 
@@ -284,7 +294,57 @@ mod tests {
         assert!((with.smoothness - without.smoothness - 0.5).abs() < 1e-12);
         assert!((with.strong_convexity - 0.5).abs() < 1e-12);
         assert!((with.gradient_spread - without.gradient_spread).abs() < 1e-12);
-        assert!((with.gradient_spread - 2.0 * 2.0 * 7.0).abs() < 1e-12);
+        assert!((with.gradient_norm - 2.0 * 7.0).abs() < 1e-12);
+        // At the cosine (√289 − 1)/24 = ⅔: 4 · √5/3 · (1 + 6 · ⅔).
+        assert!((with.gradient_spread - 20.0 * 5.0_f64.sqrt() / 3.0).abs() < 1e-10);
+    }
+
+    #[test]
+    fn clipping_leaves_the_smaller_of_both_spreads() {
+        let bounds = DataBounds { feature_norm: 2.0, label: 1.0, radius: 3.0 };
+        for loss in [Loss::Squared, Loss::Logistic, Loss::Softmax { classes: 4 }] {
+            let free = spec(loss, 1).constants(&bounds).gradient_spread;
+            for clip in [0.01, 0.1, 0.4, 0.5, 1.0, 10.0] {
+                let cut = ModelSpec { clip, ..spec(loss, 1) }.constants(&bounds).gradient_spread;
+                assert!((cut - free.min(4.0 * clip)).abs() < 1e-12, "{loss:?} {clip}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_spread_is_never_above_twice_the_largest_gradient() {
+        let losses = [
+            Loss::Squared,
+            Loss::Power { degree: 4 },
+            Loss::Huber { threshold: 0.3 },
+            Loss::Logistic,
+            Loss::Softmax { classes: 2 },
+            Loss::Softmax { classes: 7 },
+        ];
+        for loss in losses {
+            for degree in [1, 3] {
+                for radius in [0.01, 1.0, 30.0, 1e7] {
+                    let bounds = DataBounds { feature_norm: 0.8, label: 2.0, radius };
+                    let constants = spec(loss, degree).constants(&bounds);
+                    assert!(constants.gradient_spread <= 2.0 * constants.gradient_norm);
+                    // A record with the longest gradient and one without features are that far apart.
+                    assert!(constants.gradient_spread > 0.7 * constants.gradient_norm);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_that_are_no_numbers_give_no_finite_spread() {
+        let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: f64::NAN };
+        let squared = spec(Loss::Squared, 1).constants(&bounds);
+        assert!(!squared.gradient_spread.is_finite());
+        // Of these C is bounded whatever Θ is.
+        for (loss, norm) in [(Loss::Logistic, 1.0), (Loss::Softmax { classes: 3 }, 2.0_f64.sqrt())]
+        {
+            let spread = spec(loss, 1).constants(&bounds).gradient_spread;
+            assert!((spread - 2.0 * norm).abs() < 1e-12, "{loss:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,9 @@ use crate::method::Method;
 use crate::neural::NeuralSpec;
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Mechanism, NoiseLaw};
-use crate::{DataBounds, Domain, LearnerId, MemoryKind, ModelSpec, PowerLaw, Schedule};
+use crate::{
+    DataBounds, Domain, LearnerId, LossConstants, MemoryKind, ModelSpec, PowerLaw, Schedule,
+};
 
 /// What all learners of a network share, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,8 +148,11 @@ impl Agreement {
     #[must_use]
     pub fn mechanisms(&self, memory_error: PowerLaw, scales: &[f64]) -> Vec<Mechanism> {
         let noise_max = self.noise_max(scales.iter().copied().fold(0.0, f64::max));
+        let constants = self.model.constants(&self.bounds);
         let facts = self.graph.ids().zip(scales);
-        facts.map(|(id, &scale)| self.mechanism(id, memory_error, scale, noise_max)).collect()
+        facts
+            .map(|(id, &scale)| self.mechanism(constants, id, memory_error, scale, noise_max))
+            .collect()
     }
 
     /// A bound on the noise scale of every learner, round by round, given one for round 0.
@@ -155,8 +160,10 @@ impl Agreement {
         PowerLaw::growing(scale_max, self.noise_exponents.iter().copied().fold(0.0, f64::max))
     }
 
+    /// The facts of one learner. The constants are those of the model, which are computed once for all learners.
     pub(crate) fn mechanism(
         &self,
+        constants: LossConstants,
         learner: LearnerId,
         memory_error: PowerLaw,
         scale: f64,
@@ -165,7 +172,7 @@ impl Agreement {
         Mechanism {
             dimension: self.model.parameters(),
             radius: self.bounds.radius,
-            constants: self.model.constants(&self.bounds),
+            constants,
             schedule: self.schedule,
             weight: self.graph.weight(learner),
             weight_min: self.graph.weight_min(),

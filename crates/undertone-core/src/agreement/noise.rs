@@ -90,10 +90,11 @@ fn calibrated_rounds(raw: &RawNoise, faults: &mut Faults) -> u64 {
 /// The sampler is exact only while |θ| is not too many grid steps: checks the first round.
 pub(super) fn check_sampler(agreement: &Agreement, faults: &mut Faults) {
     let NoiseScale::Given(scales) = &agreement.noise_scale else { return };
+    let constants = agreement.model.constants(&agreement.bounds);
     let learners = agreement.graph.ids().zip(scales).zip(&agreement.noise_exponents);
     for ((learner, &scale), &exponent) in learners {
         let law = PowerLaw::growing(scale, exponent);
-        let mechanism = agreement.mechanism(learner, PowerLaw::ZERO, scale, law);
+        let mechanism = agreement.mechanism(constants, learner, PowerLaw::ZERO, scale, law);
         if let Err(error) = mechanism.perturbation(Round::ZERO).grid() {
             faults.push("noise.scale", scale, error.to_string());
             return;

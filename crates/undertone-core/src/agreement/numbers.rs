@@ -34,7 +34,7 @@ pub struct Numbers {
     /// D ≤ G + rB: a record's gradient, and the ridge r at the rim of Θ, whose radius is B.
     pub gradient_norm: f64,
     /// κ ≤ G. The ridge term is the same for every record, and the mean square distance to the mean
-    /// is at most that to any other point, so κ² ≤ E‖∇l − rθ‖² ≤ G². (G = C/2.)
+    /// is at most that to any other point, so κ² ≤ E‖∇l − rθ‖² ≤ G².
     pub gradient_deviation: f64,
 }
 

@@ -44,12 +44,13 @@ fn calibrate_within(
     scale_max: f64,
 ) -> Result<Vec<f64>, PlannerError> {
     let noise_max = agreement.noise_max(scale_max);
+    let constants = agreement.model.constants(&agreement.bounds);
     // Most networks have many learners of the same kind.
     let mut known: Vec<(Mechanism, Cap, f64)> = Vec::new();
     let mut scales = Vec::with_capacity(agreement.graph.learners());
     for (learner, cap) in agreement.graph.ids().zip(&agreement.caps) {
         let target = cap.ok_or(PlannerError::NoTarget { learner })?;
-        let unit = agreement.mechanism(learner, memory_error, 1.0, noise_max);
+        let unit = agreement.mechanism(constants, learner, memory_error, 1.0, noise_max);
         let same = known.iter().find(|(other, cap, _)| *other == unit && *cap == target);
         let scale = match same {
             Some(&(_, _, scale)) => scale,

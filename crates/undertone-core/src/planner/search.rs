@@ -302,12 +302,14 @@ impl<'a> Search<'a> {
         self.place(point);
         let ids: Vec<_> = self.agreement.graph.ids().collect();
         let noise_max = self.agreement.noise_max(1.0);
+        let constants = self.agreement.model.constants(&self.agreement.bounds);
+        let memory_error = self.goal.memory_error;
         let unit: Vec<_> = self
             .kinds
             .iter()
             .map(|&place| {
                 let mechanism =
-                    self.agreement.mechanism(ids[place], self.goal.memory_error, 1.0, noise_max);
+                    self.agreement.mechanism(constants, ids[place], memory_error, 1.0, noise_max);
                 estimated_cost(&mechanism, self.goal.horizon)
             })
             .collect();

@@ -9,4 +9,5 @@ mod neural;
 mod neural_limits;
 mod neural_support;
 mod neural_torch;
+mod spread;
 mod support;

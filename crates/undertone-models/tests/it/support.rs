@@ -35,10 +35,14 @@ impl Dice {
         self.bits() % limit
     }
 
+    /// About normal, with variance 1.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+
     /// A vector of random direction and the given norm.
     pub(crate) fn direction(&mut self, n: usize, norm: f64) -> Vec<f64> {
-        let mut vector: Vec<f64> =
-            (0..n).map(|_| (0..12).map(|_| self.unit()).sum::<f64>() - 6.0 + 1e-9).collect();
+        let mut vector: Vec<f64> = (0..n).map(|_| self.normal() + 1e-9).collect();
         let length = norm_of(&vector);
         vector.iter_mut().for_each(|x| *x *= norm / length);
         vector
