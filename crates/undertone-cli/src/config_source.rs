@@ -3,9 +3,9 @@
 use clap::Args;
 use std::path::{Path, PathBuf};
 use undertone::load::{Source, Strictness, load};
+use undertone_lab::ExperimentError;
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_source};
-use undertone_lab::ExperimentError;
 
 /// A config file or a preset.
 #[derive(Args)]

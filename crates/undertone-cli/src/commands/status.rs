@@ -25,12 +25,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (status, budget): (Value, Value) = match arguments.node.open(arguments.agreement.as_deref())? {
-        Target::Running(node) => (node.json("/v1/status")?, node.json("/v1/budget")?),
-        Target::Stored(node) => {
-            (value(&owner::status(&node, &History::default()))?, value(&owner::budget(&node))?)
-        }
-    };
+    let (status, budget): (Value, Value) =
+        match arguments.node.open(arguments.agreement.as_deref())? {
+            Target::Running(node) => (node.json("/v1/status")?, node.json("/v1/budget")?),
+            Target::Stored(node) => {
+                (value(&owner::status(&node, &History::default()))?, value(&owner::budget(&node))?)
+            }
+        };
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &status).map_err(io::Error::from)?;

@@ -13,20 +13,24 @@ use super::ImageFault;
 const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
 
 /// The subfolder of one class.
-pub(crate) struct ClassFolder {
+#[derive(Clone, Debug)]
+pub struct ClassFolder {
     /// Its name, which is the name of the class.
-    pub(crate) name: String,
+    pub name: String,
     /// Its path.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Its images, sorted by name; there is at least one.
-    pub(crate) images: Vec<PathBuf>,
+    pub images: Vec<PathBuf>,
 }
 
 /// The classes of a folder of images, sorted by name; there is at least one.
 ///
 /// Names that begin with a dot are hidden and skipped: file managers create such files. Links are followed.
 /// Anything else that is not an image is refused, because its owner may have meant it as data.
-pub(crate) fn list(folder: &Path) -> Result<Vec<ClassFolder>, DataError> {
+///
+/// # Errors
+/// When the folder cannot be read, or holds anything else.
+pub fn list(folder: &Path) -> Result<Vec<ClassFolder>, DataError> {
     let found = fs::metadata(folder).map_err(|error| not_opened(folder, error))?;
     if !found.is_dir() {
         return Err(refused(folder, ImageFault::NotAFolder));

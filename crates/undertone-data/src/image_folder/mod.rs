@@ -19,7 +19,7 @@ mod png;
 mod tests;
 
 pub use fault::ImageFault;
-pub(crate) use listing::{ClassFolder, list};
+pub use listing::{ClassFolder, list};
 
 /// Loads a folder of images.
 ///

@@ -160,7 +160,9 @@ fn drive_to<S: Subject>(
 ) -> Result<(u64, Check), ReleaseError> {
     let of = |spent: Cost| match cap {
         Cap::Pure { epsilon } => (epsilon, spent.pure),
-        Cap::Approximate { epsilon, delta } => (epsilon, spent.epsilon(facts.mechanism.noise.kind, delta)),
+        Cap::Approximate { epsilon, delta } => {
+            (epsilon, spent.epsilon(facts.mechanism.noise.kind, delta))
+        }
     };
     let extent = Extent { rounds: 1, first: records, batch: 0 };
     let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);

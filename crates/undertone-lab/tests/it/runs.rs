@@ -236,7 +236,7 @@ fn the_resolved_config_runs_again_with_the_same_result() {
         load_file(&scratch.path().join("first/config.toml"), &Overrides::default()).unwrap();
     let second = write(&reloaded, Some(3), &scratch.path().join("second"));
     assert_eq!(first.last, second.last);
-    assert_eq!(first.learners[0].spent.zcdp.to_bits(), second.learners[0].spent.zcdp.to_bits());
+    assert_eq!(first.learners[0].zcdp.to_bits(), second.learners[0].zcdp.to_bits());
 }
 
 #[test]
