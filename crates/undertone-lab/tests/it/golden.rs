@@ -145,7 +145,7 @@ fn every_method_gives_its_golden_numbers() {
         let near = |found: f64, expected: f64| (found - expected).abs() <= 1e-9 * expected.abs();
         assert!(near(found, model), "{name} {changes:?}: {found:?}");
         for learner in &outcome.learners {
-            assert!(near(learner.spent.zcdp, zcdp), "{name} {changes:?}: {:?}", learner.zcdp);
+            assert!(near(learner.spent.zcdp, zcdp), "{name} {changes:?}: {:?}", learner.spent.zcdp);
         }
     }
 }
