@@ -78,7 +78,7 @@ impl PyConfig {
         loaded(&Source::File(path), Strictness::Run).map(PyConfig::new)
     }
 
-    /// The same with some settings changed: ``{"privacy.epsilon": 2.0, "data.batch": None}``. None removes one.
+    /// The same with some settings changed: ``{"privacy.epsilon": 2.0, "records.batch": None}``. None removes one.
     fn replace(&self, changes: &Bound<'_, PyDict>) -> PyResult<PyConfig> {
         let mut value = self.value()?;
         for (key, change) in changes {

@@ -1,13 +1,13 @@
 //! Two agreements that differ in what matters have different ids; what is an owner's own choice does not enter.
 
-use super::tests::good;
+use super::tests::{checked, good};
 use super::*;
 use crate::privacy::genesis;
 
 const SCALES: [f64; 5] = [1.0; 5];
 
 fn id(change: impl FnOnce(&mut Agreement)) -> NetworkId {
-    let mut agreement = Agreement::try_from(&good()).unwrap();
+    let mut agreement = checked(&good()).unwrap();
     change(&mut agreement);
     agreement.network_id(&SCALES)
 }
@@ -19,7 +19,7 @@ fn the_id_of_an_agreement_is_golden() {
 
 #[test]
 fn the_genesis_of_a_ledger_is_golden_and_covers_the_gradient_norm() {
-    let agreement = Agreement::try_from(&good()).unwrap();
+    let agreement = checked(&good()).unwrap();
     let mut mechanism = agreement.mechanisms(PowerLaw::ZERO, &SCALES)[0];
     let found = genesis(LearnerId(0), &mechanism);
     assert_eq!(
@@ -65,11 +65,11 @@ fn every_shared_fact_changes_the_id() {
         assert!(!ids.contains(&changed), "{name} does not enter the id");
         ids.push(changed);
     }
-    let agreement = Agreement::try_from(&good()).unwrap();
+    let agreement = checked(&good()).unwrap();
     assert!(!ids.contains(&agreement.network_id(&[1.0, 1.0, 1.0, 1.0, 2.0])), "noise scales");
     let mut other = good();
     other.network.weight = Some(0.2);
-    assert!(!ids.contains(&Agreement::try_from(&other).unwrap().network_id(&SCALES)), "weights");
+    assert!(!ids.contains(&checked(&other).unwrap().network_id(&SCALES)), "weights");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub struct Rate {
 }
 
 impl Numbers {
-    /// Collects them from a agreement.
+    /// Collects them from an agreement.
     #[must_use]
     pub fn of(agreement: &Agreement) -> Numbers {
         let constants = agreement.model.constants(&agreement.bounds);

@@ -341,7 +341,7 @@ impl<'a> Search<'a> {
         agreement
     }
 
-    /// The lattice point nearest to a agreement.
+    /// The lattice point nearest to an agreement.
     fn nearest(&self, agreement: &Agreement) -> Point {
         let cells = |x: f64| {
             #[expect(clippy::cast_possible_truncation, reason = "exponents are at most 2")]

@@ -21,7 +21,7 @@ mod tests;
 /// The version of the JSON form of a [`Diagnosis`].
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything the paper's assumptions and theorems say about a agreement.
+/// Everything the paper's assumptions and theorems say about an agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// The version of this format.
@@ -75,7 +75,7 @@ pub struct Usage {
     pub records_repeat: bool,
 }
 
-/// What one theorem has to say about a agreement.
+/// What one theorem has to say about an agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Theorem {
     /// Whether all its conditions hold; `None` where one cannot be worked out and none is broken.
@@ -106,7 +106,7 @@ const THEOREM_4: [&str; 1] = ["theorem2.exponents"];
 const THEOREM_5: [&str; 5] =
     ["theorem1.convexity", "theorem1.coupling", "theorem1.step", "assumption5", "theorem5.noise"];
 
-/// Examines a agreement.
+/// Examines an agreement.
 ///
 /// The bound on the memory's error comes from the crate that implements the memory. Nothing is read
 /// but the config: no record, no file.
