@@ -10,6 +10,7 @@ pub mod budget;
 pub mod catalogue;
 pub mod columns;
 pub mod compare;
+pub mod config;
 pub mod data;
 mod entropy;
 mod error;

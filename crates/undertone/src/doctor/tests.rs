@@ -52,7 +52,7 @@ fn sound() -> RawAgreement {
     }
 }
 
-const USAGE: Usage = Usage { rounds: 100, records_repeat: false };
+const USAGE: Usage = Usage { rounds: Some(100), records_repeat: false };
 
 /// The paper's three experiments: a ring of five with weight 0.3, ς_i from `first` by `by`.
 fn paper(
