@@ -1,13 +1,15 @@
 //! The configs that are measured, spelt once.
 
 use std::sync::Arc;
-use undertone::agreement::{Agreement, RawAgreement};
+use undertone::agreement::RawAgreement;
+use undertone::load::{Strictness, check_agreement};
 use undertone_lab::Setup;
 
 /// A config's text as a setup.
 pub(crate) fn setup(text: &str) -> Arc<Setup> {
     let raw: RawAgreement = toml::from_str(text).expect("TOML");
-    let agreement = Agreement::try_from(&raw).unwrap_or_else(|faults| panic!("{faults}"));
+    let agreement = check_agreement(&raw, Strictness::Run);
+    let agreement = agreement.unwrap_or_else(|faults| panic!("{faults}"));
     Arc::new(Setup::new(agreement).unwrap_or_else(|error| panic!("{error}")))
 }
 

@@ -1,9 +1,10 @@
-//! Which experiment a command is about: a file or a preset.
+//! Which experiment or agreement a command is about: a file or a preset.
 
 use clap::Args;
 use std::path::{Path, PathBuf};
 use undertone::load::{Source, Strictness, load};
 use undertone_lab::ExperimentError;
+use undertone_lab::config::{LoadedConfig, load_config};
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment};
 use undertone_lab::presets::{DEFAULT_PRESET, preset_names, preset_source};
 
@@ -24,9 +25,18 @@ impl ConfigSource {
         self.load_with(|raw| overrides.apply(raw))
     }
 
-    /// Reads and checks it, but lets it lie outside the theorems.
-    pub(crate) fn load_for_examination(&self) -> Result<LoadedExperiment, ExperimentError> {
-        Ok(load(&self.source(DEFAULT_PRESET)?, |_| (), Strictness::Examine)?)
+    /// Reads and checks an experiment or an agreement on its own.
+    pub(crate) fn load_either(
+        &self,
+        overrides: &Overrides,
+    ) -> Result<LoadedConfig, ExperimentError> {
+        Ok(load_config(&self.source(DEFAULT_PRESET)?, overrides, Strictness::Run)?)
+    }
+
+    /// Reads and checks either, but lets it lie outside the theorems.
+    pub(crate) fn load_for_examination(&self) -> Result<LoadedConfig, ExperimentError> {
+        let overrides = Overrides::default();
+        Ok(load_config(&self.source(DEFAULT_PRESET)?, &overrides, Strictness::Examine)?)
     }
 
     /// Reads it, changes it and checks the result.

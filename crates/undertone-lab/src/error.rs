@@ -8,7 +8,7 @@ use crate::stream::StreamError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use undertone::LoadError;
+use undertone::{LoadError, Round};
 use undertone::planner::PlannerError;
 use undertone_models::neural::NeuralError;
 use undertone_models::{ExportError, SetupError};
@@ -40,6 +40,12 @@ pub enum ExperimentError {
     /// No target can be met, or there are too few records.
     #[error("no plan: {0}")]
     Plan(#[from] PlannerError),
+    /// Nothing says how many rounds.
+    #[error(
+        "rounds: an agreement does not say how many; give at least 1 and fewer than {}",
+        Round::LIMIT
+    )]
+    NoRounds,
     /// The loss has no constants that a forecast could follow from.
     #[error(
         "--tune cannot forecast how a neural network, or a loss without L and μ, learns; give the schedule in the config"

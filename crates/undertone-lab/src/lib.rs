@@ -10,11 +10,10 @@ pub mod budget;
 pub mod catalogue;
 pub mod columns;
 pub mod compare;
-mod declaration;
+pub mod config;
 mod entropy;
 mod error;
 pub mod experiment;
-pub mod learner_file;
 pub mod ledger_file;
 mod metrics;
 mod neural_metrics;
@@ -34,7 +33,6 @@ pub mod summary;
 /// Loaders of files and the built-in data set.
 pub use undertone_data as data;
 
-pub use declaration::{DeclarationError, check_declaration};
 pub use entropy::{RunEntropy, SeededEntropy};
 pub use error::{ExperimentError, FileError};
 pub use experiment::{Experiment, LoadedExperiment, RawExperiment};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! There are as many features as the config's `model.features`, without the intercept, which is added here.
-//! A label is a number, or one of `data.classes`, or without these the number of a class, from 0.
+//! A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

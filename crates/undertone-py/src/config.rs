@@ -8,15 +8,17 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use undertone::load::{Source, Strictness, load};
-use undertone_lab::experiment::{LoadedExperiment, resolved};
+use undertone::load::{Source, Strictness};
+use undertone_lab::config::{LoadedConfig, load_config};
+use undertone_lab::experiment::{LoadedExperiment, Overrides};
 use undertone_lab::presets::preset_source;
 use undertone_lab::{Setup, SetupError};
 
 /// Settings of learners, checked: the same as the file of the command ``undertone``.
 ///
-/// ``Config({"rounds": 10, ...})`` takes the sections of the file as nested dicts. Every fault is reported at
-/// once, as :class:`ConfigError`.
+/// With ``rounds`` or ``data`` they are an experiment, which a :class:`Network` runs; without, an agreement, which
+/// is all that a :class:`Learner` and an :class:`Accountant` need. ``Config({"method": "shielded", ...})`` takes the
+/// sections of the file as nested dicts. Every fault is reported at once, as :class:`ConfigError`.
 ///
 /// >>> import undertone
 /// >>> config = undertone.Config.preset("mushrooms")
@@ -26,12 +28,12 @@ use undertone_lab::{Setup, SetupError};
 /// 2.0
 #[pyclass(module = "undertone", name = "Config", frozen)]
 pub(crate) struct PyConfig {
-    pub(crate) loaded: LoadedExperiment,
+    pub(crate) loaded: LoadedConfig,
     setup: OnceLock<Arc<Setup>>,
 }
 
 impl PyConfig {
-    pub(crate) fn new(loaded: LoadedExperiment) -> PyConfig {
+    pub(crate) fn new(loaded: LoadedConfig) -> PyConfig {
         PyConfig { loaded, setup: OnceLock::new() }
     }
 
@@ -40,10 +42,24 @@ impl PyConfig {
         if let Some(setup) = self.setup.get() {
             return Ok(Arc::clone(setup));
         }
-        let experiment = &self.loaded.checked;
-        let setup: Result<Setup, SetupError> = py.detach(|| experiment.setup());
+        let setup: Result<Setup, SetupError> = py.detach(|| self.loaded.setup());
         let setup = Arc::new(setup.map_err(config_error)?);
         Ok(Arc::clone(self.setup.get_or_init(|| setup)))
+    }
+
+    /// The experiment that it must be.
+    pub(crate) fn experiment(&self) -> PyResult<&LoadedExperiment> {
+        experiment(&self.loaded)
+    }
+
+    /// The agreement in it, as a config of its own.
+    pub(crate) fn agreement(config: &Py<PyConfig>, py: Python<'_>) -> PyResult<Py<PyConfig>> {
+        let loaded = &config.get().loaded;
+        if loaded.experiment().is_none() {
+            return Ok(config.clone_ref(py));
+        }
+        let agreement = LoadedConfig::Agreement(loaded.clone().into_agreement());
+        Py::new(py, PyConfig::new(agreement))
     }
 
     /// What [`PyConfig::to_toml`] gave.
@@ -53,7 +69,7 @@ impl PyConfig {
     }
 
     fn value(&self) -> PyResult<Value> {
-        let mut value = serde_json::to_value(&self.loaded.raw).map_err(config_error)?;
+        let mut value = self.loaded.values().map_err(config_error)?;
         drop_empty(&mut value);
         Ok(value)
     }
@@ -78,16 +94,15 @@ impl PyConfig {
         loaded(&Source::File(path), Strictness::Run).map(PyConfig::new)
     }
 
-    /// The same with some settings changed: ``{"privacy.epsilon": 2.0, "data.batch": None}``. None removes one.
+    /// The same with some settings changed: ``{"privacy.epsilon": 2.0, "records.batch": None}``. None removes one.
     fn replace(&self, changes: &Bound<'_, PyDict>) -> PyResult<PyConfig> {
         let mut value = self.value()?;
         for (key, change) in changes {
             let key: String = key.extract()?;
             set(&mut value, &key, from_python(&change)?)?;
         }
-        let mut changed = loaded(&Source::Values(value), Strictness::Run)?;
-        changed.folder.clone_from(&self.loaded.folder);
-        Ok(PyConfig::new(changed))
+        let changed = loaded(&Source::Values(value), Strictness::Run)?;
+        Ok(PyConfig::new(changed.in_folder(self.loaded.folder().into())))
     }
 
     /// One setting by its path, as ``config["privacy.delta"]``; None where it is not set.
@@ -104,8 +119,7 @@ impl PyConfig {
 
     /// The settings as the text of a file for the command ``undertone``, noise scales worked out.
     pub(crate) fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
-        let raw = resolved(&self.loaded, &self.setup(py)?.scales());
-        toml::to_string(&raw).map_err(config_error)
+        self.loaded.to_toml(&self.setup(py)?.scales()).map_err(config_error)
     }
 
     /// The noise scale of round 0, for each learner.
@@ -120,25 +134,43 @@ impl PyConfig {
         Ok(self.setup(py)?.lifetime_epsilon_max())
     }
 
+    /// The id of the network that these settings describe: equal where learners may talk to one another.
+    #[getter]
+    fn network_id(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.setup(py)?.network_id().to_string())
+    }
+
     fn __repr__(&self) -> String {
-        let experiment = &self.loaded.checked;
-        let (learners, rounds) = (experiment.agreement.graph.learners(), experiment.rounds);
-        let name = &experiment.agreement.name;
-        format!("Config(name={name:?}, learners={learners}, rounds={rounds})")
+        let agreement = self.loaded.agreement();
+        let (name, learners) = (&agreement.name, agreement.graph.learners());
+        match self.loaded.experiment() {
+            Some(experiment) => {
+                let rounds = experiment.checked.rounds;
+                format!("Config(name={name:?}, learners={learners}, rounds={rounds})")
+            }
+            None => format!("Config(name={name:?}, learners={learners})"),
+        }
     }
 }
 
 /// A config from whatever names one: a Config, a dict, a preset's name or a file's path.
-pub(crate) fn from_any(source: &Bound<'_, PyAny>) -> PyResult<LoadedExperiment> {
+pub(crate) fn from_any(source: &Bound<'_, PyAny>) -> PyResult<LoadedConfig> {
     read(source, Strictness::Run)
 }
 
 /// The same for one that may break conditions of the theorems, to be examined.
-pub(crate) fn from_any_for_examination(source: &Bound<'_, PyAny>) -> PyResult<LoadedExperiment> {
+pub(crate) fn from_any_for_examination(source: &Bound<'_, PyAny>) -> PyResult<LoadedConfig> {
     read(source, Strictness::Examine)
 }
 
-fn read(source: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<LoadedExperiment> {
+/// The experiment that a config must be.
+pub(crate) fn experiment(loaded: &LoadedConfig) -> PyResult<&LoadedExperiment> {
+    loaded.experiment().ok_or_else(|| {
+        ConfigError::new_err("an experiment is needed, with rounds and data, and this is an agreement")
+    })
+}
+
+fn read(source: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<LoadedConfig> {
     if let Ok(config) = source.cast::<PyConfig>() {
         return Ok(config.get().loaded.clone());
     }
@@ -160,8 +192,8 @@ fn read(source: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<LoadedExp
     loaded(&source, strictness)
 }
 
-fn loaded(source: &Source, strictness: Strictness) -> PyResult<LoadedExperiment> {
-    load(source, |_| (), strictness).map_err(config_error)
+fn loaded(source: &Source, strictness: Strictness) -> PyResult<LoadedConfig> {
+    load_config(source, &Overrides::default(), strictness).map_err(config_error)
 }
 
 fn values(settings: &Bound<'_, PyDict>) -> PyResult<Source> {

@@ -2,18 +2,18 @@
 
 use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::PyConfig;
-use crate::errors::{RecordError, checked_delta, online_error};
+use crate::errors::{ConfigError, RecordError, checked_delta, config_error, online_error};
 use crate::loss::PyLoss;
 use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use undertone::{OnlineError, OnlineLearner};
+use undertone::{LearnerFileError, OnlineError, OnlineLearner, SavedLearner};
 use undertone_lab::RunEntropy;
-use undertone_lab::learner_file::{self, Header, LearnerFileError};
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_models::{Features, Prediction, Record};
 
@@ -40,7 +40,18 @@ pub(crate) struct PyLearner {
 enum Origin<'a> {
     Zero,
     Model(&'a undertone::PublicModel),
-    State(&'a [u8]),
+    File(SavedLearner),
+}
+
+/// What is kept in a learner's file beside the learner.
+#[derive(Serialize, Deserialize)]
+struct Notes {
+    /// The agreement, as TOML.
+    settings: String,
+    /// Whether any of the learner's noise came from a seed.
+    seeded: bool,
+    /// What records have paid for the model that the learner started from, as ε at the agreement's δ.
+    start_epsilon: f64,
 }
 
 impl PyLearner {
@@ -87,10 +98,10 @@ impl PyLearner {
         let schema = Schema::new(py, &setup, names, classes)?;
         let entropy = RunEntropy::new(seed);
         let learner = match origin {
-            Origin::Zero => OnlineLearner::new(setup, entropy),
-            Origin::State(bytes) => OnlineLearner::load(setup, entropy, bytes),
+            Origin::Zero => OnlineLearner::new(setup, entropy).map_err(online_error),
+            Origin::File(saved) => saved.restore(setup, entropy).map_err(file_error),
             Origin::Model(model) if model.values().len() == setup.model.parameters() => {
-                OnlineLearner::starting_at(setup, entropy, model)
+                OnlineLearner::starting_at(setup, entropy, model).map_err(online_error)
             }
             Origin::Model(_) => {
                 return Err(PyValueError::new_err(
@@ -98,7 +109,7 @@ impl PyLearner {
                 ));
             }
         };
-        let learner = Some(learner.map_err(online_error)?);
+        let learner = Some(learner?);
         let (seeded, process) = (seed.is_some(), std::process::id());
         Ok(PyLearner { learner, schema, config, loss, seeded, start_epsilon: 0.0, process })
     }
@@ -124,6 +135,7 @@ impl PyLearner {
             (Some(config), None) => {
                 let start = start.as_ref().map(Py::get);
                 let origin = start.map_or(Origin::Zero, |model| Origin::Model(&model.model));
+                let config = PyConfig::agreement(&config, py)?;
                 let mut learner = PyLearner::build(py, config, names, classes, loss, seed, origin)?;
                 if let Some(start) = start {
                     learner.seeded |= !start.private;
@@ -132,27 +144,15 @@ impl PyLearner {
                 Ok(learner)
             }
             (None, Some(path)) => {
-                let claimed = learner_file::claim(&path).map_err(file_error)?;
-                let build = || {
-                    let config = Py::new(py, PyConfig::from_text(&claimed.header.settings)?)?;
-                    let state = Origin::State(claimed.state.as_slice());
-                    let mut learner =
-                        PyLearner::build(py, config, names, classes, loss, seed, state)?;
-                    learner.seeded |= claimed.header.seeded;
-                    learner.start_epsilon = claimed.header.start_epsilon;
-                    Ok(learner)
-                };
-                match build() {
-                    Ok(learner) => {
-                        claimed.remove().map_err(file_error)?;
-                        Ok(learner)
-                    }
-                    Err(error) => {
-                        // Nothing went on from it.
-                        claimed.give_back();
-                        Err(error)
-                    }
-                }
+                // Dropped on an error, it gives the file its name back: nothing went on from it.
+                let saved = SavedLearner::claim(&path).map_err(file_error)?;
+                let notes: Notes = serde_json::from_str(saved.notes()).map_err(config_error)?;
+                let config = Py::new(py, PyConfig::from_text(&notes.settings)?)?;
+                let file = Origin::File(saved);
+                let mut learner = PyLearner::build(py, config, names, classes, loss, seed, file)?;
+                learner.seeded |= notes.seeded;
+                learner.start_epsilon = notes.start_epsilon;
+                Ok(learner)
             }
             _ => Err(PyTypeError::new_err("a learner is made from a config, or from a file")),
         }
@@ -344,15 +344,17 @@ impl PyLearner {
     /// learners that went on from one state would answer the same rounds twice, and each would pay once.
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
-        let (seeded, start_epsilon) = (self.seeded, self.start_epsilon);
-        let header = Header { settings, seeded, start_epsilon };
-        let state = self.get_mut()?.save();
-        let state = state.map_err(|error| self.error(error))?;
-        let written = learner_file::write(&path, &header, &state);
-        if matches!(written, Ok(()) | Err(LearnerFileError::Left { .. })) {
-            self.learner = None;
-        }
-        written.map_err(file_error)
+        let notes = Notes { settings, seeded: self.seeded, start_epsilon: self.start_epsilon };
+        let notes = serde_json::to_string(&notes).map_err(config_error)?;
+        self.get_mut()?;
+        let learner = self.learner.take().ok_or_else(saved)?;
+        learner.save_with_notes(&path, &notes).map_err(|refused| {
+            self.learner = refused.learner.map(|learner| *learner);
+            match refused.error {
+                LearnerFileError::Learner(error) => self.error(error),
+                error => file_error(error),
+            }
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -378,5 +380,13 @@ fn saved() -> PyErr {
 }
 
 fn file_error(error: LearnerFileError) -> PyErr {
-    PyOSError::new_err(error.to_string())
+    let text = error.to_string();
+    match error {
+        LearnerFileError::Learner(error) => online_error(error),
+        LearnerFileError::OtherNetwork { .. } => ConfigError::new_err(text),
+        LearnerFileError::Io { .. }
+        | LearnerFileError::Exists { .. }
+        | LearnerFileError::Left { .. }
+        | LearnerFileError::Damaged { .. } => PyOSError::new_err(text),
+    }
 }

@@ -5,11 +5,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
-use undertone_lab::{Setup, check_declaration};
+use undertone::{DECLARATION_SAMPLES, Declared, Setup, check_declaration};
 use undertone_models::{DeclaredLoss, Prediction};
-
-/// How many random points and records a declaration is tried on.
-const SAMPLES: u32 = 200;
 
 /// A loss of your own: a function that gives the loss of one record and its gradient.
 ///
@@ -85,13 +82,24 @@ impl PyLoss {
                 "the config has a loss of its own: model.loss must be \"declared\"",
             ));
         }
-        let tried = py.detach(|| check_declaration(setup, function.as_ref(), SAMPLES, 0));
-        if let Err(falsehood) = tried {
-            return Err(self
-                .raised()
-                .unwrap_or_else(|| DeclarationError::new_err(falsehood.to_string())));
+        let tried =
+            py.detach(|| check_declaration(setup, function.as_ref(), DECLARATION_SAMPLES, 0));
+        if let Err(error) = tried {
+            let told = || DeclarationError::new_err(error.to_string());
+            return Err(self.raised().unwrap_or_else(told));
         }
         Ok(Arc::new(setup.clone().with_function(function)))
+    }
+
+    /// What is declared of it.
+    pub(crate) fn declared(&self) -> Declared {
+        Declared {
+            parameters: self.parameters,
+            gradient_norm: self.gradient_norm,
+            smoothness: self.smoothness,
+            strong_convexity: self.strong_convexity,
+            gradient_spread: self.gradient_spread,
+        }
     }
 
     /// What the function itself raised, which says more than that it failed.

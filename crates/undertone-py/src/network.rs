@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+use undertone_lab::columns::{COLUMNS, Values};
 use undertone_lab::experiment::resolved;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
@@ -47,16 +48,16 @@ impl PyNetwork {
         loss: Option<Py<PyLoss>>,
         seed: Option<u64>,
     ) -> PyResult<PyNetwork> {
+        let loaded = config.get().experiment()?;
         let mut setup = config.get().setup(py)?;
         if let Some(loss) = &loss {
             setup = loss.get().join(py, &setup)?;
         }
         let order = seed.unwrap_or(0);
-        let experiment = &config.get().loaded.checked;
+        let experiment = &loaded.checked;
         let (streams, schema) = match sources {
             None => {
-                let folder = &config.get().loaded.folder;
-                let streams = py.detach(|| stream::load(experiment, folder, order));
+                let streams = py.detach(|| stream::load(experiment, &loaded.folder, order));
                 let streams = streams.map_err(config_error)?;
                 let classes =
                     streams.classes.clone().map(|names| PyList::new(py, names)).transpose()?;
@@ -228,7 +229,7 @@ impl PyNetwork {
         let setup = self.run.setup();
         let outcome = self.run.outcome();
         let summary = Summary::new(setup, &outcome, &self.facts);
-        let raw = resolved(&self.config.get().loaded, &setup.scales());
+        let raw = resolved(self.config.get().experiment()?, &setup.scales());
         let neural = setup.agreement.neural.as_ref();
         let os_error = |error: undertone_lab::FileError| PyOSError::new_err(error.to_string());
         py.detach(|| {
@@ -259,24 +260,15 @@ impl PyNetwork {
     }
 }
 
-/// One measured round. Names are those of `rounds.csv`.
+/// One measured round: the columns of `rounds.csv` by name.
 fn row_dict<'py>(py: Python<'py>, row: &RoundRow) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let metrics = &row.metrics;
-    dict.set_item("round", row.round)?;
-    dict.set_item("records", row.records)?;
-    dict.set_item("prequential_loss", row.prequential_loss)?;
-    dict.set_item("prequential_accuracy", row.prequential_accuracy)?;
-    dict.set_item("tracking_error", metrics.tracking_error)?;
-    dict.set_item("instantaneous_regret", metrics.instantaneous_regret)?;
-    dict.set_item("dynamic_regret", metrics.dynamic_regret)?;
-    dict.set_item("consensus_error", metrics.consensus_error)?;
-    dict.set_item("optimal_loss", metrics.optimal_loss)?;
-    dict.set_item("test_accuracy_private", metrics.test_accuracy_private)?;
-    dict.set_item("test_accuracy_public", metrics.test_accuracy_public)?;
-    dict.set_item("test_accuracy_optimum", metrics.test_accuracy_optimum)?;
-    dict.set_item("training_accuracy", metrics.training_accuracy)?;
-    dict.set_item("test_loss_public", metrics.test_loss_public)?;
-    dict.set_item("epsilon", row.epsilon.clone())?;
+    for column in COLUMNS {
+        match column.values {
+            Values::Count(count) => dict.set_item(column.name, count(row))?,
+            Values::Number(number) => dict.set_item(column.name, number(row))?,
+            Values::PerLearner(numbers) => dict.set_item(column.name, numbers(row).to_vec())?,
+        }
+    }
     Ok(dict)
 }

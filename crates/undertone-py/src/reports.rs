@@ -1,6 +1,6 @@
 //! What the commands `budget`, `doctor`, `plan`, `audit` and `verify` say, as Python's values.
 
-use crate::config::{PyConfig, from_any, from_any_for_examination, to_python};
+use crate::config::{PyConfig, experiment, from_any, from_any_for_examination, to_python};
 use crate::errors::{ConfigError, checked_delta, checked_rounds, config_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -13,8 +13,9 @@ use undertone::privacy::Horizon;
 use undertone_lab::audit::{Effort, Options, unsupported};
 use undertone_lab::catalogue::{self, Cache, client};
 use undertone_lab::planner::{self, Request};
+use undertone_lab::config::LoadedConfig;
 use undertone_lab::presets::preset_names;
-use undertone_lab::{ledger_file, memory_error, stream};
+use undertone_lab::{LoadedExperiment, ledger_file, memory_error, stream};
 
 /// The names of the configs that come with the package.
 #[pyfunction]
@@ -39,6 +40,8 @@ pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
 
 /// What every learner of a config will spend, without any data: what ``undertone budget --json`` prints.
 ///
+/// An agreement does not say how many rounds: give them.
+///
 /// >>> import undertone
 /// >>> report = undertone.budget("mushrooms")
 /// >>> report["learners"][0]["lifetime"]["epsilon"] <= 8.0
@@ -53,7 +56,7 @@ pub(crate) fn budget<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let config = PyConfig::new(from_any(config)?);
     let setup = config.setup(py)?;
-    let rounds = checked_rounds(rounds.unwrap_or(config.loaded.checked.rounds))?;
+    let rounds = config.loaded.rounds_or(rounds).map_err(config_error).and_then(checked_rounds)?;
     let delta = checked_delta(delta, setup.agreement.delta)?;
     let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
     to_python(py, &report)
@@ -70,16 +73,17 @@ pub(crate) fn doctor<'py>(
     py: Python<'py>,
     config: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let experiment = from_any_for_examination(config)?.checked;
-    let error = memory_error(&experiment.agreement).map_err(config_error)?;
-    let usage = Usage { rounds: experiment.rounds, records_repeat: experiment.data.repeat };
-    to_python(py, &py.detach(|| examine(&experiment.agreement, error, usage)))
+    let config = from_any_for_examination(config)?;
+    let agreement = config.agreement();
+    let error = memory_error(agreement).map_err(config_error)?;
+    let usage = Usage { rounds: config.rounds(), records_repeat: config.records_repeat() };
+    to_python(py, &py.detach(|| examine(agreement, error, usage)))
 }
 
 /// The least noise that keeps to a target, for ever or for ``rounds`` rounds: a config, and what is said of it.
 ///
 /// With ``tune=True`` steps, coupling and exponents are chosen too, by a model of the run; ``records`` is how
-/// many records each learner will have.
+/// many records each learner will have. The config is an experiment: a plan forecasts a run of so many rounds.
 ///
 /// >>> import undertone
 /// >>> config, report = undertone.plan("mushrooms", target_epsilon=2.0, delta=1e-6)
@@ -96,7 +100,7 @@ pub(crate) fn plan<'py>(
     tune: bool,
     records: Option<u64>,
 ) -> PyResult<(PyConfig, Bound<'py, PyAny>)> {
-    let mut loaded = from_any(config)?;
+    let mut loaded = experiment(&from_any(config)?)?.clone();
     let raw = &mut loaded.raw.agreement;
     raw.privacy.epsilon = Some(OneOrEach::One(target_epsilon));
     raw.privacy.pure_epsilon = None;
@@ -111,26 +115,28 @@ pub(crate) fn plan<'py>(
     let planned = py.detach(|| planner::plan(&loaded, &request)).map_err(config_error)?;
     let report = to_python(py, &planned.report)?;
     let checked = check_again(planned.raw, &loaded.folder).map_err(config_error)?;
-    Ok((PyConfig::new(checked), report))
+    Ok((PyConfig::new(LoadedConfig::Experiment(checked)), report))
 }
 
 /// Tries to break what a config claims, on the code that runs it: what ``undertone audit --json`` prints.
 ///
 /// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
-/// config's own records are used too, and the report is for their owner.
+/// experiment's own records are used too, and the report is for their owner. An agreement does not say how many
+/// rounds the claims are about: give them.
 #[pyfunction]
-#[pyo3(signature = (config, *, data=false, learner=None, seed=None))]
+#[pyo3(signature = (config, *, data=false, learner=None, seed=None, rounds=None))]
 pub(crate) fn audit<'py>(
     py: Python<'py>,
     config: &Bound<'py, PyAny>,
     data: bool,
     learner: Option<u32>,
     seed: Option<u64>,
+    rounds: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let loaded = from_any(config)?;
-    let config = PyConfig::new(loaded);
+    let config = PyConfig::new(from_any(config)?);
     let setup = config.setup(py)?;
-    let experiment = &config.loaded.checked;
+    let rounds = config.loaded.rounds_or(rounds).map_err(config_error)?;
+    let source = if data { Some(config.experiment()?) } else { None };
     if let Some(reason) = unsupported(&setup) {
         return Err(ConfigError::new_err(reason));
     }
@@ -142,20 +148,12 @@ pub(crate) fn audit<'py>(
     }
     let options = Options { seed, learner: learner.map(LearnerId), effort: Effort::FULL };
     let report = py.detach(|| {
-        let streams = if data {
-            let streams = stream::load(experiment, &config.loaded.folder, seed.unwrap_or(0));
-            Some(streams.map_err(config_error)?)
-        } else {
-            None
+        let load = |loaded: &LoadedExperiment| {
+            stream::load(&loaded.checked, &loaded.folder, seed.unwrap_or(0)).map_err(config_error)
         };
-        undertone_lab::audit::audit(
-            &setup,
-            experiment.rounds,
-            streams.as_ref(),
-            &options,
-            |_, _| (),
-        )
-        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        let streams = source.map(load).transpose()?;
+        undertone_lab::audit::audit(&setup, rounds, streams.as_ref(), &options, |_, _| ())
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     });
     to_python(py, &report?)
 }

@@ -1,14 +1,14 @@
-//! The defaults of a learner on its own, as the crate `undertone` has them.
+//! The agreement of a learner from keywords. What is left out is as `LearnerBuilder` has it.
 
 use crate::config::{drop_empty, to_python};
 use crate::errors::config_error;
 use crate::loss::PyLoss;
 use pyo3::prelude::*;
-use undertone::{Declared, Label, LearnerBuilder};
+use undertone::{Label, LearnerBuilder, OwnLoss};
 
 /// The agreement of one learner on its own, as nested dicts: what :func:`undertone.make_config` starts from.
 #[pyfunction]
-#[pyo3(signature = (features, *, epsilon, delta, classes, label_bound, loss, declared, feature_norm, normalise, intercept, batch, window, warmup, radius, ridge, clip, step, step_exponent, rounds))]
+#[pyo3(signature = (features, *, epsilon, delta, classes=None, label_bound=None, loss=None, declared=None, feature_norm=None, normalise=None, intercept=None, batch=None, window=None, warmup=None, radius=None, ridge=None, clip=None, step=None, step_exponent=None, rounds=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn learner_settings<'py>(
     py: Python<'py>,
@@ -19,53 +19,50 @@ pub(crate) fn learner_settings<'py>(
     label_bound: Option<f64>,
     loss: Option<String>,
     declared: Option<Py<PyLoss>>,
-    feature_norm: f64,
-    normalise: bool,
-    intercept: bool,
-    batch: u64,
-    window: u64,
+    feature_norm: Option<f64>,
+    normalise: Option<bool>,
+    intercept: Option<bool>,
+    batch: Option<u64>,
+    window: Option<u64>,
     warmup: Option<u64>,
-    radius: f64,
-    ridge: f64,
+    radius: Option<f64>,
+    ridge: Option<f64>,
     clip: Option<f64>,
     step: Option<f64>,
-    step_exponent: f64,
+    step_exponent: Option<f64>,
     rounds: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let builder = LearnerBuilder {
-        label: match classes {
-            Some(names) => Label::Classes {
-                count: u32::try_from(names.len()).unwrap_or(u32::MAX),
-                names: Some(names),
-            },
-            None => Label::Number { bound: label_bound },
-        },
-        loss,
-        declared: declared.map(|loss| {
-            let loss = loss.get();
-            Declared {
-                parameters: loss.parameters,
-                gradient_norm: loss.gradient_norm,
-                smoothness: loss.smoothness,
-                strong_convexity: loss.strong_convexity,
-                gradient_spread: loss.gradient_spread,
-            }
-        }),
-        feature_norm,
-        normalise,
-        intercept,
-        batch,
-        window,
-        warmup,
-        radius,
-        ridge,
-        clip,
-        step,
-        step_exponent,
-        rounds,
-        ..LearnerBuilder::new(features, epsilon, delta)
-    };
+    let mut builder = LearnerBuilder::new(features, epsilon, delta);
+    let bounded = label_bound.map(|bound| Label::Number { bound: Some(bound) });
+    set(&mut builder.label, classes.map(named).or(bounded));
+    set(&mut builder.loss, loss.map(Some));
+    let own = declared.map(|loss| OwnLoss { declared: loss.get().declared(), function: None });
+    set(&mut builder.own_loss, own.map(Some));
+    set(&mut builder.feature_norm, feature_norm);
+    set(&mut builder.normalise, normalise);
+    set(&mut builder.intercept, intercept);
+    set(&mut builder.batch, batch);
+    set(&mut builder.window, window);
+    set(&mut builder.warmup, warmup.map(Some));
+    set(&mut builder.radius, radius);
+    set(&mut builder.ridge, ridge);
+    set(&mut builder.clip, clip.map(Some));
+    set(&mut builder.step, step.map(Some));
+    set(&mut builder.step_exponent, step_exponent);
+    set(&mut builder.rounds, rounds.map(Some));
     let mut value = serde_json::to_value(builder.agreement()).map_err(config_error)?;
     drop_empty(&mut value);
     to_python(py, &value)
+}
+
+/// Sets what was given.
+fn set<T>(setting: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *setting = given;
+    }
+}
+
+fn named(classes: Vec<String>) -> Label {
+    let count = u32::try_from(classes.len()).unwrap_or(u32::MAX);
+    Label::Classes { count, names: Some(classes) }
 }

@@ -1,8 +1,10 @@
 """The learner: what it takes, what it refuses, what it says and what it keeps to itself."""
 
 import copy
+import json
 import pickle
 import stat
+import subprocess
 
 import numpy as np
 import pytest
@@ -262,9 +264,10 @@ def test_three_classes_and_numbers_are_learnt_too():
 
 
 def test_a_config_from_python_is_the_commands_own(command, tmp_path):
-    import subprocess
-
     path = tmp_path / "learner.toml"
     path.write_text(learner().config.to_toml())
-    said = subprocess.run([command, "budget", str(path), "--json"], capture_output=True, check=True)
-    assert undertone.budget(str(path)) == __import__("json").loads(said.stdout)
+    arguments = [command, "budget", str(path), "--rounds", "100", "--json"]
+    said = subprocess.run(arguments, capture_output=True, check=True)
+    assert undertone.budget(str(path), rounds=100) == json.loads(said.stdout)
+    assert undertone.budget(str(path), rounds=99) != json.loads(said.stdout), "the control"
+    assert subprocess.run([command, "budget", str(path)], capture_output=True).returncode == 2, "how many rounds?"

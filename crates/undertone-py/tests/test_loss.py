@@ -38,7 +38,7 @@ def test_every_statement_says_what_the_user_declares(stream, tmp_path):
     loss = Loss(logistic, **DECLARED)
     own = Learner(3, loss=loss, **OPTIONS)
     assert any("declared by user" in sentence for sentence in own.privacy_statement)
-    assert "declared by user" in undertone.budget(own.config)["declared_by_user"]
+    assert "declared by user" in undertone.budget(own.config, rounds=100)["declared_by_user"]
     assert "declared by user" in undertone.doctor(own.config)["declared_by_user"]
     assert "declared by user" in Accountant(own.config).declared_by_user
     own.public_model.save(tmp_path / "model.safetensors")
@@ -133,7 +133,7 @@ def test_the_command_says_that_it_has_no_function(command, tmp_path):
 
     path = tmp_path / "own.toml"
     path.write_text(Learner(3, loss=Loss(logistic, **DECLARED), **OPTIONS).config.to_toml())
-    said = subprocess.run([command, "budget", str(path)], capture_output=True, text=True)
+    said = subprocess.run([command, "budget", str(path), "--rounds", "100"], capture_output=True, text=True)
     assert said.returncode == 0 and "declared by user" in said.stdout
     said = subprocess.run([command, "simulate", str(path)], capture_output=True, text=True)
     assert said.returncode == 2

@@ -206,3 +206,22 @@ def test_a_cap_ends_a_run(stream):
         for _ in range(1000):
             run.run(1, progress=False)
     assert run.ended == "budget-exhausted" and max(run.get_epsilon()) <= 4.0
+
+
+def test_columns_are_those_of_the_command(stream, command, tmp_path):
+    X, y = stream
+    run = network(stream, test=(X[:200], y[:200]))
+    result = run.run(6, progress=False)
+    run.save(tmp_path / "run")
+    lines = (tmp_path / "run" / "rounds.csv").read_text().splitlines()
+    cells = dict(zip(lines[0].split(","), zip(*(line.split(",") for line in lines[1:]))))
+    del cells["warning"]
+    columns = {}
+    for name, values in result.columns.items():
+        each = {name: values} if values.ndim == 1 else {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+        columns.update(each)
+    assert list(columns) == list(cells)
+    for name, values in columns.items():
+        written = np.asarray([float(cell) if cell else np.nan for cell in cells[name]])
+        np.testing.assert_array_equal(np.where(np.isfinite(values), values, np.nan), written, err_msg=name)
+    assert columns["noise_scale_0"][0] > 0 and columns["tracking_distance_of_mean"][-1] > 0, "they hold something"

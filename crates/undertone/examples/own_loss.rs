@@ -4,11 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example")]
 
-use std::sync::Arc;
-use undertone::agreement::Agreement;
 use undertone::models::{DeclaredLoss, Prediction};
-use undertone::noise::OsEntropy;
-use undertone::{Declared, LearnerBuilder, OnlineLearner, Setup};
+use undertone::{Declared, LearnerBuilder};
 
 /// The absolute error |θ·x − y|.
 struct Absolute;
@@ -34,10 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         strong_convexity: None,
         gradient_spread: None,
     };
-    let builder = LearnerBuilder { declared: Some(declared), ..LearnerBuilder::new(2, 4.0, 1e-6) };
-    let agreement = Agreement::try_from(&builder.label_bound(2.0).agreement())?;
-    let setup = Setup::new(agreement)?.with_function(Arc::new(Absolute));
-    let mut learner = OnlineLearner::new(Arc::new(setup), OsEntropy)?;
+    let builder = LearnerBuilder::new(2, 4.0, 1e-6).label_bound(2.0).own_loss(declared, Absolute);
+    let mut learner = builder.build()?;
     for k in 0..20_000u32 {
         let (a, b) = (f64::from(k % 11) / 11.0, f64::from(k % 7) / 7.0);
         learner.learn(&[a, b], a - 0.5 * b)?;

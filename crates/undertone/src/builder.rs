@@ -1,14 +1,19 @@
 //! A learner on a stream from a few numbers: everything else has a default that is tested here.
 
+use crate::declaration::{DECLARATION_SAMPLES, DeclarationError, check_declaration};
+use crate::learner_file::{LearnerFileError, SavedLearner};
 use crate::load::{LoadError, Strictness, check_agreement};
 use crate::online::{OnlineError, OnlineLearner};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 use thiserror::Error;
 use undertone_core::agreement::{
     OneOrEach, RawAgreement, RawBounds, RawMemory, RawModel, RawNetwork, RawNoise, RawParameters,
     RawPrivacy, RawRecords, RawSchedule,
 };
 use undertone_core::noise::{Entropy, OsEntropy};
-use undertone_models::{Setup, SetupError};
+use undertone_models::{DeclaredLoss, Setup, SetupError};
 
 /// What a learner on its own is made from. The privacy numbers have no defaults.
 ///
@@ -25,7 +30,7 @@ use undertone_models::{Setup, SetupError};
 /// # assert_eq!(published.len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct LearnerBuilder {
     /// How many features a record has.
     pub features: usize,
@@ -37,8 +42,8 @@ pub struct LearnerBuilder {
     pub label: Label,
     /// The loss, by its name in a config; by the label where absent: logistic, softmax or huber.
     pub loss: Option<String>,
-    /// What is declared of a loss of one's own.
-    pub declared: Option<Declared>,
+    /// A loss of one's own.
+    pub own_loss: Option<OwnLoss>,
     /// Records with larger features are scaled to this norm.
     pub feature_norm: f64,
     /// Whether all records are scaled to that norm.
@@ -82,6 +87,15 @@ pub enum Label {
     },
 }
 
+/// A loss of one's own: what is declared of it, and the function.
+#[derive(Clone)]
+pub struct OwnLoss {
+    /// What is declared of it.
+    pub declared: Declared,
+    /// The function. Without it the learner has a budget and does not run.
+    pub function: Option<Arc<dyn DeclaredLoss>>,
+}
+
 /// What is declared of a loss of one's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
@@ -106,9 +120,15 @@ pub enum BuildError {
     /// No noise meets the budget, or model and memory do not fit.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// What is declared of a loss of one's own is not true of it.
+    #[error(transparent)]
+    Declaration(#[from] DeclarationError),
     /// The learner cannot begin.
     #[error(transparent)]
     Online(#[from] OnlineError),
+    /// The learner cannot be taken out of its file.
+    #[error(transparent)]
+    File(#[from] LearnerFileError),
 }
 
 impl LearnerBuilder {
@@ -121,7 +141,7 @@ impl LearnerBuilder {
             delta,
             label: Label::Classes { count: 2, names: None },
             loss: None,
-            declared: None,
+            own_loss: None,
             feature_norm: 1.0,
             normalise: false,
             intercept: true,
@@ -147,6 +167,19 @@ impl LearnerBuilder {
     #[must_use]
     pub fn label_bound(self, bound: f64) -> LearnerBuilder {
         LearnerBuilder { label: Label::Number { bound: Some(bound) }, ..self }
+    }
+
+    /// The loss is a function of one's own. The label is a number: see [`label_bound`](Self::label_bound).
+    ///
+    /// What is declared of the function is tried on random points and records before the learner begins.
+    #[must_use]
+    pub fn own_loss(
+        self,
+        declared: Declared,
+        function: impl DeclaredLoss + 'static,
+    ) -> LearnerBuilder {
+        let own = OwnLoss { declared, function: Some(Arc::new(function)) };
+        LearnerBuilder { own_loss: Some(own), ..self }
     }
 
     /// The agreement of a network of one that these settings ask for.
@@ -218,6 +251,10 @@ impl LearnerBuilder {
         }
     }
 
+    fn declared(&self) -> Option<Declared> {
+        self.own_loss.as_ref().map(|own| own.declared)
+    }
+
     fn loss_name(&self) -> &str {
         match (&self.loss, &self.label) {
             (Some(name), _) => name,
@@ -230,7 +267,7 @@ impl LearnerBuilder {
     fn model(&self) -> RawModel {
         let features = Some(self.features.saturating_add(usize::from(self.intercept)));
         let ridge = Some(self.ridge);
-        if let Some(declared) = self.declared {
+        if let Some(declared) = self.declared() {
             return RawModel {
                 loss: Some("declared".into()),
                 features,
@@ -265,7 +302,7 @@ impl LearnerBuilder {
 
     /// About how smooth the loss is. A bound of 0 is a fault that is named with all others.
     fn smoothness(&self) -> f64 {
-        let smoothness = match self.declared {
+        let smoothness = match self.declared() {
             Some(declared) => declared.smoothness.unwrap_or(4.0 * declared.gradient_norm),
             None => {
                 let curvature = match self.loss_name() {
@@ -292,22 +329,54 @@ impl LearnerBuilder {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_with<E: Entropy>(&self, entropy: E) -> Result<OnlineLearner<E>, BuildError> {
+        Ok(OnlineLearner::new(Arc::new(self.setup()?), entropy)?)
+    }
+
+    /// Takes the learner of these settings out of the file that [`OnlineLearner::save`] moved it into, with
+    /// noise from the operating system. The file is gone afterwards: a learner is loaded once.
+    ///
+    /// # Errors
+    /// When settings are wrong, or there is no such file, or it is damaged or of other settings. The file then
+    /// stays where it is.
+    pub fn load(&self, path: &Path) -> Result<OnlineLearner, BuildError> {
+        let setup = Arc::new(self.setup()?);
+        Ok(SavedLearner::claim(path)?.restore(setup, OsEntropy)?)
+    }
+
+    /// Everything that follows from these settings before any record is seen; a loss of one's own is tried
+    /// and joined.
+    ///
+    /// # Errors
+    /// When settings are wrong, with all faults at once, no noise meets the budget, or what is declared of a
+    /// loss is not true of it.
+    pub fn setup(&self) -> Result<Setup, BuildError> {
         let agreement = check_agreement(&self.agreement(), Strictness::Run).map_err(|faults| {
             LoadError::Faults { origin: "the learner's settings".into(), faults }
         })?;
         let setup = Setup::new(agreement)?;
-        Ok(OnlineLearner::new(std::sync::Arc::new(setup), entropy)?)
+        let Some(function) = self.own_loss.as_ref().and_then(|own| own.function.clone()) else {
+            return Ok(setup);
+        };
+        check_declaration(&setup, function.as_ref(), DECLARATION_SAMPLES, 0)?;
+        Ok(setup.with_function(function))
+    }
+}
+
+impl fmt::Debug for OwnLoss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { declared, function } = self;
+        let function = if function.is_some() { "<function>" } else { "none" };
+        write!(formatter, "OwnLoss({declared:?}, {function})")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use undertone_core::agreement::Agreement;
     use undertone_core::privacy::lifetime;
 
     fn setup(builder: &LearnerBuilder) -> Setup {
-        Setup::new(Agreement::try_from(&builder.agreement()).unwrap()).unwrap()
+        builder.setup().unwrap()
     }
 
     #[test]

@@ -35,8 +35,9 @@
 //! | what a method does in a round | [`method`]; Algorithm 1 of the paper is `method/algorithm1.rs` in `undertone-core` |
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
-//! | a loss of your own | [`DeclaredLoss`](models::DeclaredLoss) |
 //! | whether a ledger is right | [`LearnerVerification`] |
+//! | a learner in a file, loaded once | [`OnlineLearner::save`], [`LearnerBuilder::load`] |
+//! | a loss of your own | [`LearnerBuilder::own_loss`], [`DeclaredLoss`](models::DeclaredLoss) |
 //! | which theorems apply, what to change | [`doctor`] |
 //! | noise and schedules for a target | [`planner`] |
 //!
@@ -45,12 +46,16 @@
 //! in `undertone-lab`. Neither can be named from here.
 
 mod builder;
+mod declaration;
 pub mod doctor;
+mod learner_file;
 pub mod load;
 mod online;
 mod verification;
 
-pub use builder::{BuildError, Declared, Label, LearnerBuilder};
+pub use builder::{BuildError, Declared, Label, LearnerBuilder, OwnLoss};
+pub use declaration::{DECLARATION_SAMPLES, DeclarationError, check_declaration};
+pub use learner_file::{LearnerFileError, NotSaved, SavedLearner};
 pub use load::{LoadError, Loaded, load};
 pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{

@@ -333,24 +333,24 @@ impl<E: Entropy> OnlineLearner<E> {
 
     /// The whole state as bytes. Private: they hold records and parameters.
     ///
-    /// Two learners that go on from one state release the same rounds twice, and each pays once: whoever
-    /// keeps the bytes must see to it that only one of them does.
+    /// Two learners that go on from one state release the same rounds twice, and each pays once: the bytes
+    /// leave this crate in a file that is loaded once, and in no other way.
     ///
     /// # Errors
     /// When a user's function has failed in the middle of a round, or a release has for another reason than the
     /// budget: what there is then must never be released.
-    pub fn save(&mut self) -> Result<Vec<u8>, OnlineError> {
+    pub(crate) fn state(&mut self) -> Result<Vec<u8>, OnlineError> {
         match self.check_able() {
             Ok(()) | Err(OnlineError::Budget(_)) => Ok(persist::save(self)),
             Err(error) => Err(error),
         }
     }
 
-    /// The learner that `save` was called on, from the same setup.
+    /// The learner that `state` was called on, from the same setup.
     ///
     /// # Errors
     /// When the bytes are damaged or of another setup.
-    pub fn load(
+    pub(crate) fn from_state(
         setup: Arc<Setup>,
         entropy: E,
         bytes: &[u8],

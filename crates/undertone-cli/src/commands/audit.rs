@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Audit this learner only [default: every distinct one]
     #[arg(long, value_name = "NUMBER")]
     learner: Option<u32>,
+    /// Audit the claims about T rounds [default: as in the experiment; an agreement needs it]
+    #[arg(long, value_name = "T")]
+    rounds: Option<u64>,
     /// Leave the config's data aside; the report then depends on no record and may be shown
     #[arg(long)]
     no_data: bool,
@@ -36,8 +39,8 @@ An audit finds faults; that it finds none proves nothing. The report depends on 
 unless --no-data is given: keep it with them.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let loaded = arguments.source.load(&Overrides::default())?;
-    let setup = loaded.checked.setup()?;
+    let loaded = arguments.source.load_either(&Overrides::default())?;
+    let setup = loaded.setup()?;
     if let Some(reason) = unsupported(&setup) {
         return Err(anyhow::anyhow!("method: {reason}").into());
     }
@@ -46,19 +49,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let last = learners - 1;
         return Err(anyhow::anyhow!("--learner {learner}: learners are 0 to {last}").into());
     }
-    let data = if arguments.no_data {
-        None
-    } else {
-        let data = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0));
-        let advise = |error| anyhow::anyhow!("{error}; --no-data audits without the data");
-        Some(data.map_err(advise)?)
+    let rounds = loaded.rounds_or(arguments.rounds)?;
+    let data = match loaded.experiment() {
+        Some(experiment) if !arguments.no_data => {
+            let seed = arguments.seed.unwrap_or(0);
+            let data = stream::load(&experiment.checked, &experiment.folder, seed);
+            let advise = |error| anyhow::anyhow!("{error}; --no-data audits without the data");
+            Some(data.map_err(advise)?)
+        }
+        // An agreement has no data.
+        Some(_) | None => None,
     };
     let options = Options {
         seed: arguments.seed,
         learner: arguments.learner.map(LearnerId),
         effort: Effort::FULL,
     };
-    let report = audit(&setup, loaded.checked.rounds, data.as_ref(), &options, say_progress)?;
+    let report = audit(&setup, rounds, data.as_ref(), &options, say_progress)?;
     let code = if report.passed { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &report, arguments.json))
 }

@@ -9,8 +9,10 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use undertone::load::{Source, Strictness};
 use undertone::method::{Algorithm1, Bound, Method};
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
+use undertone_lab::config::load_config;
 use undertone_lab::experiment::Overrides;
 use undertone_lab::summary::rounded_up;
 use undertone_node::owner;
@@ -26,7 +28,7 @@ pub(crate) struct Arguments {
     /// How the sensitivity of Algorithm 1 is bounded [default: as in the config]
     #[arg(long, value_enum, conflicts_with_all = ["node", "store"])]
     bound: Option<BoundName>,
-    /// Count the releases of rounds 1 to T [default: as in the config]
+    /// Count the releases of rounds 1 to T [default: as in the experiment; an agreement needs it]
     #[arg(long, value_name = "T", conflicts_with_all = ["node", "store"])]
     rounds: Option<u64>,
     /// Report epsilon at this delta [default: as in the config]
@@ -64,11 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Overrides::default()
     };
     let mut loaded = match &arguments.config {
-        Some(path) => undertone_lab::experiment::load_file(path, &overrides)?,
-        None => arguments.source.load(&overrides)?,
+        Some(path) => load_config(&Source::File(path.clone()), &overrides, Strictness::Run)?,
+        None => arguments.source.load_either(&overrides)?,
     };
     if let Some(name) = arguments.bound {
-        let method = &mut loaded.checked.agreement.method;
+        let method = &mut loaded.agreement_mut().method;
         if method.describe().bound.is_none() {
             return Err(anyhow!("--bound: has a meaning only with method = \"algorithm1\"").into());
         }
@@ -79,8 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         *method = Method::Algorithm1(Algorithm1 { bound });
     }
-    let setup = loaded.checked.setup()?;
-    let report = budget(&setup, loaded.checked.rounds, setup.agreement.delta);
+    let rounds = loaded.rounds_or(arguments.rounds)?;
+    let setup = loaded.setup()?;
+    let report = budget(&setup, rounds, setup.agreement.delta);
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;

@@ -23,14 +23,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let experiment = arguments.source.load_for_examination()?.checked;
-    let agreement = &experiment.agreement;
+    let config = arguments.source.load_for_examination()?;
+    let agreement = config.agreement();
     if !agreement.method.describe().theorems_apply {
         let text = "the paper's theorems speak of method = \"algorithm1\" only; \
                     `undertone budget` has the certificate of any other";
         return Err(anyhow::anyhow!(text).into());
     }
-    let usage = Usage { rounds: experiment.rounds, records_repeat: experiment.data.repeat };
+    let usage = Usage { rounds: config.rounds(), records_repeat: config.records_repeat() };
     let diagnosis = examine(agreement, memory_error(agreement)?, usage);
     let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &diagnosis, arguments.json))
@@ -55,7 +55,10 @@ fn mark(holds: Option<bool>) -> &'static str {
 }
 
 fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
-    writeln!(out, "{}: {} rounds", diagnosis.name, diagnosis.rounds)?;
+    match diagnosis.rounds {
+        Some(rounds) => writeln!(out, "{}: {rounds} rounds", diagnosis.name)?,
+        None => writeln!(out, "{}: any number of rounds", diagnosis.name)?,
+    }
     let mut group = "";
     for finding in &diagnosis.findings {
         let Condition { name, holds, statement, found, needed, .. } = &finding.condition;
@@ -96,9 +99,10 @@ fn print_theorems(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()>
     Ok(())
 }
 
-fn promise(theorem: &Theorem, rounds: u64) -> String {
+fn promise(theorem: &Theorem, rounds: Option<u64>) -> String {
     #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
-    let late = theorem.from_round.filter(|start| *start >= rounds as f64);
+    let ends = rounds.map(|rounds| rounds as f64);
+    let late = theorem.from_round.filter(|start| ends.is_some_and(|end| *start >= end));
     let start = match late {
         Some(start) => {
             format!(", but only after round {}: this run ends before", round(Some(start)))

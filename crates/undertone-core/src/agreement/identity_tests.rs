@@ -1,6 +1,6 @@
 //! Two agreements that differ in what is shared have different ids; what is deliberately left out changes none.
 
-use super::tests::good;
+use super::tests::{checked, good};
 use super::*;
 use crate::method::{Algorithm1, Bound, Pdop, Shielded};
 use crate::neural::{LayerSpec, Shape};
@@ -10,7 +10,7 @@ use crate::{Forgetting, Loss};
 const SCALES: [f64; 5] = [1.0; 5];
 
 fn id(change: impl FnOnce(&mut Agreement)) -> NetworkId {
-    let mut agreement = Agreement::try_from(&good()).unwrap();
+    let mut agreement = checked(&good()).unwrap();
     change(&mut agreement);
     agreement.network_id(&SCALES)
 }
@@ -72,7 +72,7 @@ fn every_shared_fact_changes_the_id() {
         assert!(!ids.contains(&changed), "{name} does not enter the id");
         ids.push(changed);
     }
-    let agreement = Agreement::try_from(&good()).unwrap();
+    let agreement = checked(&good()).unwrap();
     assert!(!ids.contains(&agreement.network_id(&[1.0, 1.0, 1.0, 1.0, 2.0])), "noise scales");
     for (name, change) in [
         ("weight", (|raw| raw.network.weight = Some(0.2)) as fn(&mut RawAgreement)),
@@ -109,7 +109,7 @@ fn what_is_deliberately_left_out_changes_no_id() {
     raw.network.topology = Some("edges".into());
     let ring = [[0.0, 4.0], [1.0, 0.0], [1.0, 2.0], [3.0, 2.0], [4.0, 3.0]];
     raw.network.edges = Some(RawEdges::Inline(ring.iter().map(|edge| edge.to_vec()).collect()));
-    let listed = Agreement::try_from(&raw).unwrap();
+    let listed = checked(&raw).unwrap();
     assert_eq!(listed.network_id(&SCALES), id(|_| ()), "a ring by its edges");
     let pool = |stride| LayerSpec::MaxPool { size: 2, stride };
     let of = |layer| {
@@ -123,7 +123,7 @@ fn what_is_deliberately_left_out_changes_no_id() {
 }
 
 fn mechanism() -> Mechanism {
-    Agreement::try_from(&good()).unwrap().mechanisms(PowerLaw::ZERO, &SCALES)[0]
+    checked(&good()).unwrap().mechanisms(PowerLaw::ZERO, &SCALES)[0]
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What all learners of a network must share, checked and hashed into the network's id.
 //!
-//! [`RawAgreement`] is an agreement as it stands in a file; [`Agreement::try_from`] checks it and reports
+//! [`RawAgreement`] is an agreement as it stands in a file; [`Agreement::check`] checks it and reports
 //! every fault at once. After that nothing needs to be checked again.
 
 mod bounds;
@@ -198,9 +198,35 @@ impl Agreement {
             .collect()
     }
 
-    /// Checks an agreement as [`Agreement::try_from`] does, but lets it break conditions of the theorems.
+    /// Checks an agreement and reports every fault at once. A broken condition of the theorems is a fault
+    /// unless the agreement says `unproven = true`. `advice` may say what to change; the crate `undertone`
+    /// has a function for it, which its `load::check_agreement` passes.
     ///
-    /// To run such an agreement, its authors must set `unproven = true`, and `try_from` is the way in.
+    /// # Errors
+    /// Every fault, all at once.
+    pub fn check(
+        raw: &RawAgreement,
+        advice: impl Fn(&Agreement, &Condition) -> Option<String>,
+    ) -> Result<Agreement, Faults> {
+        let agreement = Agreement::unchecked_by_theorems(raw)?;
+        if agreement.unproven {
+            return Ok(agreement);
+        }
+        let mut faults = Faults::default();
+        for condition in agreement.broken_conditions() {
+            let advice = advice(&agreement, &condition).map(|text| format!("; {text}"));
+            let Condition { name, path, found, needed, .. } = condition;
+            let advice = advice.unwrap_or_default();
+            let text =
+                format!("{found} breaks {name}: needs {needed}{advice}; or set unproven = true");
+            faults.push(path, "", text);
+        }
+        if faults.0.is_empty() { Ok(agreement) } else { Err(faults) }
+    }
+
+    /// Checks an agreement as [`Agreement::check`] does, but lets it break conditions of the theorems.
+    ///
+    /// To run such an agreement, its authors must set `unproven = true`, and `check` is the way in.
     ///
     /// # Errors
     /// Every other fault, all at once.
@@ -212,24 +238,5 @@ impl Agreement {
             Some(agreement) if faults.0.is_empty() => Ok(agreement),
             _ => Err(faults),
         }
-    }
-}
-
-impl TryFrom<&RawAgreement> for Agreement {
-    type Error = Faults;
-
-    /// Checks an agreement and reports every fault at once.
-    fn try_from(raw: &RawAgreement) -> Result<Agreement, Faults> {
-        let agreement = Agreement::unchecked_by_theorems(raw)?;
-        if agreement.unproven {
-            return Ok(agreement);
-        }
-        let mut faults = Faults::default();
-        for condition in agreement.broken_conditions() {
-            let Condition { name, path, found, needed, .. } = condition;
-            let text = format!("{found} breaks {name}: needs {needed}; or set unproven = true");
-            faults.push(path, "", text);
-        }
-        if faults.0.is_empty() { Ok(agreement) } else { Err(faults) }
     }
 }

@@ -50,8 +50,13 @@ pub(crate) fn good() -> RawAgreement {
     }
 }
 
+/// Checked, without advice on what to change.
+pub(crate) fn checked(raw: &RawAgreement) -> Result<Agreement, Faults> {
+    Agreement::check(raw, |_, _| None)
+}
+
 fn paths(raw: &RawAgreement) -> Vec<String> {
-    match Agreement::try_from(raw) {
+    match checked(raw) {
         Ok(_) => Vec::new(),
         Err(faults) => faults.0.into_iter().map(|fault| fault.path).collect(),
     }
@@ -59,7 +64,7 @@ fn paths(raw: &RawAgreement) -> Vec<String> {
 
 #[test]
 fn a_good_config_passes() {
-    let config = Agreement::try_from(&good()).unwrap();
+    let config = checked(&good()).unwrap();
     assert_eq!(config.graph.learners(), 5);
     assert!(config.broken_conditions().is_empty());
     let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[4];
@@ -113,7 +118,7 @@ fn privacy_numbers_have_no_defaults() {
 fn a_fault_says_path_value_and_bound() {
     let mut raw = good();
     raw.privacy.delta = Some(0.0);
-    let text = Agreement::try_from(&raw).unwrap_err().to_string();
+    let text = checked(&raw).unwrap_err().to_string();
     assert_eq!(text, "privacy.delta = 0: must lie strictly between 0 and 1");
 }
 
@@ -124,7 +129,7 @@ fn schedules_outside_the_theorems_need_unproven() {
     raw.network.weight = Some(0.3);
     assert_eq!(paths(&raw), ["network.weight", "schedule.coupling_exponent"]);
     raw.unproven = Some(true);
-    assert_eq!(Agreement::try_from(&raw).unwrap().broken_conditions().len(), 2);
+    assert_eq!(checked(&raw).unwrap().broken_conditions().len(), 2);
     raw.unproven = None;
     raw.network.weight = Some(0.25);
     raw.schedule.coupling_exponent = Some(0.7);
@@ -191,7 +196,7 @@ fn noise_that_is_calibrated_for_rounds_says_for_how_many() {
         assert_eq!(paths(&raw), ["noise.rounds"]);
     }
     raw.noise.rounds = Some(500);
-    assert_eq!(Agreement::try_from(&raw).unwrap().noise_scale, NoiseScale::Rounds(500));
+    assert_eq!(checked(&raw).unwrap().noise_scale, NoiseScale::Rounds(500));
     raw.noise.calibrate = Some("lifetime".into());
     assert_eq!(paths(&raw), ["noise.rounds"], "a key without meaning");
 }
@@ -259,7 +264,7 @@ fn forgetful() -> RawAgreement {
 
 #[test]
 fn a_memory_that_forgets_needs_its_keys_and_unproven() {
-    let config = Agreement::try_from(&forgetful()).unwrap();
+    let config = checked(&forgetful()).unwrap();
     assert_eq!(config.memory, MemoryKind::Window { rounds: 20 });
     let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
     assert_eq!(mechanism.forgetting, crate::Forgetting::Window { rounds: 20 });
@@ -286,7 +291,7 @@ fn exponential_weights_are_cut_off_but_for_squared_losses() {
         raw.memory.window = None;
         raw.memory.factor = Some(0.9);
         change(&mut raw);
-        Agreement::try_from(&raw)
+        checked(&raw)
     };
     let faults = |change: &dyn Fn(&mut RawAgreement)| -> Vec<String> {
         decaying(change).unwrap_err().0.into_iter().map(|fault| fault.path).collect()

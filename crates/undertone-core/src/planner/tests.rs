@@ -2,7 +2,7 @@
 
 use super::estimate::{blocks, estimated_cost};
 use super::*;
-use crate::agreement::tests::good;
+use crate::agreement::tests::{checked, good};
 use crate::agreement::{Agreement, OneOrEach, RawAgreement};
 use crate::method::{Algorithm1, Bound, Method};
 use crate::privacy::{Cap, NoCertificate, lifetime, planned_cost};
@@ -26,7 +26,7 @@ fn raw() -> RawAgreement {
 fn config(change: impl FnOnce(&mut RawAgreement)) -> Agreement {
     let mut raw = raw();
     change(&mut raw);
-    Agreement::try_from(&raw).unwrap()
+    checked(&raw).unwrap()
 }
 
 /// Data split by class.

@@ -129,18 +129,23 @@ pub struct Overrides {
 impl Overrides {
     /// Applies the changes to an experiment.
     pub fn apply(&self, raw: &mut RawExperiment) {
-        if self.learners.is_some() {
-            raw.agreement.network.learners = self.learners;
-        }
         if self.rounds.is_some() {
             raw.rounds = self.rounds;
         }
+        self.apply_to_agreement(&mut raw.agreement);
+    }
+
+    /// Applies the changes to an agreement, which has no rounds to change.
+    pub fn apply_to_agreement(&self, raw: &mut RawAgreement) {
+        if self.learners.is_some() {
+            raw.network.learners = self.learners;
+        }
         if let Some(epsilon) = self.epsilon {
-            raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon));
-            raw.agreement.privacy.pure_epsilon = None;
+            raw.privacy.epsilon = Some(OneOrEach::One(epsilon));
+            raw.privacy.pure_epsilon = None;
         }
         if self.delta.is_some() {
-            raw.agreement.privacy.delta = self.delta;
+            raw.privacy.delta = self.delta;
         }
     }
 }

@@ -11,7 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::agreement::{Agreement, RawAgreement};
+use undertone::agreement::RawAgreement;
+use undertone::load::{Strictness, check_agreement};
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_node::intake::{Intake, objects};
 use undertone_node::link::direct::frame::{Decoder, Frame};
@@ -240,7 +241,7 @@ fn what_a_config_says() {
         let bytes = mutated(dice, &seeds);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         if let Ok(raw) = toml::from_str::<RawAgreement>(text) {
-            let _ = Agreement::try_from(&raw);
+            let _ = check_agreement(&raw, Strictness::Run);
         }
     });
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use undertone::agreement::{Agreement, RawAgreement};
+use undertone::agreement::RawAgreement;
+use undertone::load::{Strictness, check_agreement};
 use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
@@ -53,7 +54,7 @@ pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
 
 fn parsed(text: &str) -> Arc<Setup> {
     let raw: RawAgreement = toml::from_str(text).unwrap();
-    Arc::new(Setup::new(Agreement::try_from(&raw).unwrap()).unwrap())
+    Arc::new(Setup::new(check_agreement(&raw, Strictness::Run).unwrap()).unwrap())
 }
 
 fn text(learners: usize, method: &str, more: &str) -> String {

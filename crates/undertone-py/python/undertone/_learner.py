@@ -36,18 +36,20 @@ class Learner(_undertone.Learner):
     ----------
     features : their number, or their names. Fixed, as the number of parameters is public.
     epsilon, delta : the budget of a record, for ever; or for `rounds` rounds, if these are given.
-    classes : the labels, in order. Two are told apart by logistic regression, more by softmax. Without them
-        labels are numbers up to `label_bound`, fitted by Huber's loss.
+    classes : the labels, in order. Two are told apart by logistic regression, more by softmax.
+    label_bound : without classes, labels are numbers up to this, fitted by Huber's loss. Without either, labels are
+        the classes 0 and 1.
     loss : another loss by name (``"ridge"``, ``"huber"``, ``"logistic"``, …), or a :class:`Loss` of your own.
     feature_norm : a public bound on the Euclidean norm of a record, intercept included. Longer ones are
         scaled down to it; with `normalise` all are scaled to it.
     batch, window : records for each step, and how many of the last batches a step learns from. More records
         mean less noise in each step, and fewer or slower steps.
     warmup : records that are collected before the first step, by default ``(window - 1) * batch``.
-    radius, ridge, clip, step, step_exponent : of the learning; see docs/config.md.
+    radius, ridge, clip, step, step_exponent : of the learning; see docs/config.md. What is left out is as Rust's
+        ``LearnerBuilder`` has it; ``learner.config.to_toml()`` shows it.
     settings : any other setting of a config by its path, such as ``{"noise.kind": "laplace"}``.
     start : a public model to go on from. Its records have paid for it; those that come now must be others.
-    config : a whole :class:`Config` of one learner instead of all these.
+    config : a whole :class:`Config` of one learner instead of all these: an agreement, or that of an experiment.
     seed : makes noise repeatable, for tests and experiments. **NOT PRIVATE**.
     """
 

@@ -12,10 +12,13 @@ import numpy as np
 
 from . import _undertone
 from ._arrays import as_labels, as_matrix, column_names
-from ._settings import make_config
+from ._settings import agreement_settings, change
 from ._undertone import BudgetError, Config, Loss, PublicModel
 
 __all__ = ["Network", "Result"]
+
+#: Rounds of a network whose caller does not say how many.
+ROUNDS = 1000
 
 #: A callback is told the rounds that are over, and the measurements of the last one if it was measured.
 Callback = Callable[[int, "dict[str, Any] | None"], Any]
@@ -46,6 +49,8 @@ class Network(_undertone.Network):
     label : the name of the label column, for frames and tables.
     features : names of columns; by default all but the label.
     test : records that no learner sees, as (X, y) or a frame, to measure with.
+    coupling : how strongly learners are drawn to what they hear.
+    rounds : how many rounds are planned; noise is then meant for these and not for ever.
     seed : makes noise and order repeatable. **NOT PRIVATE**.
     Others as for :class:`Learner`.
     """
@@ -63,7 +68,8 @@ class Network(_undertone.Network):
         classes: Sequence[Any] | None = None,
         test: Any = None,
         loss: str | Loss | None = None,
-        coupling: float = 1.0,
+        coupling: float | None = None,
+        rounds: int | None = None,
         seed: int | None = None,
         settings: Mapping[str, Any] | None = None,
         **options: Any,
@@ -71,12 +77,16 @@ class Network(_undertone.Network):
         sources = list(sources)
         features, waiting = _features(sources, features, label)
         names = None if isinstance(features, Integral) else list(features)
-        merged: dict[str, Any] = _graph(graph, len(sources), weight)
-        merged["schedule.coupling"] = coupling
-        merged.update(settings or {})
-        config = make_config(
-            features, epsilon=epsilon, delta=delta, classes=classes, loss=loss, settings=merged, **options
+        described = agreement_settings(
+            features, epsilon=epsilon, delta=delta, classes=classes, loss=loss, rounds=rounds, **options
         )
+        # Learners in this process are an experiment: their records are here, and their rounds are planned.
+        described["name"] = "python"
+        described["rounds"] = ROUNDS if rounds is None else rounds
+        described["data"] = {"source": "python", "partition": "iid"}
+        change(described, _graph(graph, len(sources), weight))
+        change(described, {} if coupling is None else {"schedule.coupling": coupling})
+        config = Config(change(described, settings))
         labels = None if classes is None else list(classes)
         arrays = [_arrays(source, names, label, labels, features) for source in waiting]
         if isinstance(test, Iterator):
@@ -163,18 +173,24 @@ class Result:
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """The measured rounds as numpy columns; what was not measured is NaN. `epsilon` has a column a learner."""
+        """The measured rounds as numpy columns: those of `rounds.csv` (docs/config.md).
+
+        What was not measured is NaN. `epsilon`, `pure_epsilon` and `noise_scale` have a column for each learner.
+        """
         if not self._rows:
             return {}
         return {key: np.asarray([row[key] for row in self._rows], dtype=float) for key in self._rows[0]}
 
     def to_pandas(self) -> Any:
-        """The measured rounds as a pandas frame, indexed by round; `epsilon` is the largest of any learner."""
+        """The measured rounds as a pandas frame, indexed by round.
+
+        `epsilon`, `pure_epsilon` and `noise_scale` are the largest of any learner.
+        """
         import pandas
 
-        columns = self.columns
-        if columns:
-            columns["epsilon"] = columns["epsilon"].max(axis=1)
+        columns = {
+            name: values.max(axis=1) if values.ndim == 2 else values for name, values in self.columns.items()
+        }
         return pandas.DataFrame(columns).set_index("round") if columns else pandas.DataFrame()
 
     def plot(self, path: Any = None) -> Any:

@@ -1,4 +1,7 @@
-"""Keyword arguments as a config: the same settings that the command's files have."""
+"""Keyword arguments as a config: the same settings that the command's files have.
+
+What is left out (None) is as Rust's `LearnerBuilder` has it: there are no defaults here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any, Mapping, Sequence
 
 from ._undertone import Config, Loss, learner_settings
 
-__all__ = ["make_config"]
+__all__ = ["agreement_settings", "change", "make_config"]
 
 
 def make_config(
@@ -18,36 +21,28 @@ def make_config(
     classes: Sequence[Any] | None = None,
     label_bound: float | None = None,
     loss: str | Loss | None = None,
-    feature_norm: float = 1.0,
-    normalise: bool = False,
-    intercept: bool = True,
-    batch: int = 32,
-    window: int = 8,
+    feature_norm: float | None = None,
+    normalise: bool | None = None,
+    intercept: bool | None = None,
+    batch: int | None = None,
+    window: int | None = None,
     warmup: int | None = None,
-    radius: float = 20.0,
-    ridge: float = 0.0,
+    radius: float | None = None,
+    ridge: float | None = None,
     clip: float | None = None,
     step: float | None = None,
-    step_exponent: float = 0.4,
+    step_exponent: float | None = None,
     rounds: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The config of one learner on its own; `settings` overrides any key of it by its path."""
-    if isinstance(features, str):
-        raise TypeError("features: give their number, or a list of names")
-    declared = loss if isinstance(loss, Loss) else None
-    if declared is not None and clip is not None:
-        raise TypeError("clip: a loss of your own has gradient_norm instead")
-    if declared is not None and classes is not None:
-        raise TypeError("classes: a loss of your own takes labels as numbers, within label_bound")
-    config = learner_settings(
-        int(features) if isinstance(features, Integral) else len(features),
+    """The agreement of one learner on its own; `settings` overrides any key of it by its path."""
+    described = agreement_settings(
+        features,
         epsilon=epsilon,
         delta=delta,
-        classes=None if classes is None else [str(label) for label in classes],
+        classes=classes,
         label_bound=label_bound,
-        loss=None if declared is not None else loss,
-        declared=declared,
+        loss=loss,
         feature_norm=feature_norm,
         normalise=normalise,
         intercept=intercept,
@@ -61,16 +56,39 @@ def make_config(
         step_exponent=step_exponent,
         rounds=rounds,
     )
-    config["name"] = "python"
-    config["rounds"] = rounds if rounds is not None else 1000
-    config["data"] = {"source": "python", "partition": "iid"}
+    return Config(change(described, settings))
+
+
+def agreement_settings(
+    features: int | Sequence[str],
+    *,
+    classes: Sequence[Any] | None = None,
+    loss: str | Loss | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The agreement as nested dicts, from the keywords of `make_config` but `settings`."""
+    if isinstance(features, str):
+        raise TypeError("features: give their number, or a list of names")
+    declared = loss if isinstance(loss, Loss) else None
+    if declared is not None and options.get("clip") is not None:
+        raise TypeError("clip: a loss of your own has gradient_norm instead")
+    if declared is not None and classes is not None:
+        raise TypeError("classes: a loss of your own takes labels as numbers, within label_bound")
+    return learner_settings(
+        int(features) if isinstance(features, Integral) else len(features),
+        classes=None if classes is None else [str(label) for label in classes],
+        loss=None if isinstance(loss, Loss) else loss,
+        declared=declared,
+        **options,
+    )
+
+
+def change(config: dict[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The config with some keys set by their paths."""
     for path, value in (settings or {}).items():
-        _set(config, path, value)
-    return Config(config)
-
-
-def _set(config: dict[str, Any], path: str, value: Any) -> None:
-    *sections, key = path.split(".")
-    for section in sections:
-        config = config.setdefault(section, {})
-    config[key] = value
+        *sections, key = path.split(".")
+        place = config
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[key] = value
+    return config

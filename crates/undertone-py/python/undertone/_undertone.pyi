@@ -53,6 +53,8 @@ class Config:
     def noise_scales(self) -> list[float]: ...
     @property
     def lifetime_epsilon(self) -> float | None: ...
+    @property
+    def network_id(self) -> str: ...
 
 @final
 class Loss:
@@ -191,7 +193,12 @@ class Accountant:
     def declared_by_user(self) -> str | None: ...
 
 def audit(
-    config: Any, *, data: bool = False, learner: int | None = None, seed: int | None = None
+    config: Any,
+    *,
+    data: bool = False,
+    learner: int | None = None,
+    seed: int | None = None,
+    rounds: int | None = None,
 ) -> dict[str, Any]: ...
 def budget(config: Any, *, rounds: int | None = None, delta: float | None = None) -> dict[str, Any]: ...
 def doctor(config: Any) -> dict[str, Any]: ...
@@ -212,20 +219,20 @@ def learner_settings(
     *,
     epsilon: float,
     delta: float,
-    classes: Sequence[str] | None,
-    label_bound: float | None,
-    loss: str | None,
-    declared: Loss | None,
-    feature_norm: float,
-    normalise: bool,
-    intercept: bool,
-    batch: int,
-    window: int,
-    warmup: int | None,
-    radius: float,
-    ridge: float,
-    clip: float | None,
-    step: float | None,
-    step_exponent: float,
-    rounds: int | None,
+    classes: Sequence[str] | None = None,
+    label_bound: float | None = None,
+    loss: str | None = None,
+    declared: Loss | None = None,
+    feature_norm: float | None = None,
+    normalise: bool | None = None,
+    intercept: bool | None = None,
+    batch: int | None = None,
+    window: int | None = None,
+    warmup: int | None = None,
+    radius: float | None = None,
+    ridge: float | None = None,
+    clip: float | None = None,
+    step: float | None = None,
+    step_exponent: float | None = None,
+    rounds: int | None = None,
 ) -> dict[str, Any]: ...

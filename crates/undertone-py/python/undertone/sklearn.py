@@ -9,6 +9,7 @@ They differ from scikit-learn's own in what privacy asks for:
   what an estimator says of ε is of its own fit alone.
 - Features beyond `feature_norm` are scaled down to it: scale your columns with numbers that do not come from
   the data.
+- Parameters left at None are as Rust's `LearnerBuilder` has them; docs/python.md says how to see them.
 - A copy (`clone` aside, which learns anew) or a pickle made in the middle of a stream predicts, and learns no
   more: two learners that go on from one state would release the same rounds twice, and each would pay once.
 """
@@ -38,13 +39,13 @@ class _Private(BaseEstimator):
         *,
         epsilon,
         delta,
-        feature_norm=1.0,
-        normalise=False,
-        intercept=True,
-        batch=32,
-        window=8,
-        radius=20.0,
-        ridge=0.0,
+        feature_norm=None,
+        normalise=None,
+        intercept=None,
+        batch=None,
+        window=None,
+        radius=None,
+        ridge=None,
         clip=None,
         step=None,
         seed=None,
@@ -224,13 +225,13 @@ class PrivateRegressor(RegressorMixin, _Private):
         epsilon,
         delta,
         label_bound,
-        feature_norm=1.0,
-        normalise=False,
-        intercept=True,
-        batch=32,
-        window=8,
-        radius=20.0,
-        ridge=0.0,
+        feature_norm=None,
+        normalise=None,
+        intercept=None,
+        batch=None,
+        window=None,
+        radius=None,
+        ridge=None,
         clip=None,
         step=None,
         seed=None,

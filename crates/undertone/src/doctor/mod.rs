@@ -31,8 +31,8 @@ pub struct Diagnosis {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
-    /// How many rounds it runs.
-    pub rounds: u64,
+    /// How many rounds it runs; `None` where nothing says so, as in an agreement.
+    pub rounds: Option<u64>,
     /// Whether every finding holds.
     pub holds: bool,
     /// Whether the config runs without `unproven = true`.
@@ -72,8 +72,8 @@ impl Deref for Finding {
 /// How an agreement is going to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// How many rounds are planned.
-    pub rounds: u64,
+    /// How many rounds are planned, if anything says so.
+    pub rounds: Option<u64>,
     /// Whether records are drawn again when they run out.
     pub records_repeat: bool,
 }

@@ -2,6 +2,7 @@
 
 use super::rates::{rate_convex, rate_strongly_convex, start_convex, start_strongly_convex};
 use super::*;
+use crate::load::{Strictness, check_agreement};
 use proptest::prelude::*;
 use undertone_core::agreement::{
     OneOrEach, RawAgreement, RawBounds, RawModel, RawNetwork, RawNoise, RawParameters, RawPrivacy,
@@ -52,7 +53,7 @@ fn sound() -> RawAgreement {
     }
 }
 
-const USAGE: Usage = Usage { rounds: 100, records_repeat: false };
+const USAGE: Usage = Usage { rounds: Some(100), records_repeat: false };
 
 /// The paper's three experiments: a ring of five with weight 0.3, ς_i from `first` by `by`.
 fn paper(
@@ -339,7 +340,7 @@ fn other_faults_are_still_faults() {
     assert_eq!(faults.0[0].path, "privacy.delta");
     raw.privacy.delta = Some(1e-6);
     assert!(Agreement::unchecked_by_theorems(&raw).is_ok());
-    assert!(Agreement::try_from(&raw).is_err());
+    assert!(check_agreement(&raw, Strictness::Run).is_err());
 }
 
 #[test]
@@ -383,7 +384,7 @@ proptest! {
         raw.privacy.bound = Some("theorem5i".into());
         let diagnosis = diagnose(&raw, PowerLaw::ZERO);
         let covered = ["theorem3", "theorem4"].iter().any(|id| diagnosis.theorems[id].holds == Some(true));
-        prop_assert_eq!(covered, Agreement::try_from(&raw).is_ok());
+        prop_assert_eq!(covered, check_agreement(&raw, Strictness::Run).is_ok());
         prop_assert_eq!(covered, diagnosis.proven);
     }
 }

@@ -1,9 +1,11 @@
 //! Checks by sampling what a user declares about a loss. It can refute a declaration; it cannot prove one.
 
 use thiserror::Error;
-use undertone::{Loss, ModelSpec};
-use undertone_models::PublicRandom;
-use undertone_models::{DeclaredLoss, Setup};
+use undertone_core::{Loss, ModelSpec};
+use undertone_models::{DeclaredLoss, PublicRandom, Setup};
+
+/// On how many random points and records a declaration is tried before a learner begins.
+pub const DECLARATION_SAMPLES: u32 = 200;
 
 /// The relative error that is tolerated before a declaration counts as false.
 const SLACK: f64 = 1e-6;
