@@ -54,13 +54,28 @@ fn convert(zcdp: f64, delta: f64) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
+/// C of a logistic loss of features within norm 1: 2 max √(1 − c²) σ(Bc), by a search that narrows down on it (ADR 0024).
+fn logistic_spread(radius: f64) -> f64 {
+    let height = |c: f64| (1.0 - c * c).sqrt() / (1.0 + (-radius * c).exp());
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..200 {
+        let third = (high - low) / 3.0;
+        if height(low + third) < height(high - third) {
+            low += third;
+        } else {
+            high -= third;
+        }
+    }
+    2.0 * height(low)
+}
+
 fn default_facts(scale: f64) -> Facts {
     Facts {
         n: 112.0,
         radius: 20.0,
         smoothness: 0.251,
         convexity: 0.001,
-        spread: 2.0,
+        spread: logistic_spread(20.0),
         step: (8.0, 0.55),
         coupling: (2.5, 0.52),
         weight: 0.5,
@@ -91,7 +106,7 @@ fn a_wrong_recursion_would_be_noticed() {
     // Control: one per cent less spread must not pass the test above.
     let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
     let (setup, outcome) = run(&loaded.checked, 1, 10);
-    let facts = Facts { spread: 1.98, ..default_facts(setup.scales()[0]) };
+    let facts = Facts { spread: 0.99 * logistic_spread(20.0), ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
     assert!((outcome.learners[0].spent.zcdp / zcdp - 1.0).abs() > 1e-3);
 }
