@@ -130,7 +130,7 @@ fn mechanism() -> Mechanism {
 fn the_genesis_of_a_ledger_is_golden() {
     assert_eq!(
         genesis(LearnerId(0), &mechanism()).to_string(),
-        "1050fadeabdd86d436e36c87c06b843ce4b4ac3a34e6785e7961485cd9525fc8"
+        "9dcb660ab11cfc5df64a2db40d3236af8ab6b07777efcccf7cd3ee59db1a1358"
     );
 }
 

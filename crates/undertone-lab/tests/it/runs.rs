@@ -147,7 +147,8 @@ fn records_drawn_again_are_counted_and_said() {
     assert!(statement.contains("drawn 2 times") && statement.contains("UNPROVEN"));
     assert!(statement.contains("For ever: no certificate"), "{statement}");
     let learner = &summary.learners[0];
-    assert!(learner.epsilon_of_most_drawn > 3.0 * learner.epsilon, "r² times the zCDP");
+    // Pure ε, which doubles, may be the smaller one; zCDP is four times as large.
+    assert!(learner.epsilon_of_most_drawn > 1.999 * learner.epsilon, "r times the pure ε at least");
     assert!(statement.contains("NOT PRIVATE"));
 }
 
