@@ -18,7 +18,7 @@ use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
 use undertone_node::mailbox::mailbox;
-use undertone_node::protocol::{Node, Settings};
+use undertone_node::protocol::{FOLLOW_RATE, Node, Settings};
 use undertone_node::store::{Commit, DiskStore, Position, Storage, StorageError, Stored};
 use undertone_node::wire::Wire;
 
@@ -209,6 +209,7 @@ fn learner<S: Storage>(
         request_after: Duration::from_secs(10),
         records_wait: Duration::ZERO,
         heard_min: 2,
+        follow_rate: FOLLOW_RATE,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use undertone::Round;
 use undertone::noise::OsEntropy;
-use undertone_node::protocol::{Node, Settings};
+use undertone_node::protocol::{FOLLOW_RATE, Node, Settings};
 use undertone_node::store::DiskStore;
 
 /// A running learner, or a store.
@@ -69,6 +69,7 @@ impl NodeSource {
             request_after: Duration::from_secs(1),
             records_wait: Duration::from_secs(1),
             heard_min: 1,
+            follow_rate: FOLLOW_RATE,
             end: Round::LIMIT,
             inbox_max: 0,
         };

@@ -74,6 +74,13 @@ pub enum News<'a> {
     Unheard(Vec<LearnerId>),
     /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
+    /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet. Reported once for each.
+    NotFollowed {
+        /// The neighbour.
+        neighbour: LearnerId,
+        /// The round that it says it is in.
+        claimed: Round,
+    },
 }
 
 /// Called with what happens, and the learner as it is then.
@@ -250,6 +257,9 @@ fn perform<E: Entropy, S: Storage>(
                 watch(News::Round(&end), node);
             }
             Action::CutOff(neighbour) => watch(News::CutOff(neighbour), node),
+            Action::NotFollowed { neighbour, claimed } => {
+                watch(News::NotFollowed { neighbour, claimed }, node);
+            }
             Action::Exhausted(refusal) => exhausted = Some(refusal),
         }
     }

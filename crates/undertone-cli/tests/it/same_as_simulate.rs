@@ -13,7 +13,7 @@ use undertone_models::Setup;
 use undertone_node::daemon::{Ending, Event, Until, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
 use undertone_node::mailbox::mailbox;
-use undertone_node::protocol::{Node, Settings};
+use undertone_node::protocol::{FOLLOW_RATE, Node, Settings};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 
@@ -36,6 +36,7 @@ fn learner(
         request_after: Duration::from_secs(5),
         records_wait: Duration::from_secs(120),
         heard_min: 1,
+        follow_rate: FOLLOW_RATE,
         end: Round(rounds),
         inbox_max: usize::MAX,
     };

@@ -13,10 +13,11 @@ use undertone::{LearnerId, Round};
 use undertone_node::daemon::{Event, Until, run};
 use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
 use undertone_node::intake::Intake;
-use undertone_node::link::{Addresses, Link, Security};
+use undertone_node::link::{Addresses, Incoming, Link, Security};
 use undertone_node::mailbox::{Sender, mailbox};
 use undertone_node::protocol::{Node, Settings};
 use undertone_node::store::DiskStore;
+use undertone_node::wire::Wire;
 
 const TOKEN: &str = "a-token-of-many-letters";
 
@@ -212,6 +213,25 @@ fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     assert_eq!(daemon.get("/v2").0, 404);
     let (status, said) = daemon.request("DELETE /v1/records", &[], "");
     assert!(status == 405 && said.contains("method not allowed"));
+}
+
+/// A neighbour claims a round far ahead, whichever link its release comes by.
+#[test]
+fn a_neighbour_that_is_not_followed_shows_in_status_and_metrics() {
+    let daemon = Daemon::start(None, 1000);
+    let setup = setup(5, "algorithm1", "");
+    let mut liar = setup.learner(LearnerId(1)).unwrap();
+    liar.skip_to(Round(Round::LIMIT.0 - 1));
+    let release = liar.release(&mut OsEntropy).unwrap();
+    let bytes = Wire::new(setup).encode(&release, &[]).bytes().to_vec();
+    let incoming = Incoming::Release { from: LearnerId(1), bytes };
+    daemon.learner.send(Event::Network(incoming)).unwrap();
+    let status = daemon.json("/v1/status");
+    assert_eq!(status["dropped"]["too-far-ahead"], 1, "{status}");
+    assert_eq!((&status["round"], &status["state"]), (&json!(0), &json!("gathering")));
+    let (_, metrics) = daemon.get("/metrics");
+    let line = "\nundertone_dropped_total{reason=\"too-far-ahead\"} 1\n";
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[test]

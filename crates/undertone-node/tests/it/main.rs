@@ -6,6 +6,7 @@
 mod certificates;
 mod direct;
 mod feed;
+mod following;
 mod fuzz;
 mod http;
 mod network;

@@ -24,7 +24,7 @@ use undertone_node::http::{Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Link, log_link};
 use undertone_node::mailbox::{Sender, mailbox};
-use undertone_node::protocol::{Node, Settings, check_method};
+use undertone_node::protocol::{FOLLOW_RATE, Node, Settings, check_method};
 use undertone_node::store::DiskStore;
 use undertone_node::wire::Wire;
 
@@ -66,6 +66,9 @@ pub(crate) struct Arguments {
     /// Do not end a round before this many neighbours were heard, whatever the deadline
     #[arg(long = "heard-least", value_name = "COUNT", default_value_t = 1)]
     heard_min: usize,
+    /// How many rounds a second one neighbour alone may move this learner, where most others say nothing of the kind
+    #[arg(long, value_name = "ROUNDS", default_value_t = FOLLOW_RATE)]
+    follow_rate: u32,
     /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
@@ -145,6 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
                        --network-log debug shows who is refused, and why";
+const NOT_FOLLOWED: &str = "too few others say the same, so it is followed at --follow-rate at most. \
+                            If the network has not run that far, stop that neighbour";
 /// How much may be on its way to the learner.
 const EVENTS: usize = 1024;
 /// How long a learner that is done answers those who are not.
@@ -233,6 +238,7 @@ fn settings(
         request_after: deadline / 10,
         records_wait: deadline / 2,
         heard_min,
+        follow_rate: arguments.follow_rate,
         end,
         inbox_max: warmup.saturating_add(INBOX_MAX),
     })
@@ -265,6 +271,13 @@ fn report(news: News<'_>, node: &RealNode) {
             hint: UNHEARD.into(),
         }),
         News::CutOff(neighbour) => log(&Line::CutOff { learner, neighbour: neighbour.0 }),
+        News::NotFollowed { neighbour, claimed } => log(&Line::NotFollowed {
+            learner,
+            neighbour: neighbour.0,
+            round: node.learner().round().0,
+            claimed: claimed.0,
+            hint: NOT_FOLLOWED.into(),
+        }),
     }
 }
 
