@@ -7,8 +7,8 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use undertone::privacy::{NO_BOUND, format_epsilon_or};
 use undertone_lab::ledger_file::{Verification, verify_one, verify_run};
-use undertone_lab::summary::rounded_up;
 use undertone_node::store::DiskStore;
 
 /// Check a ledger offline: every charge is computed again from the config
@@ -61,7 +61,7 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
                 "learner {}: {} receipts agree, ε = {}",
                 learner.learner,
                 learner.receipts,
-                rounded_up(epsilon.unwrap_or_default())
+                format_epsilon_or(epsilon, NO_BOUND)
             )?,
         }
     }

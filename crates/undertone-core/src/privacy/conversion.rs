@@ -1,11 +1,5 @@
 //! From zero-concentrated differential privacy to (ε, δ) and back.
 
-/// ε for people: four digits after the point, rounded up.
-#[must_use]
-pub fn rounded_up(epsilon: f64) -> f64 {
-    (epsilon * 1e4).ceil() / 1e4
-}
-
 /// The smallest ε such that ρ-zCDP implies (ε, δ)-differential privacy by the optimal conversion.
 ///
 /// # Guarantee

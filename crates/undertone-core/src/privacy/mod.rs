@@ -17,6 +17,7 @@ mod mechanism;
 pub(crate) mod one_use_lifetime;
 mod price;
 mod record_accounts;
+mod shown;
 mod step_effect;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ pub use budget::{
     CalibrationError, Horizon, WorstRecord, calibrate_scale, planned_cost, record_cost, user_cost,
     worst_record,
 };
-pub use conversion::{epsilon_from_zcdp, rounded_up, zcdp_from_epsilon};
+pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
 pub use ledger::{Disagreement, Ledger, Receipt, genesis, verify};
@@ -35,6 +36,9 @@ pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
+pub use shown::{
+    NO_BOUND, format_epsilon, format_epsilon_or, format_rounded_up, format_scientific_up,
+};
 pub(crate) use step_effect::StepEffect;
 
 /// The unit of privacy, in one line.

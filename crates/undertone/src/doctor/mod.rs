@@ -11,9 +11,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
-use undertone_core::agreement::digits::short;
 use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions};
-use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
+use undertone_core::privacy::{
+    Lifetime, NoCertificate, epsilon_from_zcdp, format_epsilon, lifetimes,
+};
 
 #[cfg(test)]
 mod tests;
@@ -185,7 +186,8 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
         Ok(worst) => {
             let found = match agreement.noise_scale {
                 NoiseScale::Given(_) => {
-                    let epsilon = short(epsilon_from_zcdp(worst.total.zcdp, agreement.delta));
+                    let epsilon =
+                        format_epsilon(epsilon_from_zcdp(worst.total.zcdp, agreement.delta));
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
                 // Whether there is one does not depend on the scale, only on the exponents.
