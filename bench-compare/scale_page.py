@@ -1,5 +1,6 @@
 """docs/scale.md and its picture, from what scale.py measured."""
 
+import decimal
 import math
 import pathlib
 
@@ -19,6 +20,12 @@ def message_bytes(dimension, degree):
 def on_the_wire(dimension, degree):
     size = message_bytes(dimension, degree)
     return degree * (size + math.ceil(size / PACKET) * OVERHEAD)
+
+
+def rounded_up(epsilon, digits):
+    """ε for people: never less than the value."""
+    step = decimal.Decimal(1).scaleb(-digits)
+    return str(decimal.Decimal(epsilon).quantize(step, rounding=decimal.ROUND_CEILING))
 
 
 def size(count):
@@ -132,7 +139,7 @@ def short(found):
         ["and in a day at that pace", f"{size(per_round * rounds_day)} ({8 * per_round / found.round_seconds / 1000:.3g} kbit/s)", "computed"],
         ["processor of a learner, n = 112", f"{memory_us:.0f} µs a round, {100 * memory_us * 1e-6 / found.round_seconds:.2g} % of a core", "measured, without disk and sockets"],
         ["store of a learner in a year, n = 112", size(ledger * YEAR / found.round_seconds), "computed from what a round leaves in the store, measured"],
-        ["ε for ever", f"{found.kept['budget'][-1]['epsilon_for_ever']:.4g}", "the accountant: the same for any number of learners"],
+        ["ε for ever", f"{rounded_up(found.kept['budget'][-1]['epsilon_for_ever'], 3)}", "the accountant: the same for any number of learners"],
     ]
     head = ["a million learners, random regular graph of degree 6", "", "from"]
     return ["## In short", ""] + table(head, rows)
@@ -211,7 +218,7 @@ def runaway(seeds):
         "",
         *table(["links", "heard least", "seeds", "of them above a tenth", "median", "most"], rows),
         "The explanation, which fits but was not watched in single learners: a round ends when one neighbour was heard and the others are away. Two learners whose other "
-        "neighbours are all away, or have fallen behind, go on alone at the speed of one edge, and as rounds cannot go back everybody follows whoever is ahead (ADR 0017). "
+        "neighbours are all away, or have fallen behind, go on alone at the speed of one edge, and as rounds cannot go back everybody follows whoever is ahead (these runs were made before a learner stopped following one neighbour alone at once, ADR 0017). "
         "Over direct links both ends notice when a neighbour is back, send it their newest release and ask for its own at once, which makes it rarer; a router does not say who comes. "
         "Where half must be heard (`undertone node --heard-least`) no small group of a random graph has so many neighbours inside.",
     ]
@@ -319,7 +326,7 @@ def per_learner(found):
 
 
 def privacy(found):
-    rows = [[f"{one['learners']:,}", f"{one['rounds']:,}", f"{one['epsilon_after_rounds']:.4f}", f"{one['epsilon_for_ever']:.4f}", f"{one['plan_seconds']:.1f}"] for one in found.kept["budget"]]
+    rows = [[f"{one['learners']:,}", f"{one['rounds']:,}", f"{rounded_up(one['epsilon_after_rounds'], 4)}", f"{rounded_up(one['epsilon_for_ever'], 4)}", f"{one['plan_seconds']:.1f}"] for one in found.kept["budget"]]
     lines = [
         "## Privacy",
         "",

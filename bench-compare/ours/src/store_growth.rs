@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
 use undertone_models::Record;
-use undertone_node::protocol::{Action, Node, Settings};
+use undertone_node::protocol::{Action, FOLLOW_RATE, Node, Settings};
 use undertone_node::store::{DiskStore, Storage};
 use undertone_node::wire::{OwnRelease, Wire};
 
@@ -31,6 +31,7 @@ impl<S: Storage> Timed<S> {
             request_after: hour,
             records_wait: hour,
             heard_min: LEARNERS as usize - 1,
+            follow_rate: FOLLOW_RATE,
             end: Round(end),
             inbox_max: 16,
         };

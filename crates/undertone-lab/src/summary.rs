@@ -6,7 +6,7 @@ use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, UNIT};
+use undertone::privacy::{Cap, UNIT, format_epsilon};
 use undertone_models::Setup;
 
 /// A run in numbers.
@@ -274,8 +274,6 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
         .collect()
 }
 
-pub use undertone::privacy::rounded_up;
-
 /// What is guaranteed and what is not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
@@ -293,9 +291,9 @@ fn statement(summary: &Summary) -> Vec<String> {
     );
     text.push(format!(
         "Spent in {} rounds, by each learner's own account of the neighbours it has heard: \
-        at most ε = {:.4} at δ = {delta:e}.",
+        at most ε = {} at δ = {delta:e}.",
         summary.rounds_run,
-        rounded_up(summary.epsilon_max()),
+        format_epsilon(summary.epsilon_max()),
     ));
     let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
     text.push(match summary.lifetime_epsilon_max() {
@@ -304,10 +302,10 @@ fn statement(summary: &Summary) -> Vec<String> {
             share of the history stopped shrinking as planned. The running account above applies."
         ),
         Some(epsilon) => format!(
-            "For ever: ε = {:.4} at δ = {delta:e}, however long the run goes on, as long as all \
+            "For ever: ε = {} at δ = {delta:e}, however long the run goes on, as long as all \
              neighbours are heard and records keep arriving as planned. When neighbours are missing, the \
              running account above applies, and a cap is enforced on it.",
-            rounded_up(epsilon)
+            format_epsilon(epsilon)
         ),
         None => "For ever: no certificate. No finite bound over all rounds is proved for these settings."
             .into(),
@@ -317,8 +315,8 @@ fn statement(summary: &Summary) -> Vec<String> {
         text.push(format!(
             "Records were drawn again: a record drawn r times pays r times the pure ε and r² times the \
              zCDP stated here, which hold for a record used once. The most used record was drawn \
-             {draws} times and has paid ε = {:.4} at δ = {delta:e}.",
-            rounded_up(summary.epsilon_paid_max())
+             {draws} times and has paid ε = {} at δ = {delta:e}.",
+            format_epsilon(summary.epsilon_paid_max())
         ));
     }
     if !summary.unproven.is_empty() {

@@ -126,6 +126,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         .collect();
     dropped.insert("strangers".into(), counters.unknown_senders);
     dropped.insert("repeated".into(), counters.duplicates);
+    dropped.insert("too-far-ahead".into(), counters.not_followed);
     Status {
         name: agreement.name.clone(),
         learner: learner.id(),

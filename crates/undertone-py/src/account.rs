@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use undertone::privacy::{
-    Accountant, Cap, Cost, Refusal, RoundTerms, planned_cost, zcdp_from_epsilon,
+    Accountant, Cap, Cost, Refusal, RoundTerms, format_epsilon, planned_cost, zcdp_from_epsilon,
 };
 use undertone::{LearnerId, Round};
 use undertone_lab::Setup;
@@ -173,6 +173,9 @@ impl PyAccountant {
     fn __repr__(&self) -> PyResult<String> {
         let epsilon = self.get_epsilon(None)?;
         let (rounds, delta) = (self.account.round(), self.setup.agreement.delta);
-        Ok(format!("Accountant(rounds={rounds}, epsilon={epsilon:.4}, delta={delta:e})"))
+        Ok(format!(
+            "Accountant(rounds={rounds}, epsilon={}, delta={delta:e})",
+            format_epsilon(epsilon)
+        ))
     }
 }

@@ -12,9 +12,10 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
+use undertone::privacy::format_epsilon;
 use undertone::{LearnerFileError, OnlineError, OnlineLearner, SavedLearner};
 use undertone_lab::RunEntropy;
-use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
+use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::{Features, Prediction, Record};
 
 /// Ctrl-C is heeded after so many rows.
@@ -249,9 +250,9 @@ impl PyLearner {
         if self.start_epsilon > 0.0 {
             let delta = learner.setup().agreement.delta;
             text.push(format!(
-                "It started from a published model, whose records have paid ε = {:.4} at δ = {delta:e} for it; \
+                "It started from a published model, whose records have paid ε = {} at δ = {delta:e} for it; \
                  records that came since must be others.",
-                rounded_up(self.start_epsilon)
+                format_epsilon(self.start_epsilon)
             ));
         }
         Ok(text)

@@ -34,7 +34,7 @@ mod _undertone {
     #[pymodule_export]
     use crate::public_model::PyPublicModel;
     #[pymodule_export]
-    use crate::reports::{audit, budget, doctor, get_data, plan, presets, verify};
+    use crate::reports::{audit, budget, doctor, format_epsilon, get_data, plan, presets, verify};
     #[pymodule_export]
     use crate::settings::learner_settings;
 

@@ -38,6 +38,12 @@ pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
     })
 }
 
+/// An ε, a μ or a zCDP as text: four digits after the point, rounded up.
+#[pyfunction]
+pub(crate) fn format_epsilon(value: f64) -> String {
+    undertone::privacy::format_epsilon(value)
+}
+
 /// What every learner of a config will spend, without any data: what ``undertone budget --json`` prints.
 ///
 /// An agreement does not say how many rounds: give them.

@@ -6,7 +6,7 @@
 
 use undertone::method::{Method, Shielded};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Accountant, Cap, Mechanism, NoiseLaw, lifetime, rounded_up};
+use undertone::privacy::{Accountant, Cap, Mechanism, NoiseLaw, format_epsilon, lifetime};
 use undertone::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let delta = 1e-6;
     let for_ever = lifetime(&mechanism)?.total;
-    let epsilon = rounded_up(for_ever.epsilon(mechanism.noise.kind, delta));
+    let epsilon = format_epsilon(for_ever.epsilon(mechanism.noise.kind, delta));
     println!("for ever: ε = {epsilon} at δ = {delta:e}, one record replaced by another");
 
     let mut account = Accountant::new(mechanism, Some(Cap::Approximate { epsilon: 4.0, delta }));
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         account.advance(&mechanism.planned_terms(account.round()));
         paid += 1;
     }
-    let spent = rounded_up(account.epsilon(delta));
+    let spent = format_epsilon(account.epsilon(delta));
     println!("after {paid} rounds: ε = {spent} at δ = {delta:e}; the cap is 4");
     Ok(())
 }

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         releases.iter().for_each(|release| public.include(release));
     }
     for learner in &learners {
-        let epsilon = undertone::privacy::rounded_up(learner.accountant().epsilon(1e-6));
+        let epsilon = undertone::privacy::format_epsilon(learner.accountant().epsilon(1e-6));
         println!("learner {}: ε = {epsilon} at δ = 1e-6 spent so far", learner.id());
     }
     println!("public model: {:.3?}", public.values());

@@ -10,7 +10,7 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, UNIT, rounded_up};
+use undertone_core::privacy::{Accountant, Refusal, UNIT, format_epsilon};
 use undertone_core::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
 };
@@ -309,13 +309,13 @@ impl<E: Entropy> OnlineLearner<E> {
         let mut text = Vec::new();
         text.push(format!("Unit: {UNIT}."));
         text.push(format!(
-            "Spent in {rounds} rounds: ε = {:.4} at δ = {delta:e}.",
-            rounded_up(self.accountant().epsilon(delta))
+            "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
+            format_epsilon(self.accountant().epsilon(delta))
         ));
         text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
             (_, Some(epsilon)) => format!(
-                "For ever: ε = {:.4} at δ = {delta:e}, however many records arrive.",
-                rounded_up(epsilon)
+                "For ever: ε = {} at δ = {delta:e}, however many records arrive.",
+                format_epsilon(epsilon)
             ),
             (Err(reason), None) => format!("For ever: no certificate ({reason})."),
             (Ok(_), None) => "For ever: no certificate.".into(),

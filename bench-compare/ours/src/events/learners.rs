@@ -7,7 +7,7 @@ use std::time::Duration;
 use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Setup, Record};
-use undertone_node::protocol::Settings;
+use undertone_node::protocol::{FOLLOW_RATE, Settings};
 use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 
 /// The network of a scenario: shielded ridge regression from starting points all over the place, coupling 1.
@@ -38,6 +38,7 @@ pub(super) fn settings(scenario: &Scenario) -> Settings {
         request_after: Duration::from_secs_f64(scenario.ask_after_seconds),
         records_wait: deadline / 2,
         heard_min: scenario.heard_min,
+        follow_rate: FOLLOW_RATE,
         end: Round(scenario.rounds),
         inbox_max: 16,
     }

@@ -269,6 +269,8 @@ impl Simulation {
                     let (round, heard, made_up) = (end.report.round.0, end.heard.len(), end.late.len());
                     self.note_end(place, round, [heard, made_up], Some(number) == last_end);
                 }
+                // Counted in what is sat out.
+                Action::NotFollowed { .. } => {}
                 Action::CutOff(neighbour) => panic!("learner {place} cut off {neighbour}, who was honest"),
                 Action::Exhausted(refusal) => panic!("learner {place}: {refusal}"),
             }

@@ -6,6 +6,7 @@ use clap::Args;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use undertone::LearnerId;
+use undertone::privacy::{format_rounded_up, format_scientific_up};
 use undertone_lab::audit::{AuditReport, Check, Effort, LearnerAudit, Options, audit, unsupported};
 use undertone_lab::experiment::Overrides;
 use undertone_lab::stream;
@@ -147,14 +148,14 @@ fn name(check: &Check) -> String {
     format!("{} {}", check.layer.name(), check.name)
 }
 
-/// Five digits that matter.
+/// Five digits that matter, rounded up: what is claimed and what is measured may be an ε.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "-".into()
     } else if value.abs() <= 0.0 || (1e-3..1e6).contains(&value.abs()) {
         let whole = value.fract().abs() <= 0.0;
-        if whole { format!("{value}") } else { format!("{value:.5}") }
+        if whole { format!("{value}") } else { format_rounded_up(value, 5) }
     } else {
-        format!("{value:.3e}")
+        format_scientific_up(value, 3)
     }
 }

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone::load::{Source, Strictness};
 use undertone::method::{Algorithm1, Bound, Method};
+use undertone::privacy::{NO_BOUND, format_epsilon, format_epsilon_or};
 use undertone_lab::budget::{BudgetReport, LearnerBudget, budget};
 use undertone_lab::config::load_config;
 use undertone_lab::experiment::Overrides;
-use undertone_lab::summary::rounded_up;
 use undertone_node::owner;
 
 /// Show what a config costs each learner, with no data and no run; or what a learner has spent (--node, --store)
@@ -106,10 +106,10 @@ fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let optional = |key: &str| budget[key].as_f64().map_or("none".to_string(), number);
+    let optional = |key: &str| format_epsilon_or(budget[key].as_f64(), "none");
     writeln!(out, "unit           {}", budget["unit"].as_str().unwrap_or("?"))?;
     writeln!(out, "releases       {}", budget["releases"])?;
-    let epsilon = budget["epsilon"].as_f64().map(rounded_up).unwrap_or_default();
+    let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     writeln!(out, "epsilon        {epsilon} at delta {}", budget["delta"])?;
     writeln!(out, "pure epsilon   {}", optional("pure_epsilon"))?;
     writeln!(out, "zCDP           {}", optional("zcdp"))?;
@@ -141,7 +141,7 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
         out,
         "learner   noise scale   pure epsilon          zCDP   epsilon at {delta:e}   for ever: epsilon   pure epsilon"
     )?;
-    let optional = |value: Option<f64>| value.map_or("none".to_string(), number);
+    let optional = |value: Option<f64>| format_epsilon_or(value, "none");
     for learner in &report.learners {
         writeln!(
             out,
@@ -149,8 +149,8 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
             learner.learner,
             number(learner.noise_scale),
             optional(learner.pure_epsilon),
-            number(learner.zcdp),
-            number(learner.epsilon),
+            format_epsilon(learner.zcdp),
+            format_epsilon(learner.epsilon),
             optional(learner.lifetime.epsilon),
             optional(learner.lifetime.pure_epsilon),
         )?;
@@ -169,7 +169,7 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
                 out,
                 "  round {:>8}: epsilon {} (pure {})",
                 record.arrival_round,
-                number(record.epsilon),
+                format_epsilon(record.epsilon),
                 optional(record.pure_epsilon)
             )?;
         }
@@ -195,7 +195,7 @@ fn reasons(learners: &[LearnerBudget]) -> Vec<&str> {
     reasons
 }
 
-/// Four digits that matter.
+/// A noise scale with four digits that matter.
 fn number(value: f64) -> String {
     if (1e-3..1e6).contains(&value) {
         let digits = if value >= 1000.0 { 1 } else { 4 };

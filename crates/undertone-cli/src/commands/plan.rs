@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone::agreement::OneOrEach;
 use undertone::planner::PlannerError;
-use undertone::privacy::Horizon;
+use undertone::privacy::{Horizon, format_rounded_up};
 use undertone_lab::ExperimentError;
 use undertone_lab::experiment::RawExperiment;
 use undertone_lab::planner::{PlanReport, Request, Target, plan};
@@ -158,7 +158,7 @@ fn summary(report: &PlanReport) -> Vec<String> {
         // Nine digits, rounded up: never below the truth.
         let certified = report
             .certified(learner)
-            .map_or("none".into(), |epsilon| format!("{:.9}", (epsilon * 1e9).ceil() / 1e9));
+            .map_or("none".into(), |epsilon| format_rounded_up(epsilon, 9));
         lines.push(format!(
             "{:>7}   {target:<28}  {certified:<15}  {:.6}",
             learner.learner, learner.noise_scale

@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use undertone::privacy::{format_epsilon, format_rounded_up, format_scientific_up};
 use undertone_lab::compare::settings::Method;
 use undertone_lab::report::{fig1_page, neural_page, table1_page, table2_page};
 use undertone_lab::reproduce::neural::{self, Extent, Images, NeuralFigure, NeuralRun};
@@ -17,7 +18,7 @@ use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unkn
 use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::{fig1, spreadsheet, table2};
 use undertone_lab::run_store::{RunStore, make_private_folder};
-use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
+use undertone_lab::summary::NOT_PRIVATE;
 
 /// Run an experiment of the paper again, beside the numbers it prints
 ///
@@ -206,18 +207,18 @@ fn print_table1(out: &mut dyn Write, found: &Table) -> io::Result<()> {
     for row in &found.rows {
         let for_ever = row
             .certified_for_ever
-            .map_or("none".into(), |certified| format!("{:.1}", certified.approximate));
+            .map_or("none".into(), |certified| format_rounded_up(certified.approximate, 1));
         let ours = row.iterations.map_or("-".into(), |of| {
             format!("{} ({} – {})", count(of.median), count(of.low), count(of.high))
         });
         writeln!(
             out,
-            "×{:<6} {:>8.2} {:>7.2} {:>10.0} {:>10.1} {for_ever:>11} {:>12}   {ours}",
+            "×{:<6} {:>8.2} {:>7.2} {:>10} {:>10} {for_ever:>11} {:>12}   {ours}",
             row.printed.multiple,
             row.printed.budget,
             row.unit_formula,
-            row.certified.pure,
-            row.certified.approximate,
+            format_rounded_up(row.certified.pure, 0),
+            format_rounded_up(row.certified.approximate, 1),
             row.printed.iterations,
         )?;
     }
@@ -274,12 +275,12 @@ fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
         let step = curve.tuned.map_or("paper's".into(), |tuned| tuned.step.to_string());
         writeln!(
             out,
-            "{:<10} {step:>9} {:>14.4e} {:>13.4e} {:>16.4e} {:>12.4e}",
+            "{:<10} {step:>9} {:>14.4e} {:>13.4e} {:>16} {:>12}",
             curve.method,
             last.tracking_error.median,
             last.instantaneous_regret.median,
-            last.budget_summed,
-            last.budget_event
+            format_scientific_up(last.budget_summed, 4),
+            format_scientific_up(last.budget_event, 4)
         )?;
     }
     let measured = found.slope_measured.map_or("too short".into(), |slope| format!("{slope:.3}"));
@@ -326,7 +327,7 @@ fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
     for curve in &found.curves {
         let Some(last) = curve.points.last() else { continue };
         let certified = match curve.certified {
-            Some(epsilon) => format!("{:.4}", rounded_up(epsilon)),
+            Some(epsilon) => format_epsilon(epsilon),
             None if curve.method == Method::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };

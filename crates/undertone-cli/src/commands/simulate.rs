@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use undertone::privacy::format_epsilon;
 use undertone_lab::experiment::{Overrides, resolved};
-use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
+use undertone_lab::summary::NOT_PRIVATE;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
 };
@@ -139,7 +140,7 @@ fn progress_message(row: &RoundRow) -> String {
     if let Some(accuracy) = row.metrics.test_accuracy_public {
         parts.push(format!("accuracy {accuracy:.3}"));
     }
-    parts.push(format!("ε spent {epsilon:.3}"));
+    parts.push(format!("ε spent {}", format_epsilon(epsilon)));
     parts.join("  ")
 }
 
@@ -170,12 +171,12 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
         .lifetime_epsilon_max()
         .filter(|_| !summary.ran_dry())
         .map_or("no certificate".to_string(), |epsilon| {
-            format!("{:.4} for ever", rounded_up(epsilon))
+            format!("{} for ever", format_epsilon(epsilon))
         });
     writeln!(
         out,
-        "  privacy          ε = {:.4} spent, {lifetime}, at δ = {delta:e}",
-        rounded_up(summary.epsilon_paid_max())
+        "  privacy          ε = {} spent, {lifetime}, at δ = {delta:e}",
+        format_epsilon(summary.epsilon_paid_max())
     )?;
     if !summary.private {
         writeln!(out, "  {NOT_PRIVATE}")?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use undertone::privacy::rounded_up;
+use undertone::privacy::{NO_BOUND, format_epsilon, format_epsilon_or};
 use undertone_node::history::History;
 use undertone_node::owner;
 
@@ -61,11 +61,11 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         "records   {} learnt from, {} waiting",
         status["records"], status["waiting_records"]
     )?;
-    let epsilon = budget["epsilon"].as_f64().map(rounded_up).unwrap_or_default();
+    let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
     for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "lifetime bound")] {
         if let Some(epsilon) = budget[key].as_f64() {
-            write!(out, ", {words} {}", rounded_up(epsilon))?;
+            write!(out, ", {words} {}", format_epsilon(epsilon))?;
         }
     }
     writeln!(out)?;

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use undertone::LearnerId;
+use undertone::privacy::format_epsilon;
 use undertone_lab::Setup;
 use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::run_store::make_private_folder;
-use undertone_lab::summary::rounded_up;
 
 /// Run a network on this machine, each learner in its own process
 #[derive(Args)]
@@ -230,7 +230,7 @@ impl Progress {
                 }
                 let slowest = shared.reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
                 shared.progress.set_position(slowest.unwrap_or(0));
-                shared.progress.set_message(format!("ε spent {}", rounded_up(epsilon)));
+                shared.progress.set_message(format!("ε spent {}", format_epsilon(epsilon)));
             }
             Line::Ended { how, round, records, epsilon, .. } => {
                 let ended = Some(how);
@@ -239,6 +239,7 @@ impl Progress {
             Line::Started { .. }
             | Line::Unheard { .. }
             | Line::CutOff { .. }
+            | Line::NotFollowed { .. }
             | Line::Refused { .. }
             | Line::SourceEnded { .. } => {}
         }
@@ -291,7 +292,7 @@ fn conclude(ends: &[Progress], folder: &Path) -> io::Result<()> {
                 "{id:<8} {:>9} {:>8} {:>9}  {how}",
                 end.round,
                 end.records,
-                rounded_up(end.epsilon),
+                format_epsilon(end.epsilon),
             )?,
             None => writeln!(out, "{id:<8} did not finish")?,
         }

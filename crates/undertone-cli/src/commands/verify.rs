@@ -7,7 +7,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone::privacy::rounded_up;
+use undertone::privacy::{NO_BOUND, format_epsilon_or};
 use undertone::{LearnerVerification, Verification};
 use undertone_lab::ledger_file::verify_run;
 use undertone_node::store::DiskStore;
@@ -61,7 +61,7 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
                 "learner {}: {} receipts agree, ε = {}",
                 learner.learner,
                 learner.receipts,
-                rounded_up(epsilon.unwrap_or_default())
+                format_epsilon_or(epsilon, NO_BOUND)
             )?,
         }
     }

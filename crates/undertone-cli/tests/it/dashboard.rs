@@ -87,3 +87,48 @@ fn five_dashboards_show_their_learners() {
         }
     }
 }
+
+/// Reads back what the page's own functions write, for values of every size and those next to short numbers.
+const CHECK: &str = r#"
+const power = (text) => [...text].map((sign) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(sign)]).join("");
+function read(text) {
+  if (text === "no bound") return Infinity;
+  const parts = text.replace(/,/g, "").match(/^(?:([\d.]+)×)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/);
+  return parts ? Number(`${parts[1] ?? 1}e${power(parts[2])}`) : Number(text.replace(/,/g, ""));
+}
+let state = 1, below = 0, nearest = 0, turn = 0;
+const dice = () => (state = (state * 48271) % 2147483647) / 2147483647;
+for (; turn < 60000; turn++) {
+  const short = Math.floor(dice() * 1e7) / 10 ** Math.floor(dice() * 9);
+  const value = turn % 2 ? 10 ** (dice() * 24 - 12) : short * (1 + 2 ** -52);
+  if (!(read(roundedUp(value)) >= value)) below++;
+  if (!(read(number(value)) >= value)) nearest++;
+}
+const found = document.createElement("p");
+found.id = "found";
+found.textContent = `${turn} ${below} ${nearest} ${roundedUp(null)} ${roundedUp(undefined)}`;
+document.body.append(found);
+"#;
+
+#[test]
+fn the_dashboard_never_shows_less_than_was_spent() {
+    let Ok(browser) = std::env::var("UNDERTONE_BROWSER") else {
+        return;
+    };
+    let dashboard =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../undertone-node/src/http/dashboard.html");
+    let text = std::fs::read_to_string(dashboard).unwrap();
+    let (_, rest) = text.split_once("// ---- Numbers").unwrap();
+    let (functions, _) = rest.split_once("// ---- Helpers").unwrap();
+    let shell = Shell::new();
+    let file = shell.path().join("check.html");
+    let html = format!("<meta charset=\"utf-8\"><body><script>{functions}{CHECK}</script>");
+    std::fs::write(&file, html).unwrap();
+    let shown = page(&browser, shell.path(), &format!("file://{}", file.display()), "800,600");
+    let found: Vec<&str> = text_of(&shown, "found").split(' ').collect();
+    let [turns, below, nearest, no, bound, missing] = found[..] else { panic!("{shown}") };
+    assert_eq!((turns, below), ("60000", "0"), "rounded up");
+    // The control: rounded to nearest, about half of the values are shown too small.
+    assert!(nearest.parse::<u32>().unwrap() > 15_000, "{nearest}");
+    assert_eq!((no, bound, missing), ("no", "bound", "–"));
+}

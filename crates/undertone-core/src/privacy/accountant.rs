@@ -7,6 +7,7 @@ use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use super::price::Price;
 use super::record_accounts::RecordAccounts;
+use super::shown::format_scientific_up;
 use crate::persist::{Fields, Persist, flag};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,8 @@ pub enum Cap {
 pub enum Refusal {
     /// The release would pass the cap.
     #[error(
-        "round {round} would cost {cost:.4e} of {currency} on top of {spent:.4e} already spent, over the cap of {limit:.4e}"
+        "round {round} would cost {} of {currency} on top of {} already spent, over the cap of {}",
+        format_scientific_up(*.cost, 4), format_scientific_up(*.spent, 4), format_scientific_up(*.limit, 4)
     )]
     BudgetExhausted {
         /// The round refused.

@@ -28,12 +28,6 @@ impl Cost {
     }
 }
 
-/// ε for people: four digits after the point, rounded up.
-#[must_use]
-pub fn rounded_up(epsilon: f64) -> f64 {
-    (epsilon * 1e4).ceil() / 1e4
-}
-
 /// The smallest ε such that ρ-zCDP implies (ε, δ)-differential privacy by the optimal conversion.
 ///
 /// # Guarantee

@@ -21,6 +21,7 @@ mod mechanism;
 pub(crate) mod one_use_lifetime;
 mod price;
 mod record_accounts;
+mod shown;
 mod statement;
 mod step_effect;
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use crate::encoding::Digest;
 pub use accountant::{Accountant, Cap, Refusal};
 pub use budget::{Horizon, planned_cost, record_cost, user_cost, worst_record};
 pub(crate) use budget::{NoScale, calibrate_scale};
-pub use conversion::{epsilon_from_zcdp, rounded_up, zcdp_from_epsilon};
+pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
 pub(crate) use from_here::{Standing, forgetting_from_here};
@@ -43,6 +44,9 @@ pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
+pub use shown::{
+    NO_BOUND, format_epsilon, format_epsilon_or, format_rounded_up, format_scientific_up,
+};
 pub use statement::{Loss, Statement};
 pub(crate) use step_effect::StepEffect;
 

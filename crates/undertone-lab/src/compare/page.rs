@@ -5,6 +5,7 @@ use super::settings::Method;
 use super::statistics::{Entry, Estimate, central, entries};
 use crate::report::{Comparison, comparison_page};
 use std::fmt::Write as _;
+use undertone::privacy::format_epsilon_or;
 
 /// What the page shows besides the runs.
 #[derive(Clone, Debug)]
@@ -57,8 +58,7 @@ fn table(entries: &[Entry]) -> String {
     };
     for entry in entries {
         let epsilon = entry.epsilon.map_or("∞".to_string(), |epsilon| format!("{epsilon}"));
-        let certified =
-            entry.certified_epsilon.map_or("–".into(), |epsilon| format!("{epsilon:.4}"));
+        let certified = format_epsilon_or(entry.certified_epsilon, "–");
         let milliseconds = entry.seconds_per_round.map(|seconds| 1e3 * seconds.mean);
         let _ = writeln!(
             rows,

@@ -165,8 +165,8 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
         caps.fold(None, |most: Option<f64>, cap| Some(most.unwrap_or(cap).max(cap))),
         summary.learners.len(),
     ) {
-        (Some(cap), 0 | 1) => format!("at δ = {delta}; cap {}", number(cap)),
-        (Some(cap), _) => format!("at δ = {delta}, largest of all learners; cap {}", number(cap)),
+        (Some(cap), 0 | 1) => format!("at δ = {delta}; cap {}", epsilon(cap)),
+        (Some(cap), _) => format!("at δ = {delta}, largest of all learners; cap {}", epsilon(cap)),
         (None, 0 | 1) => format!("at δ = {delta}; no cap"),
         (None, _) => format!("at δ = {delta}, largest of all learners; no cap"),
     };

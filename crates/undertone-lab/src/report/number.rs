@@ -1,5 +1,7 @@
 //! Formatting numbers and escaping text for HTML.
 
+use undertone::privacy::{format_rounded_up, format_scientific_up};
+
 /// The placeholder for a missing value.
 pub(super) const MISSING: &str = "–";
 
@@ -42,13 +44,18 @@ pub(super) fn number(value: f64) -> String {
     decimal(value, if size >= 1000.0 { 0 } else { (2 - magnitude(size)).clamp(0, 5) })
 }
 
-/// ε with two decimals, rounded up so that the page never states less than was spent.
+/// ε with two decimals, or as a power of ten if very large or small; rounded up, so that the page never states less than
+/// was spent.
 pub(super) fn epsilon(value: f64) -> String {
-    if !value.is_finite() || !(0.01..1e6).contains(&value) {
+    if !value.is_finite() || value <= 0.0 {
         return number(value);
     }
-    // The tolerance leaves 8 (stored as 7.999…) and 0.07 (times 100 is 7.000…1) unchanged.
-    decimal((value * 100.0 - 1e-6).ceil() / 100.0, 2)
+    if !(0.01..1e6).contains(&value) {
+        return typeset(&format_scientific_up(value, 2));
+    }
+    let text = format_rounded_up(value, 2);
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    format!("{}{rest}", group(whole))
 }
 
 /// A share of one as a percentage.
@@ -67,8 +74,12 @@ pub(super) fn decimal(value: f64, decimals: i32) -> String {
 
 /// A value as a mantissa times a power of ten.
 pub(super) fn scientific(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$e}");
-    let Some((mantissa, exponent)) = text.split_once('e') else { return text };
+    typeset(&format!("{value:.decimals$e}"))
+}
+
+/// A mantissa and an exponent as Rust writes them, for a page.
+fn typeset(text: &str) -> String {
+    let Some((mantissa, exponent)) = text.split_once('e') else { return text.into() };
     let mantissa = if mantissa.contains('.') {
         mantissa.trim_end_matches('0').trim_end_matches('.')
     } else {
@@ -141,6 +152,15 @@ mod tests {
     fn epsilon_is_never_stated_too_small() {
         assert_eq!(epsilon(6.9712), "6.98");
         assert_eq!(epsilon(7.999_999_999_999_07), "8.00");
+        assert_eq!(epsilon(8.0_f64.next_up()), "8.01");
+        assert_eq!(
+            (epsilon(1.231e-4), epsilon(1.231e38)),
+            ("1.24·10⁻⁴".into(), "1.24·10³⁸".into())
+        );
+        assert_eq!(
+            (epsilon(999_999.999), epsilon(f64::INFINITY)),
+            ("1,000,000.00".into(), "∞".into())
+        );
         assert_eq!(epsilon(0.07), "0.07");
         assert_eq!(epsilon(3388.0764), "3,388.08");
         assert_eq!(epsilon(0.0), "0");

@@ -161,7 +161,7 @@ pub fn fig1_page(found: &Figure) -> String {
 }
 
 fn tracking(found: &Figure) -> Chart {
-    let (mut series, bands) = curves(found, |point| Some(point.tracking_error));
+    let (mut series, bands) = curves(found, |point| Some(point.tracking_error), number);
     series.extend(slope_line(found, found.slope_of_theorem, "theorem’s slope", 1));
     let measured = found.slope_measured;
     series.extend(measured.and_then(|slope| slope_line(found, slope, "measured slope", 2)));
@@ -194,7 +194,7 @@ fn slope_line(found: &Figure, slope: f64, label: &str, style: u8) -> Option<Seri
 }
 
 fn regret(found: &Figure) -> Chart {
-    let (series, bands) = curves(found, |point| Some(point.instantaneous_regret));
+    let (series, bands) = curves(found, |point| Some(point.instantaneous_regret), number);
     Chart {
         id: "regret",
         title: "Instantaneous regret",
@@ -244,7 +244,7 @@ fn budget(
         let all = value(point);
         (all > 0.0).then_some(Quartiles { low: all, median: all, high: all })
     };
-    let (series, _) = curves(found, of_point);
+    let (series, _) = curves(found, of_point, epsilon);
     Chart {
         id,
         title,
@@ -259,7 +259,11 @@ fn budget(
 }
 
 /// A line and a band for each method.
-fn curves(found: &Figure, value: impl Fn(&Point) -> Option<Quartiles>) -> (Vec<Series>, Vec<Band>) {
+fn curves(
+    found: &Figure,
+    value: impl Fn(&Point) -> Option<Quartiles>,
+    text: fn(f64) -> String,
+) -> (Vec<Series>, Vec<Band>) {
     let (mut series, mut bands) = (Vec::new(), Vec::new());
     for curve in &found.curves {
         let points: Vec<(f64, Quartiles)> = curve
@@ -271,7 +275,7 @@ fn curves(found: &Figure, value: impl Fn(&Point) -> Option<Quartiles>) -> (Vec<S
         let style = curve.method.style();
         series.push(Series {
             label: curve.method.name().into(),
-            value: number(last.median),
+            value: text(last.median),
             look: Look::Line(style),
             points: points.iter().map(|(round, of)| (*round, of.median)).collect(),
         });
@@ -305,8 +309,8 @@ fn fig1_rows(found: &Figure) -> String {
             curve.method,
             spread(last.tracking_error),
             spread(last.instantaneous_regret),
-            number(last.budget_summed),
-            number(last.budget_event),
+            epsilon(last.budget_summed),
+            epsilon(last.budget_event),
         );
     }
     format!(

@@ -74,9 +74,9 @@ fn learner(one: &LearnerSummary, redrawn: bool) -> String {
         number(one.noise_scale),
         epsilon(one.epsilon),
         optional(one.pure_epsilon),
-        number(one.zcdp),
+        epsilon(one.zcdp),
         one.lifetime.epsilon.map_or("no certificate".into(), epsilon),
-        one.cap_epsilon.map_or("none".into(), number),
+        one.cap_epsilon.map_or("none".into(), epsilon),
         if one.ran_dry { "yes" } else { "no" }.into(),
     ]);
     let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();

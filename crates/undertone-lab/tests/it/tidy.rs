@@ -251,3 +251,90 @@ fn every_column_of_a_run_is_documented() {
     }
     assert!(text.contains(&format!("`{WARNING}`")));
 }
+
+/// Privacy loss for people is written by `privacy::format_epsilon` and its kin alone, which round up.
+#[test]
+fn no_privacy_loss_is_rounded_to_nearest() {
+    let mut files = Vec::new();
+    for folder in fs::read_dir(root().join("crates")).unwrap() {
+        for part in ["src", "examples"] {
+            let folder = folder.as_ref().unwrap().path().join(part);
+            if folder.exists() {
+                source_files(&folder, &mut files);
+            }
+        }
+    }
+    files.retain(|path| {
+        !is_test_file(path) && !path.ends_with("undertone-core/src/privacy/shown.rs")
+    });
+    let python = root().join("crates/undertone-py/python/undertone");
+    let python = fs::read_dir(python).unwrap().map(|entry| entry.unwrap().path());
+    files.extend(python.filter(|path| path.extension().is_some_and(|end| end == "py")));
+    files.push(root().join("crates/undertone-node/src/http/dashboard.html"));
+    files.push(root().join("bench-compare/scale_page.py"));
+    assert!(files.len() > 150, "the sources are found");
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let shown = text.split("#[cfg(test)]").next().unwrap();
+        let found: Vec<&str> = shown.split(';').filter(|part| rounds_a_loss(part)).collect();
+        assert!(found.is_empty(), "{}: use format_epsilon: {found:?}", path.display());
+    }
+}
+
+/// Whether a statement puts a privacy loss into text with a fixed number of digits, or rounds one.
+fn rounds_a_loss(statement: &str) -> bool {
+    let code: String = statement
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    // Inline: {epsilon:.3}, {max(row['epsilon']):.3f}, "{one['epsilon']:.4g}".
+    let inline = code.split('{').skip(1).any(|part| {
+        let inside = part.split('}').next().unwrap_or_default();
+        let digits = inside.rsplit_once(':').is_some_and(|(_, how)| how.contains('.'));
+        digits && is_loss(inside)
+    });
+    // By place: "ε = {:.4}"; what goes there may have any name.
+    let by_place = code.match_indices("{:").any(|(start, _)| {
+        let how = code[start + 2..].split('}').next().unwrap_or_default();
+        let before: String = code[..start].chars().rev().take(12).collect();
+        how.contains('.') && before.contains('ε')
+    });
+    let methods = [".toFixed(", ".toPrecision(", ".round()", ".ceil()", ".floor()"];
+    let by_method = methods.iter().any(|method| {
+        code.match_indices(method).any(|(end, _)| {
+            let start = code[..end].rfind(['\n', ',', '=']).map_or(0, |at| at + 1);
+            is_loss(&code[start..end])
+        })
+    });
+    inline || by_place || by_method
+}
+
+fn is_loss(text: &str) -> bool {
+    let words = ["epsilon", "zcdp", "budget_summed", "budget_event"];
+    // The share of a limit that is spent is a percentage, and rounded up.
+    words.iter().any(|word| text.contains(word)) && !text.contains("Math.ceil")
+}
+
+/// The control: what the test above looks for.
+#[test]
+fn a_loss_that_is_rounded_to_nearest_is_found() {
+    for statement in [
+        r#"println!("ε spent {epsilon:.3}")"#,
+        r#"format!("ε = {:.4} at δ = {delta:e}", worst)"#,
+        r#"format!("{:.1}, {zcdp_total:>12.4e}", loss)"#,
+        "let shown = (epsilon * 1e4).round() / 1e4",
+        "  return f\"spent {max(self.epsilon):.4f}\"",
+        "put(element, budget.epsilon.toFixed(2))",
+    ] {
+        assert!(rounds_a_loss(statement), "{statement}");
+    }
+    for statement in [
+        r#"format!("ε spent {} at δ = {delta:e}, loss {loss:.3}", format_epsilon(epsilon))"#,
+        r#"format!("epsilon {epsilon} at {:e}", learner.delta)"#,
+        "// prints {epsilon:.3}",
+        "assert!(2.0 * f64::EPSILON < 1.0)",
+    ] {
+        assert!(!rounds_a_loss(statement), "{statement}");
+    }
+}

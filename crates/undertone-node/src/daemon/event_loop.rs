@@ -190,6 +190,10 @@ fn perform<E: Entropy, S: Storage>(
                 report(News::Round { end: &end, accountant });
             }
             Action::CutOff(neighbour) => report(News::CutOff(neighbour)),
+            Action::NotFollowed { neighbour, claimed } => {
+                let round = node.learner().round();
+                report(News::NotFollowed { neighbour, round, claimed });
+            }
             Action::Exhausted(refusal) => exhausted = Some(refusal),
         }
     }

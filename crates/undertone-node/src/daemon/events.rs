@@ -8,7 +8,7 @@ use crate::store::Position;
 use std::io;
 use tokio::sync::oneshot;
 use undertone::privacy::{Accountant, Refusal};
-use undertone::{LearnerId, RecordError};
+use undertone::{LearnerId, RecordError, Round};
 use undertone_models::{ExportError, Features, Prediction, Record};
 
 /// What the learner's thread handles.
@@ -75,6 +75,15 @@ pub enum News<'a> {
     Unheard(&'a [LearnerId]),
     /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
+    /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet. Reported once for each.
+    NotFollowed {
+        /// The neighbour.
+        neighbour: LearnerId,
+        /// The round that this learner is in.
+        round: Round,
+        /// The round that the neighbour says it is in.
+        claimed: Round,
+    },
     /// A record of the daemon's source was not accepted.
     Refused(&'a Refused<'a>),
     /// There are no more records from the daemon's source.

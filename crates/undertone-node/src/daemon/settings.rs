@@ -4,7 +4,7 @@ use super::StartError;
 use super::source::RecordSource;
 use crate::http::Token;
 use crate::link::Peers;
-use crate::protocol;
+use crate::protocol::{self, FOLLOW_RATE};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub struct DaemonSettings {
     pub records_wait: Option<Duration>,
     /// A round does not end before this many neighbours were heard.
     pub heard_min: usize,
+    /// How many rounds a second one neighbour alone may move this learner.
+    pub follow_rate: u32,
     /// How many records may wait besides those that the first round takes.
     pub waiting_max: usize,
     /// How long it stays after its last round, for requests of neighbours and of the owner.
@@ -76,6 +78,7 @@ impl DaemonSettings {
             request_after: None,
             records_wait: None,
             heard_min: 1,
+            follow_rate: FOLLOW_RATE,
             waiting_max: WAITING_MAX,
             linger: LINGER,
         }
@@ -104,6 +107,7 @@ impl DaemonSettings {
             request_after: self.request_after.unwrap_or(deadline / 10),
             records_wait: self.records_wait.unwrap_or(deadline / 2),
             heard_min,
+            follow_rate: self.follow_rate,
             end,
             inbox_max: first.saturating_add(self.waiting_max),
         })

@@ -20,6 +20,13 @@ pub enum Action {
     Ended(RoundEnd),
     /// Report only: a neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
+    /// Report only, once for each neighbour: it says that it is far ahead, nobody else does, and it is not followed yet.
+    NotFollowed {
+        /// The neighbour.
+        neighbour: LearnerId,
+        /// The round that it says it is in.
+        claimed: Round,
+    },
     /// Send a farewell: the budget is spent, and nothing more will be released.
     Exhausted(Refusal),
 }

@@ -1,9 +1,8 @@
-//! Catching up: requests for releases that have not arrived, late pulls, and skipping rounds to follow neighbours.
+//! Catching up: requests for releases that have not arrived, and late pulls. Following neighbours that are far ahead is
+//! in `following`.
 
-use super::KEPT_ROUNDS;
 use super::action::Action;
-use super::neighbour::{Neighbour, Standing};
-use super::neighbours::Neighbours;
+use super::neighbour::Neighbour;
 use crate::wire::{OwnRelease, ReceivedRelease, ReleaseContent};
 use std::time::Duration;
 use undertone::{LatePull, Round};
@@ -66,19 +65,4 @@ pub(super) fn requests(neighbour: &Neighbour, round: Round) -> impl Iterator<Ite
     let missing =
         wanted.filter(|wanted| neighbour.may_be_heard() && !neighbour.unused.contains_key(wanted));
     missing.map(|round| Action::Request { neighbour: neighbour.id, round })
-}
-
-/// The round to skip to, if neighbours that are present are too far ahead to be heard in this one.
-///
-/// Rounds cannot go back, so a learner that is behind follows. A learner that has waited in vain follows a neighbour
-/// that is one round ahead; others follow one whose release of this round may be gone. A neighbour that lies can make
-/// a learner skip rounds. That costs learning and no privacy.
-pub(super) fn round_to_follow(
-    neighbours: &Neighbours,
-    round: Round,
-    waited_in_vain: bool,
-) -> Option<Round> {
-    let far_ahead = round.0 + if waited_in_vain { 1 } else { KEPT_ROUNDS };
-    let present = neighbours.iter().filter(|one| one.standing == Standing::Present);
-    present.filter_map(|one| one.newest).max().filter(|newest| newest.0 >= far_ahead)
 }

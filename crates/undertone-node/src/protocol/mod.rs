@@ -1,13 +1,15 @@
 //! The protocol of a round, without sockets or clocks.
 //!
 //! A [`Node`] composes the round with its deadlines (`round`), the records that wait (`inbox`), what is stored
-//! (`journal`), catching up with neighbours (`catch_up`), and what its owner may see (`view`).
+//! (`journal`), catching up with neighbours (`catch_up`) and how far that may go (`following`), and what its owner may see
+//! (`view`).
 
 mod action;
 mod catch_up;
 mod distance;
 mod entry;
 mod error;
+mod following;
 mod inbox;
 mod inspect;
 mod journal;
@@ -24,6 +26,7 @@ mod view;
 
 pub use action::{Action, RoundEnd};
 pub use error::{AcceptError, Halt, OpenError};
+pub use following::FOLLOW_RATE;
 pub use inspect::StoredNode;
 pub use neighbour::Standing;
 pub use node::Node;

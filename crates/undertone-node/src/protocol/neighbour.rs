@@ -1,6 +1,7 @@
 //! What a learner knows of one neighbour.
 
 use super::KEPT_ROUNDS;
+use super::following::Mark;
 use super::round_set::RoundSet;
 use crate::wire::{EncodedRelease, ReceivedRelease};
 use serde::Serialize;
@@ -29,6 +30,10 @@ pub(super) struct Neighbour {
     pub(super) standing: Standing,
     /// The latest round it was heard in.
     pub(super) newest: Option<Round>,
+    /// Set while it says that it is too far ahead to be heard.
+    pub(super) ahead: Option<Mark>,
+    /// Whether it was reported that it is not followed.
+    pub(super) reported: bool,
     /// Releases that are not used yet: of this round and later ones, and of rounds that ended without them.
     pub(super) unused: BTreeMap<Round, ReceivedRelease>,
     /// The bytes of all recent releases, to detect a second, different release of a round.
@@ -57,6 +62,8 @@ impl Neighbour {
             own_index,
             standing: Standing::Present,
             newest: None,
+            ahead: None,
+            reported: false,
             unused: BTreeMap::new(),
             seen: BTreeMap::new(),
             used: RoundSet::EMPTY,
@@ -95,6 +102,11 @@ impl Neighbour {
         matches!(self.standing, Standing::Present | Standing::Away)
     }
 
+    /// Whether it says that it is too far ahead for its releases to be of use in a round.
+    pub(super) fn is_far_ahead(&self, round: Round) -> bool {
+        self.newest.is_some_and(|newest| newest.0 >= round.0 + KEPT_ROUNDS)
+    }
+
     /// Whether its release of a round is waited for: it is present, and not so far ahead that the release is gone.
     pub(super) fn is_expected(&self, round: Round) -> bool {
         let is_gone = self.newest.is_some_and(|newest| newest.0 > round.0 + KEPT_ROUNDS);
@@ -123,10 +135,11 @@ impl Neighbour {
         Some(release)
     }
 
-    /// Drops releases that are too old to be used.
+    /// Drops releases that are too old to be used, and the mark of a neighbour that was caught up with.
     pub(super) fn drop_old(&mut self, now: Round) {
         let first = Round(now.0.saturating_sub(KEPT_ROUNDS));
         self.unused = self.unused.split_off(&first);
         self.seen = self.seen.split_off(&first);
+        self.ahead = self.ahead.filter(|_| self.is_far_ahead(now));
     }
 }

@@ -38,6 +38,17 @@ impl Neighbours {
         self.0.iter_mut().find(|neighbour| neighbour.id == id)
     }
 
+    /// The latest round that more than half of the neighbours, and at least two, say they have reached.
+    ///
+    /// Unless more than half of them lie, somebody honest has reached it.
+    pub(super) fn supported_round(&self) -> Option<Round> {
+        let counted = self.iter().filter(|one| one.may_be_heard());
+        let mut reached: Vec<Option<Round>> = counted.map(|one| one.newest).collect();
+        reached.sort_unstable_by(|one, other| other.cmp(one));
+        let needed = (reached.len() / 2 + 1).max(2);
+        reached.get(needed - 1).copied().flatten()
+    }
+
     /// Who was heard in a round.
     pub(super) fn attendance(&self, round: Round) -> Attendance {
         let heard = |one: &Neighbour| one.unused.contains_key(&round);

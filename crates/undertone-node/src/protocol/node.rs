@@ -8,6 +8,7 @@ use super::catch_up::{self, CatchUp, LateReleases};
 use super::distance::root_mean_square;
 use super::entry::{Closing, Entry};
 use super::error::{AcceptError, Halt};
+use super::following::Following;
 use super::inbox::Inbox;
 use super::journal::Journal;
 use super::neighbour::{Arrival, Neighbour, Standing};
@@ -36,6 +37,7 @@ pub struct Node<E, S> {
     pub(super) inbox: Inbox,
     pub(super) journal: Journal<S>,
     catch_up: CatchUp,
+    pub(super) following: Following,
     pub(super) counters: Counters,
 }
 
@@ -59,6 +61,7 @@ impl<E, S> Node<E, S> {
             inbox: Inbox::new(settings.inbox_max),
             journal: Journal::new(store),
             catch_up: CatchUp::new(settings.request_after),
+            following: Following::new(settings.follow_rate),
             counters: Counters::default(),
             wire,
             learner,
@@ -125,8 +128,12 @@ impl<E: Entropy, S: Storage> Node<E, S> {
                 return Ok(actions);
             }
         };
+        let claimed = release.round();
         match neighbour.receive(release, round) {
-            Arrival::New => self.advance(now, &mut actions)?,
+            Arrival::New => {
+                self.note_claim(from, claimed, now);
+                self.advance(now, &mut actions)?;
+            }
             Arrival::Duplicate => self.counters.duplicates += 1,
             Arrival::Conflicting => {
                 neighbour.standing = Standing::CutOff;
@@ -218,6 +225,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     pub fn tick(&mut self, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
         self.advance(now, &mut actions)?;
+        self.report_not_followed(now, &mut actions);
         if self.round.phase() == Phase::Waiting && self.catch_up.is_due(now) {
             let round = self.learner.round();
             actions.extend(self.neighbours.iter().flat_map(|one| catch_up::requests(one, round)));
@@ -333,15 +341,14 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let round = self.learner.round();
         let attendance = self.neighbours.attendance(round);
         let in_vain = self.round.waited_in_vain(&attendance, now);
-        let ahead = catch_up::round_to_follow(&self.neighbours, round, in_vain);
+        let ahead = self.round_to_follow(in_vain, now);
         if ahead.is_none() && !self.round.can_end(&attendance, now) {
             return false;
         }
         actions.push(Action::Ended(self.close_round()));
-        if let Some(ahead) = ahead {
-            self.skip_to(ahead);
-        }
-        let round = self.learner.round();
+        let next = self.learner.round();
+        let round = ahead.map_or(next, |ahead| self.skip_to(ahead));
+        self.following.note_end(round.0 - next.0);
         self.neighbours.iter_mut().for_each(|one| one.drop_old(round));
         self.round.enter(Phase::Gathering, now);
         true

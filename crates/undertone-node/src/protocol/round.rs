@@ -59,6 +59,11 @@ impl RoundState {
         }
     }
 
+    /// How long a round waits for neighbours that are present.
+    pub(super) fn deadline(&self) -> Duration {
+        self.settings.deadline
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }

@@ -14,6 +14,9 @@ pub struct Settings {
     pub records_wait: Duration,
     /// A round does not end before this many neighbours were heard.
     pub heard_min: usize,
+    /// How many rounds a second one neighbour alone may move this learner, besides [`KEPT_ROUNDS`](super::KEPT_ROUNDS)
+    /// for each round of its own. [`FOLLOW_RATE`](super::FOLLOW_RATE) unless the network is faster.
+    pub follow_rate: u32,
     /// The first round that is not run.
     pub end: Round,
     /// How many records may wait for a round.
@@ -27,6 +30,7 @@ impl Settings {
         request_after: Duration::ZERO,
         records_wait: Duration::ZERO,
         heard_min: 1,
+        follow_rate: 0,
         end: Round::LIMIT,
         inbox_max: 0,
     };

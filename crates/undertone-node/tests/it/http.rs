@@ -1,25 +1,30 @@
 //! The owner's HTTP API: what it answers, to whom, and what it refuses.
 
-use crate::sockets::{direct, ports};
+use crate::sockets::{direct, identity, ports};
 use crate::support::{Dice, record, setup};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-use undertone::LearnerId;
+use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
+use undertone::{LearnerId, Round};
 use undertone_node::daemon::{self, DaemonSettings, Ended, Handle, HttpSettings};
 use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
 use undertone_node::intake::Intake;
+use undertone_node::link::{Addresses, Link, Security};
 use undertone_node::mailbox::mailbox;
 use undertone_node::store::{DiskStore, StoreFile};
+use undertone_node::wire::Wire;
 
 const TOKEN: &str = "a-token-of-many-letters";
 
 /// A learner whose neighbours never connect, and its server.
 struct Daemon {
     address: SocketAddr,
+    /// Where its neighbours should listen.
+    ports: Vec<u16>,
     handle: Handle,
     thread: Option<JoinHandle<Stopped>>,
     token: Option<&'static str>,
@@ -51,7 +56,7 @@ impl Daemon {
             let _folder = folder;
             daemon.run(|_| ()).unwrap()
         });
-        Daemon { address, handle, thread: Some(thread), token }
+        Daemon { address, ports, handle, thread: Some(thread), token }
     }
 
     /// Sends raw bytes, and reads until the connection is closed.
@@ -213,6 +218,37 @@ fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     assert_eq!(daemon.get("/v2").0, 404);
     let (status, said) = daemon.request("DELETE /v1/records", &[], "");
     assert!(status == 405 && said.contains("method not allowed"));
+}
+
+/// A neighbour claims a round far ahead.
+#[test]
+fn a_neighbour_that_is_not_followed_shows_in_status_and_metrics() {
+    let daemon = Daemon::start(None, 1000);
+    let setup = setup(5, "algorithm1", "");
+    let mut liar = setup.learner(LearnerId(1)).unwrap();
+    liar.skip_to(Round(Round::LIMIT.0 - 1));
+    let release = liar.release(&mut OsEntropy).unwrap();
+    let release = Wire::new(Arc::clone(&setup)).encode(&release, &[]);
+    let listen = format!("127.0.0.1:{}", daemon.ports[1]);
+    let addresses = Addresses::Direct { listen, connect: Vec::new() };
+    let deliver = Arc::new(|_| ());
+    let link = Link::open(&identity(&setup, 1), &addresses, &Security::Loopback, deliver).unwrap();
+    let begin = Instant::now();
+    let status = loop {
+        // Until the learner has connected, nobody hears it.
+        link.publish(&release);
+        let status = daemon.json("/v1/status");
+        if status["dropped"]["too-far-ahead"].as_u64().is_some_and(|count| count > 0) {
+            break status;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{status}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    link.close();
+    assert_eq!((&status["round"], &status["state"]), (&json!(0), &json!("gathering")));
+    let (_, metrics) = daemon.get("/metrics");
+    let line = "\nundertone_dropped_total{reason=\"too-far-ahead\"} ";
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod certificates;
 mod daemon;
 mod direct;
 mod feed;
+mod following;
 mod fuzz;
 mod http;
 mod network;

@@ -13,8 +13,8 @@ use undertone::persist::save;
 use undertone::privacy::verify;
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
-use undertone_node::protocol::{AcceptError, Action, Halt, Node, RoundEnd};
-use undertone_node::wire::OwnRelease;
+use undertone_node::protocol::{AcceptError, Action, FOLLOW_RATE, Halt, Node, RoundEnd, Settings};
+use undertone_node::wire::{OwnRelease, Wire};
 
 type TestNode = Node<CountedEntropy, MemoryStore>;
 
@@ -52,7 +52,11 @@ impl Faults {
     };
 }
 
+/// What a liar says, given the time and the round of the learner that it says it to.
+pub(crate) type Claim = fn(Duration, u64) -> u64;
+
 enum Event {
+    Lie { from: usize, every: Duration, claim: Claim },
     Deliver { to: usize, from: LearnerId, bytes: Vec<u8> },
     Asked { of: usize, by: LearnerId, round: Round },
     Wake(usize),
@@ -66,11 +70,13 @@ enum Event {
 /// The network.
 pub(crate) struct Sim {
     setup: Arc<Setup>,
+    wire: Wire,
     end: u64,
+    pub(crate) follow_rate: u32,
     faults: Faults,
     dice: Dice,
     record_dice: Vec<Dice>,
-    now: Duration,
+    pub(crate) now: Duration,
     sequence: u64,
     queue: BTreeMap<(Duration, u64), Event>,
     pub(crate) nodes: Vec<Option<TestNode>>,
@@ -91,6 +97,8 @@ pub(crate) struct Sim {
     pub(crate) used: BTreeSet<(usize, usize, u64)>,
     pub(crate) made_up: usize,
     pub(crate) crashes: usize,
+    /// How often a learner reported a neighbour that it did not follow.
+    pub(crate) not_followed: usize,
     trace: Sha256,
 }
 
@@ -100,7 +108,9 @@ impl Sim {
         let entropy = CountedEntropy { seed, drawn: Rc::new(RefCell::new(BTreeMap::new())) };
         let mut sim = Sim {
             setup: Arc::clone(setup),
+            wire: Wire::new(Arc::clone(setup)),
             end,
+            follow_rate: FOLLOW_RATE,
             faults,
             dice: Dice(seed),
             record_dice: (0..learners as u64).map(|id| Dice(seed ^ (id << 40))).collect(),
@@ -119,6 +129,7 @@ impl Sim {
             used: BTreeSet::new(),
             made_up: 0,
             crashes: 0,
+            not_followed: 0,
             trace: Sha256::new(),
         };
         for place in 0..learners {
@@ -157,6 +168,27 @@ impl Sim {
         let early = |event: &Event| matches!(event, Event::Restart(one) if *one == place);
         self.queue.retain(|_, event| !early(event));
         self.schedule(until, Event::Restart(place));
+    }
+
+    /// A learner that does not run claims rounds, to each neighbour what the claim says.
+    pub(crate) fn lie(&mut self, from: usize, every: Duration, claim: Claim) {
+        self.schedule(every, Event::Lie { from, every, claim });
+    }
+
+    fn tell_lies(&mut self, from: usize, claim: Claim) {
+        let own = LearnerId(u32::try_from(from).unwrap());
+        let neighbours = self.setup.agreement.graph.neighbours(own).to_vec();
+        for (neighbour, _) in neighbours {
+            let to = neighbour.0 as usize;
+            let Some(node) = &self.nodes[to] else { continue };
+            let claimed = claim(self.now, node.learner().round().0).min(Round::LIMIT.0 - 1);
+            let mut learner = self.setup.learner(own).unwrap();
+            learner.skip_to(Round(claimed));
+            let mut entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+            let release = learner.release(&mut entropy).unwrap();
+            let bytes = self.wire.encode(&release, &[]).bytes().to_vec();
+            self.transmit(from, to, |to| Event::Deliver { to, from: own, bytes });
+        }
     }
 
     fn jitter(&mut self, most: Duration) -> Duration {
@@ -219,6 +251,10 @@ impl Sim {
                 self.with_node(place, |node| node.tick(now));
             }
             Event::Records(place) => self.give_records(place),
+            Event::Lie { from, every, claim } => {
+                self.tell_lies(from, claim);
+                self.lie(from, every, claim);
+            }
             Event::Crash(place) => self.crash_by_chance(place),
             Event::Restart(place) => self.restart(place),
             Event::Cut(left, right) => self.cut_by_chance(left, right),
@@ -300,7 +336,8 @@ impl Sim {
     fn open(&mut self, place: usize) -> Option<TestNode> {
         let id = LearnerId(u32::try_from(place).unwrap());
         let (entropy, store) = (self.entropy.clone(), self.disks[place].clone());
-        let node = Node::open(Arc::clone(&self.setup), id, settings(self.end), entropy, store);
+        let settings = Settings { follow_rate: self.follow_rate, ..settings(self.end) };
+        let node = Node::open(Arc::clone(&self.setup), id, settings, entropy, store);
         Some(node.unwrap_or_else(|error| panic!("learner {place}: {error}")))
     }
 
@@ -378,6 +415,7 @@ impl Sim {
                     });
                 }
                 Action::Ended(end) => self.unkept[place] = Some(end),
+                Action::NotFollowed { .. } => self.not_followed += 1,
                 Action::CutOff(id) => panic!("learner {place} cut off {id}, who was honest"),
                 Action::Exhausted(refusal) => panic!("learner {place}: {refusal}"),
             }
@@ -422,6 +460,7 @@ impl Sim {
                 Event::Asked { of, by, round } => Event::Asked { of: *of, by: *by, round: *round },
                 Event::Wake(_)
                 | Event::Records(_)
+                | Event::Lie { .. }
                 | Event::Crash(_)
                 | Event::Restart(_)
                 | Event::Cut(..)

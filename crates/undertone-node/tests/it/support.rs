@@ -11,7 +11,7 @@ use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
 use undertone_models::{Features, Record, Setup};
-use undertone_node::protocol::Settings;
+use undertone_node::protocol::{FOLLOW_RATE, Settings};
 use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
 
 /// SplitMix64.
@@ -39,6 +39,14 @@ impl Dice {
 /// A ring of logistic learners, with five features each.
 pub(crate) fn setup(learners: usize, method: &str, more: &str) -> Arc<Setup> {
     parsed(&text(learners, method, more))
+}
+
+/// A network in which all are neighbours.
+pub(crate) fn complete_setup(learners: usize) -> Arc<Setup> {
+    let text = text(learners, "algorithm1", "unproven = true")
+        .replace("topology = \"ring\"", "topology = \"complete\"")
+        .replace("weight = 0.24", "weight = 0.1");
+    parsed(&text)
 }
 
 /// The same with `features` features, and a memory of the same size.
@@ -111,6 +119,7 @@ pub(crate) fn settings(end: u64) -> Settings {
         request_after: Duration::from_millis(500),
         records_wait: Duration::from_secs(2),
         heard_min: 1,
+        follow_rate: FOLLOW_RATE,
         end: Round(end),
         inbox_max: 100_000,
     }

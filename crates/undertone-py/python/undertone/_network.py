@@ -228,7 +228,7 @@ class Result:
         return figure
 
     def __repr__(self) -> str:
-        return f"Result(rounds_run={self.rounds_run}, epsilon={max(self.epsilon):.4f}, ended={self.ended!r})"
+        return f"Result(rounds_run={self.rounds_run}, epsilon={_undertone.format_epsilon(max(self.epsilon))}, ended={self.ended!r})"
 
 
 _CURVES = {
@@ -335,7 +335,7 @@ class _Progress:
             parts.append(f"loss {row['prequential_loss']:.3f}")
         if accuracy is not None:
             parts.append(f"accuracy {accuracy:.3f}")
-        parts.append(f"ε spent {max(row['epsilon']):.3f}")
+        parts.append(f"ε spent {_undertone.format_epsilon(max(row['epsilon']))}")
         said = "  ".join(parts)
         sys.stderr.write("\r" + said.ljust(len(self.said)))
         sys.stderr.flush()

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
 use undertone_core::agreement::{
-    Agreement, Condition, Digits, NoiseScale, Numbers, all_conditions,
+    Agreement, Condition, NoiseScale, Numbers, all_conditions,
 };
-use undertone_core::privacy::{Lifetime, NoCertificate, lifetimes};
+use undertone_core::privacy::{Lifetime, NoCertificate, format_epsilon, lifetimes};
 
 #[cfg(test)]
 mod tests;
@@ -189,7 +189,7 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
             let found = match agreement.noise_scale {
                 NoiseScale::Given(_) => {
                     let epsilon = worst.total.epsilon(agreement.noise_kind, agreement.delta);
-                    let epsilon = Digits::Nearest.of(epsilon);
+                    let epsilon = format_epsilon(epsilon);
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
                 // Whether there is one does not depend on the scale, only on the exponents.

@@ -16,6 +16,8 @@ pub(crate) enum Line {
     Unheard { learner: u32, neighbours: Vec<u32>, hint: String },
     /// A neighbour sent two different releases of one round, and is not heard any more.
     CutOff { learner: u32, neighbour: u32 },
+    /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet.
+    NotFollowed { learner: u32, neighbour: u32, round: u64, claimed: u64, hint: String },
     /// A record was not taken.
     Refused { source: String, line: u64, reason: String },
     /// A source of records has ended.

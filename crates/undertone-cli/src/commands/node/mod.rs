@@ -25,7 +25,7 @@ use undertone_node::daemon::{
 };
 use undertone_node::http::Token;
 use undertone_node::link::log_link;
-use undertone_node::protocol::Node;
+use undertone_node::protocol::{FOLLOW_RATE, Node};
 use undertone_node::store::{DiskStore, StoreFile};
 
 /// Run one learner as a daemon: it takes records in and learns with its neighbours
@@ -66,6 +66,9 @@ pub(crate) struct Arguments {
     /// Do not end a round before this many neighbours were heard, whatever the deadline
     #[arg(long = "heard-least", value_name = "COUNT", default_value_t = 1)]
     heard_min: usize,
+    /// How many rounds a second one neighbour alone may move this learner, where most others say nothing of the kind
+    #[arg(long, value_name = "ROUNDS", default_value_t = FOLLOW_RATE)]
+    follow_rate: u32,
     /// Write to stderr who connects, who is refused, and why
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
@@ -109,6 +112,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     conclude(&daemon.run(move |news| report(news, learner, delta))?)
 }
 
+const NOT_FOLLOWED: &str = "too few others say the same, so it is followed at --follow-rate at most. \
+                            If the network has not run that far, stop that neighbour";
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and agreements right? \
                        --network-log debug shows who is refused, and why";
 
@@ -125,6 +130,7 @@ fn settings(arguments: &Arguments, setup: &Setup) -> anyhow::Result<DaemonSettin
         rounds: arguments.rounds,
         deadline: deadline.context("--deadline: must be a number of seconds")?,
         heard_min: arguments.heard_min,
+        follow_rate: arguments.follow_rate,
         linger: if arguments.stay { Duration::MAX } else { LINGER },
         ..DaemonSettings::new(learner, arguments.peers.peers()?)
     })
@@ -173,6 +179,13 @@ fn report(news: News<'_>, learner: u32, delta: f64) {
             hint: UNHEARD.into(),
         }),
         News::CutOff(neighbour) => log(&Line::CutOff { learner, neighbour: neighbour.0 }),
+        News::NotFollowed { neighbour, round, claimed } => log(&Line::NotFollowed {
+            learner,
+            neighbour: neighbour.0,
+            round: round.0,
+            claimed: claimed.0,
+            hint: NOT_FOLLOWED.into(),
+        }),
         News::Refused(refused) => log(&Line::Refused {
             source: refused.source.into(),
             line: refused.line,
