@@ -291,7 +291,9 @@ fn rounds_a_loss(statement: &str) -> bool {
     // Inline: {epsilon:.3}, {max(row['epsilon']):.3f}, "{one['epsilon']:.4g}".
     let inline = code.split('{').skip(1).any(|part| {
         let inside = part.split('}').next().unwrap_or_default();
-        let digits = inside.rsplit_once(':').is_some_and(|(_, how)| how.contains('.'));
+        // Not the fields of a struct.
+        let is_format = |how: &str| how.contains('.') && !how.contains([' ', '(']);
+        let digits = inside.rsplit_once(':').is_some_and(|(_, how)| is_format(how));
         digits && is_loss(inside)
     });
     // By place: "ε = {:.4}"; what goes there may have any name.

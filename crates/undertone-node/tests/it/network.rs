@@ -288,7 +288,8 @@ impl Sim {
         let records = (0..count).map(|_| record(&mut self.record_dice[place])).collect::<Vec<_>>();
         let now = self.now;
         self.with_node(place, |node| match node.accept_records(records, None) {
-            Ok(()) | Err(AcceptError::Over) => node.tick(now),
+            // An owner whose records are refused because too many wait sends others later.
+            Ok(()) | Err(AcceptError::Over | AcceptError::Full { .. }) => node.tick(now),
             Err(AcceptError::Halt(halt)) => Err(halt),
             Err(other) => panic!("{other}"),
         });

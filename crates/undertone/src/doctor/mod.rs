@@ -13,9 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
-use undertone_core::agreement::{
-    Agreement, Condition, NoiseScale, Numbers, all_conditions,
-};
+use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, all_conditions};
 use undertone_core::privacy::{Lifetime, NoCertificate, format_epsilon, lifetimes};
 
 #[cfg(test)]
