@@ -1,6 +1,6 @@
-//! Numbers for people: few digits, and never rounded across a bound.
+//! Formats numbers for people: with few digits, and never rounded across a bound.
 
-/// An exponent as a person wrote it: 0.1 + 0.2 reads 0.3.
+/// An exponent as a person would write it: 0.1 + 0.2 is shown as 0.3.
 #[must_use]
 pub fn exact(value: f64) -> String {
     trim(format!("{value:.10}"))

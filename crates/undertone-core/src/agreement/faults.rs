@@ -1,14 +1,14 @@
-//! Collecting everything that is wrong with a config, so that it can be mended in one go.
+//! Collects every fault of a config, so that all can be fixed at once.
 
 use super::raw::{OneOrEach, RawAgreement};
 use std::fmt;
 
-/// One thing that is wrong: where, what stands there, and what is needed.
+/// One fault: the key, its value, and what is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The key, as `section.key`.
     pub path: String,
-    /// What stands there, or `missing`.
+    /// The value, or `missing`.
     pub value: String,
     /// What is needed.
     pub needed: String,
@@ -23,7 +23,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with a config.
+/// Every fault of a config.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 
@@ -42,7 +42,7 @@ impl Faults {
         self.0.push(Fault { path: path.into(), value: value.to_string(), needed: needed.into() });
     }
 
-    /// Two sections may stumble over the same key.
+    /// Two checks may report the same key.
     pub fn remove_repeated(&mut self) {
         let mut seen: Vec<Fault> = Vec::new();
         self.0.retain(|fault| {
@@ -52,12 +52,13 @@ impl Faults {
         });
     }
 
-    /// Notes a key that is not there.
+    /// Notes a missing key.
     pub fn missing(&mut self, path: &str, needed: impl Into<String>) {
         self.push(path, "", format!("missing; {}", needed.into()));
     }
 
-    /// Takes a number that must pass a test, or notes why not and gives a harmless stand-in.
+    /// Takes a number that must pass a test. If it does not, notes a fault and returns a harmless
+    /// stand-in.
     pub fn number(&mut self, path: &str, value: Option<f64>, range: &Range) -> f64 {
         match value {
             None => self.missing(path, range.text),
@@ -96,7 +97,7 @@ impl Faults {
         }
     }
 
-    /// Takes one of several words, or notes the choice.
+    /// Takes one of several words. If it is another word, notes a fault that lists them.
     pub fn word<T: Copy>(&mut self, path: &str, value: Option<&str>, choices: &[(&str, T)]) -> T {
         let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
         let needed = format!("must be one of {}", names.join(", "));
@@ -110,7 +111,7 @@ impl Faults {
         choices[0].1
     }
 
-    /// Notes a key that has no meaning here.
+    /// Notes a key that has no meaning with the other settings.
     pub fn unused<T>(&mut self, path: &str, value: Option<&T>, only_with: &str) {
         if value.is_some() {
             self.push(path, "", format!("has a meaning only with {only_with}; remove it"));

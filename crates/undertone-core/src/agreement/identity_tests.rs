@@ -1,4 +1,5 @@
-//! Two agreements that differ in what matters have different ids; what is an owner's own choice does not enter.
+//! Two agreements that differ in what learners share have different ids. An owner's own choices do
+//! not enter.
 
 use super::tests::good;
 use super::*;

@@ -4,7 +4,7 @@ use super::RawMemory;
 use super::faults::{EXPONENT, Faults, POSITIVE, PROBABILITY, Range};
 use crate::{Loss, MemoryKind, ModelSpec, PowerLaw};
 
-/// The longest window and the slowest decay: an account takes that many entries.
+/// The longest window and the slowest decay. The account holds this many entries.
 const ROUNDS_MAX: u64 = 100_000;
 /// The default of `memory.cutoff`: a record is dropped when its weight is below this share of a new one's.
 pub const MEMORY_CUTOFF: f64 = 1e-3;
@@ -45,7 +45,7 @@ pub(super) fn memory(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) ->
     }
 }
 
-/// The memory of methods that step along the newest batch alone.
+/// The memory of methods whose steps use the newest batch only.
 pub(super) fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
     if let Some(other) = raw.kind.as_deref().filter(|&kind| kind != "window") {
         let needed = "this method steps along the newest batch; remove it";
@@ -70,7 +70,7 @@ fn window(raw: &RawMemory, faults: &mut Faults) -> u64 {
 fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKind {
     let factor = faults.number("memory.factor", raw.factor, &FACTOR);
     match model.loss {
-        // Statistics of all records cost no more than those of some.
+        // Statistics of all records cost no more than statistics of some.
         Loss::Squared => {
             let only = "a loss other than the squared one";
             faults.unused("memory.cutoff", raw.cutoff.as_ref(), only);

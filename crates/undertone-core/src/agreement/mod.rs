@@ -1,7 +1,7 @@
 //! What all learners of a network must share, checked and hashed into the network's id.
 //!
-//! [`RawAgreement`] is an agreement as it stands in a file; [`Agreement::try_from`] checks it and reports
-//! every fault at once. After that nothing needs to be checked again.
+//! [`RawAgreement`] is an agreement as written in a file; [`Agreement::try_from`] checks it and
+//! reports every fault at once. An [`Agreement`] needs no further checks.
 
 mod bounds;
 mod check;
@@ -45,13 +45,13 @@ use crate::{DataBounds, Domain, LearnerId, MemoryKind, ModelSpec, PowerLaw, Sche
 /// What all learners of a network share, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
-    /// What the network is called.
+    /// The name of the network.
     pub name: String,
     /// Whether conditions of the theorems may be broken.
     pub unproven: bool,
-    /// Who the members are and who talks to whom.
+    /// The members and which of them are neighbours.
     pub graph: Graph,
-    /// δ₂ and δ_m of W, where the graph is small enough.
+    /// δ₂ and δ_m of W, if the graph is small enough.
     pub spectrum: Option<Spectrum>,
     /// How rows become records, and how many a round takes.
     pub records: RecordForm,
@@ -61,7 +61,7 @@ pub struct Agreement {
     pub out_of_bounds: OutOfBounds,
     /// The loss and its penalties.
     pub model: ModelSpec,
-    /// The layers, where the model is a neural network.
+    /// The layers, if the model is a neural network.
     pub neural: Option<NeuralSpec>,
     /// Θ.
     pub domain: Domain,
@@ -77,7 +77,7 @@ pub struct Agreement {
     pub noise_exponents: Vec<f64>,
     /// Where the noise scales come from.
     pub noise_scale: NoiseScale,
-    /// What each learner may spend at most, if its owner says so. Where noise is calibrated, its target.
+    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target.
     pub caps: Vec<Option<Cap>>,
     /// The δ that budgets are reported at.
     pub delta: f64,
@@ -90,7 +90,7 @@ pub struct Agreement {
 pub struct RecordForm {
     /// The label column of a table.
     pub label: Option<String>,
-    /// The label texts of class 0, 1, 2 …; `None` takes those found, in order.
+    /// The label texts of class 0, 1, 2 …; `None` takes the texts found, in order.
     pub classes: Option<Vec<String>>,
     /// Columns to treat as categories; `None` detects them.
     pub categorical: Option<Vec<String>>,
@@ -122,14 +122,14 @@ pub enum OutOfBounds {
 pub enum NoiseScale {
     /// The agreement states ρ_0 for each learner.
     Given(Vec<f64>),
-    /// The smallest that keeps the lifetime certificate within each learner's cap.
+    /// The smallest scale that keeps the lifetime certificate within each learner's cap.
     Lifetime,
-    /// The smallest that keeps the cost of so many rounds within each learner's cap.
+    /// The smallest scale that keeps the cost of this many rounds within each learner's cap.
     Rounds(u64),
 }
 
 impl RecordForm {
-    /// How many records a learner has taken when this many rounds are over.
+    /// How many records a learner has used after this many rounds.
     #[must_use]
     pub fn taken_after(&self, rounds: u64) -> u64 {
         self.batch.saturating_mul(rounds).saturating_add(self.warmup)
@@ -180,7 +180,7 @@ impl Agreement {
         }
     }
 
-    /// Whether L is known: not for neural networks, nor for a loss of which the user declares none.
+    /// Whether L is known. It is not for neural networks, or for a loss without a declared L.
     #[must_use]
     pub fn smoothness_is_known(&self) -> bool {
         self.model.constants(&self.bounds).smoothness.is_finite()
@@ -194,7 +194,8 @@ impl Agreement {
 
     /// Checks an agreement as [`Agreement::try_from`] does, but lets it break conditions of the theorems.
     ///
-    /// To run such an agreement, its authors must set `unproven = true`, and `try_from` is the way in.
+    /// This is for inspection only: to run such an agreement, its authors must set `unproven =
+    /// true`, and `try_from` checks it.
     ///
     /// # Errors
     /// Every other fault, all at once.

@@ -103,7 +103,7 @@ fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
     features
 }
 
-/// A loss whose function comes from elsewhere, and of which the config has the constants.
+/// A loss whose function is supplied by a program. The config has only its constants.
 fn declared(raw: &RawModel, faults: &mut Faults) -> Loss {
     let parameters = match raw.parameters {
         Some(count) if (1..=PARAMETERS_MAX).contains(&count) => count,

@@ -3,7 +3,7 @@
 use super::Agreement;
 use serde::Serialize;
 
-/// Every number of an agreement that a condition of the theorems looks at.
+/// Every number of an agreement that a condition of the theorems uses.
 ///
 /// The paper's letters: δ₂, δ_m of W; γ0, u of the coupling; λ0, v of the step; ς_i of the noise;
 /// L, μ, C of the loss; D and κ of its expected gradient.
@@ -31,14 +31,14 @@ pub struct Numbers {
     pub strong_convexity: f64,
     /// C.
     pub gradient_spread: f64,
-    /// D ≤ G + rB: a record's gradient, and the ridge r at the rim of Θ, whose radius is B.
+    /// D ≤ G + rB: a record's gradient, plus the ridge r at the boundary of Θ, whose radius is B.
     pub gradient_norm: f64,
     /// κ ≤ G. The ridge term is the same for every record, and the mean square distance to the mean
     /// is at most that to any other point, so κ² ≤ E‖∇l − rθ‖² ≤ G². (G = C/2.)
     pub gradient_deviation: f64,
 }
 
-/// How fast an error is said to shrink: β of O(t^−β). At 0 or below nothing is promised.
+/// The promised rate of an error: β of O(t^−β). At 0 or below nothing is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
     /// As the theorem prints it; Theorems 1 and 3 print min ς.
@@ -51,7 +51,7 @@ pub struct Rate {
 }
 
 impl Numbers {
-    /// Collects them from a agreement.
+    /// Collects them from an agreement.
     #[must_use]
     pub fn of(agreement: &Agreement) -> Numbers {
         let constants = agreement.model.constants(&agreement.bounds);
@@ -74,13 +74,13 @@ impl Numbers {
         }
     }
 
-    /// max ς + 1/2, which u must be above.
+    /// max ς + 1/2: u must be above this.
     #[must_use]
     pub fn coupling_exponent_floor(&self) -> f64 {
         self.noise_exponent_max + 0.5
     }
 
-    /// (1 + 2u)/3, which v must be above without strong convexity.
+    /// (1 + 2u)/3: v must be above this without strong convexity.
     #[must_use]
     pub fn step_exponent_floor(&self) -> f64 {
         (1.0 + 2.0 * self.coupling_exponent) / 3.0
@@ -104,8 +104,8 @@ impl Numbers {
         Some(self.coupling / self.ratio_convex()?)
     }
 
-    /// t0 of Theorem 3 (paper map, row 48): the round after which it speaks. Infinite when too large
-    /// to write down, `None` where the formula has no meaning.
+    /// t0 of Theorem 3 (paper map, row 48): the round from which it applies. Infinite if it
+    /// overflows, `None` if the formula is undefined.
     #[must_use]
     pub fn start_strongly_convex(&self) -> Option<f64> {
         let ratio = self.ratio_strongly_convex()? * self.step / self.coupling;

@@ -51,7 +51,7 @@ pub enum Topology {
 /// Why a topology cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum TopologyError {
-    /// Too few learners, or more than one process can hold.
+    /// Too few or too many learners.
     #[error("this topology needs {least} to {most} learners, not {learners}")]
     Learners {
         /// The number of learners requested.
@@ -143,7 +143,7 @@ impl Topology {
             Topology::Edges(list) => checked_edges(learners, list)?,
         };
         edges.sort_unstable();
-        // A ring of two has its one edge twice.
+        // A ring of two lists its only edge twice.
         edges.dedup();
         Ok(edges)
     }
@@ -183,7 +183,8 @@ fn checked_edges(learners: usize, list: &[(u32, u32)]) -> Result<Vec<Edge>, Topo
     Ok(edges)
 }
 
-/// Starts from a circulant graph and swaps the ends of random pairs of edges, which keeps every degree.
+/// Starts from a circulant graph and swaps the ends of random pairs of edges, which does not change
+/// degrees.
 fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>, TopologyError> {
     if degree < 2 || degree >= learners || !(learners * degree).is_multiple_of(2) {
         return Err(TopologyError::Regular { degree, learners });

@@ -1,5 +1,5 @@
-//! DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy included,
-//! and the step is along the newest batch alone, at the unperturbed parameters.
+//! DSGD, for comparison. A learner mixes the perturbed parameters of all, its own included. The
+//! step uses the gradient of the newest batch only, at the unperturbed parameters.
 
 use super::newest_batch::one_step;
 use super::{Account, Expected, Gradients, Method, Perturbs};
@@ -50,7 +50,8 @@ impl Account for Dsgd {
         Expected { noise: 1.0, ..Expected::of(schedule, base) }
     }
 
-    /// Own parameters enter through the gradient only: what is mixed was sent.
+    /// A learner's own parameters enter only through the gradient, because everything that is mixed
+    /// was sent.
     fn step_effect(
         &self,
         facts: &Mechanism,

@@ -1,4 +1,5 @@
-//! Every learner for itself: no release depends on a record, and no neighbour is listened to.
+//! Every learner learns alone: no release depends on a record, and neighbours' releases are
+//! ignored.
 
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
 use crate::agreement::{Faults, RawAgreement};
@@ -13,7 +14,7 @@ use crate::privacy::{
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Round, Schedule};
 
-/// Learning alone, to compare with.
+/// Learning alone, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local;
 

@@ -1,9 +1,9 @@
 //! What a learner does in a round: one file for each method.
 //!
-//! Each file holds a method's update, its sensitivity and its price. `algorithm1.rs` is the paper's
-//! algorithm and the one to read first. A learner and its account know methods through two traits only:
-//! `Update` (what is released and how the parameters move) and `Account` (how far one record can move
-//! what is released, and what that costs). CONTRIBUTING.md says how to add a method.
+//! Each file holds a method's update, its sensitivity and its price. Read `algorithm1.rs` first: it
+//! is the paper's algorithm. A learner and its account use a method through two traits only:
+//! `Update` (what is released and how the parameters move) and `Account` (how far one record can
+//! move what is released, and what that costs). CONTRIBUTING.md says how to add a method.
 
 pub(crate) mod algorithm1;
 mod dola;
@@ -40,15 +40,15 @@ use crate::{PowerLaw, Round, Schedule};
 pub enum Method {
     /// Algorithm 1 of the paper: perturbed parameters are exchanged, gradients are of the whole history.
     Algorithm1(Algorithm1),
-    /// Ours: the history gradient is perturbed, and what is exchanged follows from it.
+    /// Our method: the history gradient is perturbed, and what is exchanged is computed from it.
     Shielded(Shielded),
-    /// Distributed stochastic gradient descent, to compare with.
+    /// Distributed stochastic gradient descent, for comparison.
     Dsgd(Dsgd),
-    /// DOLA (Li et al., 2018), to compare with.
+    /// DOLA (Li et al., 2018), for comparison.
     Dola(Dola),
-    /// PDOP (Huang, Mitra & Vaidya, 2015), to compare with.
+    /// PDOP (Huang, Mitra & Vaidya, 2015), for comparison.
     Pdop(Pdop),
-    /// Every learner for itself: nothing leaves a learner.
+    /// Every learner learns alone: nothing leaves a learner.
     Local(Local),
 }
 
@@ -66,7 +66,7 @@ const READERS: [(&str, Reader); 6] = [
 ];
 
 impl Method {
-    /// The method that a config names, with its settings; Algorithm 1 where it names none.
+    /// The method that a config names, with its settings; Algorithm 1 if the config names none.
     pub(crate) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
         let name = raw.method.as_deref().unwrap_or("algorithm1");
         let read = faults.word("method", Some(name), &READERS);
@@ -112,13 +112,13 @@ impl Method {
         self.account().summary()
     }
 
-    /// How the account bounds its sensitivity, where there is a choice.
+    /// How the account bounds its sensitivity, if there is a choice.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         self.account().bound()
     }
 
-    /// Whether the paper's theorems speak of it: they are about Algorithm 1.
+    /// Whether the paper's theorems apply to it: they are about Algorithm 1.
     #[must_use]
     pub fn theorems_apply(&self) -> bool {
         self.account().theorems_apply()
@@ -136,13 +136,13 @@ impl Method {
         self.account().gradients()
     }
 
-    /// A gradient is released every so many rounds, where that is a setting of the method.
+    /// How many rounds there are for each released gradient, if the method has that setting.
     #[must_use]
     pub fn interval(&self) -> Option<u64> {
         self.account().interval()
     }
 
-    /// The same method with another interval, where it has one.
+    /// The same method with another interval, if it has one.
     #[must_use]
     pub fn with_interval(self, interval: u64) -> Method {
         match self {
@@ -161,7 +161,7 @@ impl Method {
 pub enum Perturbs {
     /// The parameters.
     Parameters,
-    /// The gradient; everything else that is sent follows from it.
+    /// The gradient; everything else that is sent is computed from it.
     Gradient,
     /// Nothing: no release depends on a record.
     Nothing,
@@ -189,7 +189,8 @@ impl Gradients {
     }
 }
 
-/// What the account asks of a method: all of it public, none of it dependent on a record.
+/// What the account needs to know about a method. All of it is public, and none of it depends on a
+/// record.
 pub(crate) trait Account {
     /// Its name in configs and reports.
     fn name(&self) -> &'static str;
@@ -220,12 +221,12 @@ pub(crate) trait Account {
     /// What the planner expects of a round; `base` is t + 1.
     fn expected(&self, schedule: &Schedule, base: f64) -> Expected;
 
-    /// How the account bounds its sensitivity, where there is a choice.
+    /// How the account bounds its sensitivity, if there is a choice.
     fn bound(&self) -> Option<Bound> {
         None
     }
 
-    /// Whether the paper's theorems speak of it.
+    /// Whether the paper's theorems apply to it.
     fn theorems_apply(&self) -> bool {
         false
     }
@@ -235,7 +236,7 @@ pub(crate) trait Account {
         round > Round::ZERO
     }
 
-    /// A gradient is released every so many rounds, where that is a setting of the method.
+    /// How many rounds there are for each released gradient, if the method has that setting.
     fn interval(&self) -> Option<u64> {
         None
     }
@@ -245,8 +246,8 @@ pub(crate) trait Account {
         facts.state_rounding(scales)
     }
 
-    /// Whether rounding errors of earlier rounds may still be in what is released: not where everything
-    /// but the newest gradient is public.
+    /// Whether a release may still contain rounding errors of earlier rounds. False if everything
+    /// except the newest gradient is public.
     fn rounding_carries(&self) -> bool {
         true
     }
@@ -271,7 +272,8 @@ pub(crate) trait Account {
         noise
     }
 
-    /// The first round, not before `until`, in which a learner that skips rounds from `from` on may go on.
+    /// The first round from `until` on in which a learner that skips rounds from `from` on may
+    /// continue.
     fn resume_round(&self, _from: Round, until: Round) -> Round {
         until
     }
@@ -281,7 +283,8 @@ pub(crate) trait Account {
         false
     }
 
-    /// About what the releases of rounds 0 to `last` cost, for comparing schedules. Never reported.
+    /// An estimate of the cost of the releases of rounds 0 to `last`, for comparing schedules.
+    /// Never reported.
     fn estimated_cost(&self, facts: &Mechanism, last: u64) -> Cost {
         estimate_by_recursion(facts, last)
     }
@@ -291,7 +294,7 @@ pub(crate) trait Account {
         ScheduleShape::DECAYING
     }
 
-    /// Whether the planner may choose exponents: not where steps and noise shrink geometrically.
+    /// Whether the planner may choose exponents. False if steps and noise shrink geometrically.
     fn exponents_are_free(&self) -> bool {
         true
     }
@@ -304,7 +307,7 @@ pub(crate) struct Expected {
     pub(crate) step: f64,
     /// How far neighbours pull.
     pub(crate) coupling: f64,
-    /// What of the variance of a release's noise enters the parameters.
+    /// The share of the variance of a release's noise that enters the parameters.
     pub(crate) noise: f64,
 }
 
@@ -319,17 +322,17 @@ impl Expected {
 
 /// A method at work in one learner: what is released, and how the parameters move.
 pub(crate) trait Update<M: Memory>: Send + Sync {
-    /// Draws the release of this round, which has been paid for.
+    /// Draws the release of this round, for which the learner has paid.
     fn release(
         &mut self,
         state: &mut State<M>,
         entropy: &mut dyn Entropy,
     ) -> Result<Release, ReleaseError>;
 
-    /// Goes on from a release of this round that was drawn before a restart.
+    /// Continues after a restart with the release of this round that was drawn before.
     fn restore(&mut self, state: &mut State<M>, drawn: ReleaseView<'_>);
 
-    /// Moves the parameters by what was heard and learnt. Says who was heard.
+    /// Moves the parameters, given the releases heard and the records. Returns who was heard.
     fn absorb(
         &mut self,
         state: &mut State<M>,
@@ -356,6 +359,6 @@ pub(crate) trait Update<M: Memory>: Send + Sync {
 pub(crate) struct Attendance {
     /// The sum of their weights.
     pub(crate) weight: f64,
-    /// How many they are.
+    /// How many releases there were.
     pub(crate) count: usize,
 }

@@ -1,5 +1,5 @@
-//! What DSGD, DOLA and PDOP share: perturbed parameters y = x + ζ are sent and gone on from, one's own
-//! included, and the step is along the newest batch alone.
+//! What DSGD, DOLA and PDOP share. A learner sends perturbed parameters y = x + ζ and continues
+//! from its own perturbed copy, and the step uses the newest batch only.
 //!
 //! b = y_i + γ_t Σ_j w_ij (y_j − y_i), then x ← P[b − λ_t ∇l(x, newest batch)] for DSGD and
 //! x ← P[b − λ_t ∇l(b, newest batch)] for DOLA and PDOP.
@@ -59,8 +59,9 @@ impl<M: Memory> Update<M> for NewestBatchUpdate {
         self.change.fill(0.0);
         let attendance = state.add_pulls(heard, &mut self.change);
         state.add_to_theta(&self.change);
-        // DIFFERENCE: DOLA and PDOP take gradients at the mixed point itself. A point outside Θ would have
-        // gradients beyond their bound, so it is projected first; for all three, to keep them alike.
+        // DIFFERENCE: DOLA and PDOP take gradients at the mixed point itself. Gradients at a point
+        // outside Θ could exceed their bound, so the point is projected first. DSGD does the same,
+        // so that all three are alike.
         state.domain.project(&mut state.theta);
         let point = if self.at_own { own } else { state.theta.clone() };
         state.memory.gradient(round, &point, &mut self.change);
@@ -83,7 +84,7 @@ pub(super) fn one_step(facts: &Mechanism, scales: &RoundScales) -> StepEffect {
     StepEffect {
         contraction: 0.0,
         idle: 0.0,
-        // No step at all moves nothing, however far a gradient may reach.
+        // A step of zero moves nothing, even if the bound on gradients is infinite.
         reach: if step > 0.0 { step * facts.constants.gradient_spread } else { 0.0 },
         approximation: 2.0 * step * scales.memory_error,
         drive_is_whole: false,
