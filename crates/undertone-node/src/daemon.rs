@@ -76,7 +76,7 @@ pub enum News<'a> {
     CutOff(LearnerId),
 }
 
-/// Called with what happens, and the learner as it is then.
+/// Called with what happened, and with the node in its state at that time.
 pub type Watch<'a, E, S> = &'a mut dyn FnMut(News<'_>, &Node<E, S>);
 
 /// When a learner ends.
@@ -88,8 +88,8 @@ pub struct Until {
     pub linger: Duration,
 }
 
-/// How many messages of one neighbour may wait for the learner. A neighbour that floods it shuts out neither the owner
-/// nor other neighbours.
+/// How many messages of one neighbour may wait for the learner. So a neighbour that floods the
+/// learner does not block the owner or other neighbours.
 const NEIGHBOUR_MAX: usize = 16;
 
 /// Delivers what arrives from neighbours to a learner's thread. When too many messages of one neighbour wait, the next

@@ -5,8 +5,9 @@
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
 //! ```
 //!
-//! There are as many features as the config's `model.features`, without the intercept, which is added here.
-//! A label is a number, or one of `data.classes`, or without these the number of a class, from 0.
+//! A record has the number of features in the agreement's `model.features`, without the intercept,
+//! which is added here. A label is a number, or one of `records.classes`, or without these the
+//! number of a class, from 0.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,10 +1,11 @@
 //! One learner as a daemon.
 //!
-//! [`wire`] encodes releases, [`protocol`] decides when they are sent, and [`store`] keeps what a learner must not
-//! forget. None of them uses a socket or a clock: the driver of a [`Node`](protocol::Node) tells it what has arrived and
-//! what time it is, and does the actions it returns. On a real network the driver is the [`daemon`], with a [`link`] to
-//! the neighbours, which identify themselves by [`certificates`]. The [`owner`] sends records ([`intake`], [`feed`]) and
-//! sees the learner's state over [`http`].
+//! [`wire`] encodes releases, [`protocol`] decides when they are sent, and [`store`] keeps what a
+//! learner must not lose in a crash. None of them uses a socket or a clock: the driver of a
+//! [`Node`](protocol::Node) tells it what has arrived and what time it is, and does the actions it
+//! returns. On a real network the driver is the [`daemon`], with a [`link`] to the neighbours,
+//! which identify themselves by [`certificates`]. The [`owner`] sends records ([`intake`],
+//! [`feed`]) and sees the learner's state over [`http`].
 
 pub mod certificates;
 pub mod daemon;

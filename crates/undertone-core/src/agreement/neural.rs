@@ -67,7 +67,7 @@ pub(super) fn neural_loss(spec: Option<&NeuralSpec>) -> Loss {
     Loss::Neural { classes: u32::try_from(classes).unwrap_or(u32::MAX), parameters }
 }
 
-/// Notes the keys that do not apply to a neural network, or apply only to one.
+/// Notes keys that a neural network cannot have, and those that only a neural network can have.
 pub(super) fn check_neural(raw: &RawAgreement, agreement: &Agreement, faults: &mut Faults) {
     if !matches!(agreement.model.loss, Loss::Neural { .. }) {
         if agreement.memory == MemoryKind::Arrival {

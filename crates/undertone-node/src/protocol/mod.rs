@@ -1,7 +1,8 @@
 //! The protocol of a round, without sockets or clocks.
 //!
-//! A [`Node`] composes the round with its deadlines (`round`), the records that wait (`inbox`), what is stored
-//! (`journal`), catching up with neighbours (`catch_up`), and what its owner may see (`view`).
+//! A [`Node`] composes the round with its deadlines (`round`), the waiting records (`inbox`), what
+//! is stored (`journal`), how it catches up with neighbours (`catch_up`), and what its owner may
+//! see (`view`).
 
 mod action;
 mod catch_up;

@@ -5,7 +5,7 @@ use undertone_core::agreement::digits::{down, exact, up};
 use undertone_core::agreement::{Agreement, Condition, Numbers, above};
 use undertone_core::privacy::NoCertificate;
 
-/// What to change so that a condition holds; `None` where it holds, or nothing is known.
+/// What to change so that a condition holds; `None` if it holds, or if no change is known to help.
 #[must_use]
 pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
     if condition.holds == Some(true) {
@@ -133,7 +133,7 @@ fn memory(agreement: &Agreement) -> &'static str {
 }
 
 fn step_size(numbers: &Numbers, bound: fn(&Numbers) -> Option<f64>, other: &str) -> Option<String> {
-    // The bound shrinks with γ0, which may have to shrink first.
+    // The bound is proportional to γ0, which may have to be reduced first.
     let coupling = numbers.coupling_max().map_or(numbers.coupling, |max| numbers.coupling.min(max));
     let limit = down(bound(&Numbers { coupling, ..*numbers })?);
     let coupling = down(coupling);
