@@ -1,4 +1,4 @@
-//! Which experiment a command is about: a file or a preset.
+//! The experiment of a command: a file or a preset.
 
 use crate::agreement_source::load_agreement;
 use anyhow::bail;
@@ -27,7 +27,7 @@ impl ConfigSource {
         self.load_with(|raw| overrides.apply(raw))
     }
 
-    /// Reads and checks it, but lets it lie outside the theorems.
+    /// Reads and checks it, but allows settings outside the theorems.
     pub(crate) fn load_for_examination(&self) -> Result<LoadedExperiment, ExperimentError> {
         Ok(load(&self.source(DEFAULT_PRESET)?, |_| (), Strictness::Examine)?)
     }
@@ -40,7 +40,7 @@ impl ConfigSource {
         self.load_with_or(DEFAULT_PRESET, change)
     }
 
-    /// The same, with a preset of the command's own where nothing is asked for.
+    /// The same, with a default preset of the command if neither a file nor a preset is given.
     pub(crate) fn load_with_or(
         &self,
         default: &str,
@@ -49,7 +49,7 @@ impl ConfigSource {
         Ok(load(&self.source(default)?, change, Strictness::Run)?)
     }
 
-    /// What follows from the agreement in the file given, for a learner on a network.
+    /// What follows from the agreement in the given file, for a learner on a network.
     pub(crate) fn load_agreement(&self) -> anyhow::Result<Arc<Setup>> {
         match &self.path {
             Some(path) => load_agreement(path),

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What one learner has spent.
+/// Prints what one learner has spent.
 fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let budget: Value = match arguments.node.open(&arguments.source)? {
         Target::Running(node) => node.json("/v1/budget")?,
@@ -192,7 +192,7 @@ fn reasons(learners: &[LearnerBudget]) -> Vec<&str> {
     reasons
 }
 
-/// Four digits that matter.
+/// Four significant digits.
 fn number(value: f64) -> String {
     if (1e-3..1e6).contains(&value) {
         let digits = if value >= 1000.0 { 1 } else { 4 };

@@ -17,7 +17,7 @@ from ._undertone import BudgetError, Config, Loss, PublicModel
 
 __all__ = ["Network", "Result"]
 
-#: A callback is told the rounds that are over, and the measurements of the last one if it was measured.
+#: A callback gets the number of rounds run, and the measurements of the last round if it was measured.
 Callback = Callable[[int, "dict[str, Any] | None"], Any]
 
 
@@ -39,13 +39,13 @@ class Network(_undertone.Network):
     Parameters
     ----------
     sources : one for each learner: a pair (X, y) of array-likes, a frame or Arrow table whose column `label`
-        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as rounds need.
+        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as the rounds need.
     graph : ``"ring"``, ``"complete"``, ``"path"``, ``"star"``, a list of edges ``[(0, 1), ...]``, or a
         networkx graph of the nodes 0, 1, …
     weight : of every edge; by default Metropolis weights.
     label : the name of the label column, for frames and tables.
-    features : names of columns; by default all but the label.
-    test : records that no learner sees, as (X, y) or a frame, to measure with.
+    features : names of columns; by default all except the label.
+    test : records that no learner sees, as (X, y) or a frame, for measurements.
     seed : makes noise and order repeatable. **NOT PRIVATE**.
     Others as for :class:`Learner`.
     """
@@ -105,11 +105,11 @@ class Network(_undertone.Network):
         progress: bool = True,
         callback: Callback | None = None,
     ) -> "Result":
-        """Runs rounds, by default all that the config has left, and gives what has come of it.
+        """Runs rounds, by default all that the config has left, and returns the result so far.
 
-        May be called again to go on. `callback(rounds_run, measurements)` is called after each round; what it
-        raises stops the run between two rounds, and so does Ctrl-C. Raises :class:`BudgetError` when a cap
-        stops the run at once; one that stops it later ends the run early (`ended`).
+        May be called again to continue. `callback(rounds_run, measurements)` is called after each round; an
+        exception in it stops the run between two rounds, and so does Ctrl-C. Raises :class:`BudgetError` if a
+        cap stops the run before its first round; a cap that is reached later ends the run early (`ended`).
         """
         left = self.config["rounds"] - self.rounds_run
         rounds = left if rounds is None else rounds
@@ -128,7 +128,7 @@ class Network(_undertone.Network):
         return Result(self)
 
     def _run_slowly(self, rounds: int, line: "_Progress", callback: Callback | None) -> int:
-        """One round at a time, so that a callback may look at the network."""
+        """Runs one round at a time, so that a callback can inspect the network."""
         try:
             for done in range(rounds):
                 ran, row = self._run(1)
@@ -151,7 +151,7 @@ class Network(_undertone.Network):
 
 
 class Result:
-    """What has come of a run so far."""
+    """The result of a run so far."""
 
     def __init__(self, network: Network):
         self.public_model: PublicModel = network.public_model
@@ -163,7 +163,7 @@ class Result:
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """The measured rounds as numpy columns; what was not measured is NaN. `epsilon` has a column a learner."""
+        """The measured rounds as numpy columns; a missing value is NaN. `epsilon` has one column for each learner."""
         if not self._rows:
             return {}
         return {key: np.asarray([row[key] for row in self._rows], dtype=float) for key in self._rows[0]}
@@ -178,7 +178,7 @@ class Result:
         return pandas.DataFrame(columns).set_index("round") if columns else pandas.DataFrame()
 
     def plot(self, path: Any = None) -> Any:
-        """Loss, accuracy and budget by round, with matplotlib; gives the figure, and saves it to a path."""
+        """Plots loss, accuracy and budget by round with matplotlib. Returns the figure; saves it to `path`."""
         try:
             from matplotlib.figure import Figure
         except ImportError:
@@ -254,7 +254,7 @@ def _is_table(source: Any) -> bool:
 def _features(
     sources: list[Any], features: int | Sequence[str] | None, label: str | None
 ) -> tuple[int | list[str], list[Any]]:
-    """The features that all sources have, and the sources, an iterator's first pair put back."""
+    """The features that all sources have, and the sources, with an iterator's first pair put back."""
     if features is not None:
         return features if isinstance(features, Integral) else [str(name) for name in features], sources
     if not sources:
@@ -305,7 +305,7 @@ def _row(x: Any, names: list[str] | None) -> list[float]:
 
 
 class _Progress:
-    """One line on standard error, if a person may be looking."""
+    """One line on standard error, if that is a terminal."""
 
     def __init__(self, total: int, wanted: bool):
         self.total, self.shown, self.said = total, wanted and sys.stderr.isatty(), ""

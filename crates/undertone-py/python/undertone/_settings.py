@@ -1,4 +1,4 @@
-"""Keyword arguments as a config: the same settings that the command's files have."""
+"""Makes a config from keyword arguments, with the same settings as the command's files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_config(
     rounds: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The config of one learner on its own; `settings` overrides any key of it by its path."""
+    """The config of one learner without neighbours; `settings` overrides any key by its path."""
     if isinstance(features, str):
         raise TypeError("features: give their number, or a list of names")
     declared = loss if isinstance(loss, Loss) else None

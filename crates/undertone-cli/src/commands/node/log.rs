@@ -12,11 +12,11 @@ pub(crate) enum Line {
     Started { learner: u32, network: String, round: u64, http: Option<String> },
     /// A round has ended.
     Round { learner: u32, round: u64, heard: usize, missing: usize, records: u64, epsilon: f64 },
-    /// Neighbours were not heard since the start.
+    /// Neighbours were not heard for a while after the start.
     Unheard { learner: u32, neighbours: Vec<u32>, hint: String },
-    /// A neighbour sent two different releases of one round, and is not heard any more.
+    /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff { learner: u32, neighbour: u32 },
-    /// A record was not taken.
+    /// A record was refused.
     Refused { source: String, line: u64, reason: String },
     /// A source of records has ended.
     SourceEnded { source: String, error: Option<String> },
@@ -32,7 +32,7 @@ struct Timed<'a> {
     line: &'a Line,
 }
 
-/// Writes a line. Nobody may be reading; the learner goes on.
+/// Writes a line. A failed write is ignored: the learner continues.
 pub(crate) fn log(line: &Line) {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let time = (time.as_secs_f64() * 1e3).round() / 1e3;

@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let store = open_store(arguments, &wire, own)?;
         Ok(Node::open(Arc::clone(&setup), own, settings, OsEntropy, store)?)
     };
-    // A store that is there may take long to read, and neighbours would be kept waiting.
+    // An existing store may take long to read, so it is read before neighbours can connect.
     let there = if arguments.new { None } else { Some(open_node()?) };
     let (sender, events) = mailbox(EVENTS);
     let running = stop_on_signals(&sender)?;
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(address) => Some(Server::start(address, token, intake.clone(), sender.clone())?),
         None => None,
     };
-    // A new one is made last, so that none is made for a learner that cannot run.
+    // A new store is made last, so that none is made for a learner that cannot run.
     let mut node = there.map_or_else(open_node, Ok)?;
     source.check_known(node.positions(), arguments.sources.new_source)?;
     running.store(true, Ordering::Relaxed);
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let linger = if arguments.stay { Duration::MAX } else { LINGER };
     let ending = run_daemon(&mut node, &link, &events, Until { end, linger }, &mut report);
-    // Nobody reads any more, however it ended, and nobody is to wait for that.
+    // The queue has no reader any more. Dropping the receiver ends all senders that wait.
     drop(events);
     link.close();
     conclude(&ending?, &node)
@@ -145,14 +145,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and configs right? \
                        --network-log debug shows who is refused, and why";
-/// How much may be on its way to the learner.
+/// How many events may wait for the learner.
 const EVENTS: usize = 1024;
-/// How long a learner that is done answers those who are not.
+/// How long a learner that has finished answers neighbours that have not.
 const LINGER: Duration = Duration::from_secs(3);
 const INBOX_MAX: usize = 4096;
 const DEADLINE_MAX: Duration = Duration::from_secs(1_000_000);
 
-/// The first round that is not run any more: the owner's own choice.
+/// The first round that is not run, by the owner's choice.
 fn rounds_end(arguments: &Arguments) -> anyhow::Result<Round> {
     let end = Round(arguments.rounds.unwrap_or(Round::LIMIT.0));
     ensure!(end > Round::ZERO && end <= Round::LIMIT, "--rounds: must be 1 to {}", Round::LIMIT);
@@ -172,7 +172,8 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<Token> {
     Token::new(&text).with_context(|| path.display().to_string())
 }
 
-/// On a signal the learner stops; before it runs, the process ends at once: a router may never be reached.
+/// On a signal the learner stops. Before the learner runs, the process ends at once, because it may
+/// wait for a router for ever.
 fn stop_on_signals(learner: &Sender<Event>) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = learner.clone();
     let running = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Where a learner listens, whom it calls, and with which certificates.
+//! Where a learner listens, which neighbours it connects to, and with which certificates.
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     certificates: Option<PathBuf>,
 }
 
-/// Who and where a learner is.
+/// A learner's identity and addresses.
 pub(crate) struct Place {
     pub(crate) identity: Identity,
     pub(crate) addresses: Addresses,
@@ -55,7 +55,8 @@ impl Arguments {
         };
         let security = match &self.certificates {
             Some(folder) => {
-                // A router's engine is told where they are, and may look from elsewhere.
+                // The router engine gets these paths, and may resolve relative ones from another
+                // folder.
                 let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
                 Security::MutualTls(files(&folder, Holder::Learner(own)))
             }

@@ -50,12 +50,12 @@ pub(crate) enum Source {
 }
 
 impl Arguments {
-    /// Whether there is any.
+    /// Whether a source is given.
     pub(crate) fn any(&self) -> bool {
         self.replay.is_some() || self.records.is_some() || self.stdin || self.follow.is_some()
     }
 
-    /// Opens it, so that what is wrong with it shows before the learner runs.
+    /// Opens it, so that errors appear before the learner runs.
     pub(crate) fn open(&self, setup: &Setup, own: LearnerId) -> anyhow::Result<Source> {
         if let Some(rate) = self.rate {
             ensure!(
@@ -69,13 +69,14 @@ impl Arguments {
         }
         if let Some(path) = &self.records {
             let stream = stream::load_own(&setup.agreement, path)?;
-            // By any other name it would be the same file, and its records would be used twice.
+            // A canonical path, so that the same file under another name is recognised and its
+            // records are not used twice.
             let path = path.canonicalize().with_context(|| path.display().to_string())?;
             let name = format!("records {}", path.display());
             return Ok(Source::Replay { name, stream, rate: self.rate });
         }
         if let Some(path) = &self.follow {
-            // So that restarts know it again, wherever they are started from.
+            // A canonical path, so that a restart from another folder recognises the file.
             let path = path.canonicalize().with_context(|| path.display().to_string())?;
             return Ok(Source::Follow(path));
         }
@@ -101,8 +102,8 @@ impl Arguments {
 }
 
 impl Source {
-    /// Refuses a file that the learner does not know, when it knows others: under another name, or copied, it
-    /// may be one of them, and its records would be used twice.
+    /// Refuses an unknown file if the learner has read others: the file may be one of them, renamed
+    /// or copied, and its records would be used twice.
     pub(crate) fn check_known(
         &self,
         positions: &BTreeMap<String, u64>,
@@ -122,7 +123,7 @@ impl Source {
     }
 }
 
-/// Hands the learner its records as fast as it takes them, in a thread of its own.
+/// Sends the learner its records as fast as it accepts them, in a separate thread.
 pub(crate) fn feed(
     source: Source,
     intake: Intake,
