@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Undertone beside its peers, in one run: bench-compare/run.sh [beginnings of groups...]
+# Compares Undertone with other systems, in one run: bench-compare/run.sh [beginnings of groups...]
 #
 # Installs the peers by package name into bench-compare/environment*, builds our side, runs all in turns, and
 # writes bench-compare/results.json, docs/performance.md and docs/img/performance.png.
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export UNDERTONE_CACHE="$PWD/data"
 
-# Whether a group whose name begins so will run.
+# Whether a group whose name begins with this will run.
 asked() {
     [ $# -gt 1 ] || return 0
     local group=$1 word
@@ -29,7 +29,7 @@ environment environment --upgrade pip
 environment environment -r requirements.txt ../crates/undertone-py
 
 if asked cnn "$@" && [ ! -d environment-cnn/stand-ins ]; then
-    # PyTorch by itself, without the 3 GB of CUDA libraries it names: see cuda_stand_ins.py.
+    # PyTorch alone, without the 3 GB of CUDA libraries that it requires: see cuda_stand_ins.py.
     environment environment-cnn numpy scipy opt-einsum filelock typing-extensions setuptools sympy networkx jinja2 fsspec
     environment environment-cnn --no-deps torch opacus
     environment-cnn/bin/python cuda_stand_ins.py environment-cnn/stand-ins

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold: the README's test command, Python, then format, lints, docs, benches once, examples.
+# All checks: tests, Python, format, lints, documentation, licences, Rust examples, benches once, and a seeded run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tables of docs/drift.md: prequential accuracy on the electricity data, whole history against memories
-# that forget, at the same certified budget; and River, where the Python given has it.
+# that forget, at the same certified budget; and River, if the given Python has it.
 #
 #   bash scripts/drift.sh path/to/elec.csv [python with river]
 #
@@ -21,13 +21,13 @@ undertone="${CARGO_TARGET_DIR:-target}/release/undertone"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Features are shifted and scaled by round public numbers, row by row. Nothing is computed from records.
+# Features are shifted and scaled by rounded public numbers, row by row. Nothing is computed from records.
 awk -F, -v OFS=, 'BEGIN { split("0.5 0.06 0.43 0.0035 0.42 0.5", centre, " ")
                           split("0.3 0.04 0.16 0.01 0.12 0.15", width, " ") }
   NR > 1 { for (i = 1; i <= 6; i++) { x = ($i - centre[i]) / width[i]; $i = x > 3 ? 3 : x < -3 ? -3 : x } }
   { print }' "$data" > "$folder/scaled.csv"
 
-# What all runs share: five learners take turns in time order, 500 records first, then 10 a round.
+# What all runs share: five learners get the records in turn, in order of time: first 500 each, then 10 a round.
 config() { # name, memory, schedule, noise, privacy
   cat <<TOML
 name = "$1"
@@ -113,7 +113,7 @@ PYTHON
 echo
 "$undertone" budget "$folder/window-${epsilons%% *}.toml" | sed -n '/What a record/,/worst/p'
 
-# Not private, one stream in one place, one step a record: scored on the same records.
+# Not private: one stream in one place, with one step for each record, scored on the same records.
 "$python" - "$data" <<'PYTHON'
 import csv, sys
 first, last = 5 * 500, 5 * (500 + 10 * 856)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What CI has no time for: 10^9 noise samples, timing classes, many property cases, thousands of faulty networks,
+# Tests that take too long for CI: 10^9 noise samples, timing classes, many property cases, thousands of faulty networks,
 # ten million changed inputs, 200 killed learners. Takes about three quarters of an hour on two cores. Prints the
 # seed of any failure.
 set -euo pipefail

@@ -17,7 +17,7 @@ cd "$folder"
 "$undertone" new exact --preset shielded-mnist > /dev/null
 sed 's/^kind = "exact".*/kind = "arrival"/' exact.toml > arrival.toml
 sed 's/^kind = "exact".*/kind = "window"\nwindow = 50/' exact.toml > window.toml
-# Without all of the warm-up behind it a record weighs more in a window: the noise follows by calibration.
+# A record has more weight in a window that does not hold the whole warm-up; calibration chooses the noise for that.
 printf '%-9s %-4s %-5s %-12s %-12s %s\n' memory ε seed public own seconds
 for epsilon in $epsilons; do
   for seed in $seeds; do

@@ -19,7 +19,7 @@ picture() { # address, picture, size
 "$undertone" simulate --quiet --out "$folder/run"
 picture "file://$folder/run/report.html" report.png 1160,1400
 
-# Records that may be passed on: Fashion-MNIST is under the MIT licence.
+# Records that may be published: Fashion-MNIST is under the MIT licence.
 "$undertone" data get fashion-mnist
 (cd "$folder" && "$undertone" new attacked --preset paper-mnist)
 sed -i 's/^source = "mnist"/source = "fashion-mnist"/; s/^name = .*/name = "paper-fashion-mnist"/' "$folder/attacked.toml"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Python package into an environment of its own and runs its tests: what README says, and pytest.
+# Builds the Python package in a separate environment and runs its tests with pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 environment="${1:-target/python}"

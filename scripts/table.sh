@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The result table of the README: test accuracy at several certified lifetime budgets, seeds 1 to 5.
-# Algorithm 1 runs as its preset stands; the shielded method as the planner tunes it for each budget.
+# Algorithm 1 runs with the settings of its preset, the shielded method with those that the planner chooses for each budget.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --locked

@@ -1,4 +1,4 @@
-"""Writes crates/undertone-models/tests/fixtures/torch.toml: what PyTorch says of a few networks, in f64.
+"""Writes crates/undertone-models/tests/fixtures/torch.toml: PyTorch's results for a few neural networks, in f64.
 
 Parameters, records and targets are drawn by SplitMix64 on both sides, so only results are stored, and of long vectors
 every `stride`-th entry with the norm of all. Needs torch (CPU) in an environment outside of the repository:
@@ -34,7 +34,7 @@ class Dice:
     def numbers(self, *shape):
         count = torch.Size(shape).numel()
         values = torch.tensor([2.0 * self.unit() - 1.0 for _ in range(count)], dtype=torch.float64)
-        # Through f32, so that the fast tier sees the same numbers.
+        # Rounded to f32, so that the fast tier gets the same numbers.
         return values.float().double().reshape(shape)
 
 
@@ -104,7 +104,7 @@ def gradient(model, image, label, graph=False):
 
 def vector(name, values, stride):
     entries = ", ".join(f"{x:.17g}" for x in values.detach().flatten()[::stride].tolist())
-    # TOML wants a point or an exponent in every float of an array.
+    # TOML requires a point or an exponent in every float of an array.
     entries = ", ".join(x if "." in x or "e" in x else x + ".0" for x in entries.split(", "))
     return f"{name} = {{ norm = {values.norm().item():.17e}, stride = {stride}, entries = [{entries}] }}\n"
 

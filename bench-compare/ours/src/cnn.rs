@@ -1,4 +1,4 @@
-//! Gradients of the convolutional network for MNIST.
+//! Gradients of the convolutional neural network for MNIST.
 
 use crate::{median, unit};
 use std::convert::Infallible;
@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Network, NeuralSpec, Shape};
 
-/// How long one measurement takes, about: as long as the peers'.
+/// The approximate length of a measurement, as for the other systems.
 const SECONDS: f64 = 2.0;
 
 /// Records a second by the median step; each record's gradient clipped to norm 1, or the mean of them as they are.

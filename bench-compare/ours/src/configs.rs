@@ -1,4 +1,4 @@
-//! The configs that are measured, spelt once.
+//! The configs that are measured.
 
 use std::sync::Arc;
 use undertone::agreement::RawAgreement;
@@ -13,7 +13,7 @@ pub(crate) fn setup(text: &str) -> Arc<Setup> {
     Arc::new(Setup::new(agreement).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What all have in common: records come from the program, dense rows of norm at most 1.
+/// What all configs share: records come from the program, as dense rows of norm at most 1.
 const COMMON: &str = r#"
 [records]
 batch = BATCH
@@ -95,7 +95,7 @@ delta = 1e-6
     ))
 }
 
-/// The section of a memory that is known by name.
+/// The config section of a memory, by name.
 pub(crate) fn memory(kind: &str) -> &'static str {
     match kind {
         "exact" => "kind = \"exact\"",
@@ -108,12 +108,12 @@ pub(crate) fn memory(kind: &str) -> &'static str {
     }
 }
 
-/// The squared loss where the memory is made for it.
+/// The squared loss for memories that require it, else the logistic loss.
 pub(crate) fn loss_of(kind: &str) -> &'static str {
     if kind == "moments" { "ridge" } else { "logistic" }
 }
 
-/// A ring of real learners over sockets, who keep the newest batch alone.
+/// A ring of real learners over sockets, which keep only the newest batch.
 pub(crate) fn over_sockets(learners: usize, features: usize) -> Arc<Setup> {
     setup(&format!(
         r#"
@@ -151,7 +151,7 @@ delta = 1e-6
     ))
 }
 
-/// Everybody is everybody's neighbour: statistics of constant size where they fit, else the newest batch alone.
+/// A complete graph, with statistics of constant size if they fit, else with only the newest batch.
 pub(crate) fn everybody(learners: u32, dimension: usize) -> Arc<Setup> {
     let memory = memory(fitting_memory(dimension));
     setup(&format!(
@@ -196,7 +196,8 @@ pub(crate) fn fitting_memory(dimension: usize) -> &'static str {
     if dimension <= 1000 { "moments" } else { "newest" }
 }
 
-/// Shielded ridge regression from starting points all over the place, coupling 1. `shape` is the text of the graph.
+/// Shielded ridge regression from widely spread starting points, with coupling 1. `shape` is the
+/// text of the graph.
 pub(crate) fn spread_out(learners: usize, shape: &str, weight: f64, dimension: usize, [step, noise]: [f64; 2]) -> Arc<Setup> {
     setup(&format!(
         r#"

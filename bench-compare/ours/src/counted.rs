@@ -1,4 +1,5 @@
-//! Fixed amounts of work, for counting instructions: the difference of two amounts is that of the work alone.
+//! Fixed amounts of work, for counting instructions: the difference of the counts for two amounts
+//! is that of the work alone.
 
 use crate::{configs, learning, noise};
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 //! Many learners on a wide-area network, in simulated time: the real protocol, not a model of it.
 //!
-//! Every learner is an [`undertone_node::protocol::Node`] that speaks the real wire format and keeps its rounds in
-//! a store. What is simulated is what is around it: clock, network and machines that go away ([`simulation`]).
-//! Everything follows from a seed, noise included, so that a run can be repeated. NOT PRIVATE: this measures the
-//! protocol.
+//! Every learner is an [`undertone_node::protocol::Node`] that speaks the real wire format and
+//! keeps its rounds in a store. Only its surroundings are simulated: the clock, the network, and
+//! machines that go away ([`simulation`]). Everything follows from a seed, including the noise, so
+//! a run can be repeated. NOT PRIVATE: this measures only the protocol.
 
 mod learners;
 mod measures;
@@ -19,7 +19,7 @@ use simulation::Simulation;
 use std::time::Instant;
 use wide_area::{PACKET_BYTES, PACKET_OVERHEAD_BYTES};
 
-/// What a run is about.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) learners: usize,
@@ -34,30 +34,30 @@ pub(crate) struct Scenario {
     /// The step λ of a shielded learner, and the deviation of the noise on its gradients.
     pub(crate) step: f64,
     pub(crate) noise: f64,
-    /// How long a round waits for neighbours, and after what time a release that is missing is asked for.
+    /// How long a round waits for neighbours, and after what time a missing release is requested.
     pub(crate) deadline_seconds: f64,
     pub(crate) ask_after_seconds: f64,
-    /// Without so many neighbours heard a round does not end.
+    /// A round does not end before this many neighbours were heard.
     pub(crate) heard_min: usize,
-    /// Whether all goes through a router, which does not say who comes.
+    /// Whether all messages go through a router, which does not announce arrivals.
     pub(crate) router: bool,
     pub(crate) faults: Faults,
-    /// The spread of a message's time on the way, as the deviation of its logarithm.
+    /// The standard deviation of the logarithm of a message's travel time.
     pub(crate) jitter: f64,
-    /// What a learner can send in a second.
+    /// How many bits a learner can send in a second.
     pub(crate) uplink_bits: f64,
 }
 
-/// What goes wrong.
+/// The faults of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faults {
-    /// The share of releases that are lost, sent unasked or as an answer.
+    /// The share of releases that are lost, published or sent as an answer.
     pub(crate) loss: f64,
-    /// The share of questions that are lost.
+    /// The share of requests that are lost.
     pub(crate) loss_of_asks: f64,
     /// How long a learner stays on average before it goes away; 0: for ever.
     pub(crate) up_seconds: f64,
-    /// And how long it is away on average.
+    /// How long a learner is away on average.
     pub(crate) down_seconds: f64,
 }
 
@@ -74,7 +74,7 @@ impl Scenario {
             noise: 0.01,
             deadline_seconds: 5.0,
             ask_after_seconds: 0.5,
-            // As the daemon has it.
+            // As in the daemon.
             heard_min: 1,
             router: false,
             faults: Faults { loss: 0.0, loss_of_asks: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
@@ -92,7 +92,7 @@ impl Scenario {
             "--dimension" => self.dimension = number() as usize,
             "--step" => self.step = number(),
             "--noise" => self.noise = number(),
-            // As the daemon has it.
+            // As in the daemon.
             "--deadline" => (self.deadline_seconds, self.ask_after_seconds) = (number(), number() / 10.0),
             "--heard-least" => self.heard_min = number() as usize,
             "--router" => self.router = number() > 0.0,
@@ -175,7 +175,7 @@ fn decay(measures: &Measures, predicted: &[f64], delta_2: f64) -> Value {
     })
 }
 
-/// The most memory that this process ever had.
+/// The peak memory of this process.
 fn peak_memory() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = text.lines().find(|line| line.starts_with("VmHWM")).expect("a peak");

@@ -10,7 +10,7 @@ use undertone::OnlineLearner;
 use undertone_lab::{RunEntropy, Setup};
 use undertone_models::{Features, Record};
 
-/// Dense rows of norm about a half, and labels that a line tells apart.
+/// Dense rows of norm about a half, with linearly separable labels.
 pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
     let mut state = 7;
     let scale = 1.7 / (features as f64).sqrt();
@@ -28,7 +28,8 @@ pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
 /// Rows a second of a private logistic regression that takes one row at a time: every gradient once, a paid
 /// and noisy step for every 32 rows.
 ///
-/// The learner takes rows for good, so they are made before the clock runs, as those of the peers are.
+/// The learner takes ownership of rows, so they are made before the clock starts, as for the other
+/// systems.
 pub(crate) fn logistic(features: usize) -> f64 {
     let mut learner = OnlineLearner::new(configs::alone(features), RunEntropy::new(None)).expect("a learner");
     let rows = rows(4096, features);
@@ -46,7 +47,7 @@ pub(crate) fn logistic(features: usize) -> f64 {
     (taken - rows.len()) as f64 / time.as_secs_f64()
 }
 
-/// Two learners, n = 112, with a memory that is known by name.
+/// Two learners, n = 112, with a memory given by name.
 pub(crate) fn pair(memory: &str) -> Arc<Setup> {
     ring(2, memory)
 }
@@ -57,12 +58,12 @@ fn ring(learners: usize, memory: &str) -> Arc<Setup> {
 
 /// Rounds a second of Algorithm 1 from the first round on, n = 112, with that memory.
 ///
-/// The records of all learners are the same, which changes no cost. A few learners are not worth several threads.
+/// The records of all learners are the same, which changes no cost. Few learners run in one thread.
 pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
     let mut network = Network::new(ring(learners, memory), learners >= 50);
     let records = rows(count as usize + 1, 112);
     let begin = Instant::now();
-    // One more, for the last is not absorbed.
+    // One more, because the last is not absorbed.
     for record in &records {
         network.round(|_| std::slice::from_ref(record));
     }

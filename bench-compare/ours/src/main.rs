@@ -1,7 +1,8 @@
-//! Our side of the comparison: one measurement a call, one number on standard output, or JSON where there are many.
+//! Our side of the comparison. Each call makes one measurement and prints one number, or JSON if
+//! there are several.
 //!
-//! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the peers, and `scale.py` for what
-//! large networks need.
+//! `ours noise laplace 1000000` and so on; `compare.py` calls it in turns with the other systems,
+//! and `scale.py` calls it for large networks.
 
 mod bandwidth;
 mod cnn;
@@ -18,10 +19,10 @@ mod store_growth;
 
 use std::time::{Duration, Instant};
 
-/// How long one measurement takes, about.
+/// The approximate length of a measurement.
 pub(crate) const MEASURED: Duration = Duration::from_millis(700);
 
-/// Calls `work`, which does so many items each time, for a while; gives items a second.
+/// Calls `work`, which does `items` items each time, for a while. Returns items a second.
 pub(crate) fn rate(items: u64, mut work: impl FnMut()) -> f64 {
     work();
     let begin = Instant::now();
@@ -33,7 +34,7 @@ pub(crate) fn rate(items: u64, mut work: impl FnMut()) -> f64 {
     done as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// The middle of them, by size.
+/// The median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -45,7 +46,7 @@ pub(crate) fn unit(state: &mut u64) -> f64 {
     (*state >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A folder on the disk of this program: the one for temporary files may be memory.
+/// A folder on the disk of this program, because the folder for temporary files may be in memory.
 pub(crate) fn folder_beside_the_build() -> tempfile::TempDir {
     let program = std::env::current_exe().expect("the way to this program");
     tempfile::tempdir_in(program.parent().expect("a folder")).expect("a folder")

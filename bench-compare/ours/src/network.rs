@@ -13,9 +13,9 @@ use undertone_models::{AnyMemory, Record};
 pub(crate) struct Network {
     setup: Arc<Setup>,
     learners: Vec<Learner<AnyMemory>>,
-    /// What all of them released in the round that has begun; nothing before the first.
+    /// The releases of all learners in the current round; empty before the first.
     releases: Vec<Release>,
-    /// Whether learners are shared out between threads.
+    /// Whether learners are distributed over threads.
     threads: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Real learners over real sockets, and sockets that do nothing but carry the same bytes in lock-step.
+//! Real learners over real sockets, and sockets that only carry the same bytes in lock-step.
 
 use crate::{configs, folder_beside_the_build};
 use std::collections::VecDeque;
@@ -21,14 +21,14 @@ use undertone_node::store::{Commit, Position, Storage, StorageError, StoreFile, 
 use undertone_node::wire::Wire;
 
 const LEARNERS: usize = 5;
-/// Both sides write so much before they read: it fits into the system's buffers.
+/// Both sides write this much before they read, which fits into the system's buffers.
 const CHUNK: usize = 32 << 10;
 
 fn setup(features: usize) -> Arc<Setup> {
     configs::over_sockets(LEARNERS, features)
 }
 
-/// The learner whose messages have about so many bytes: eight for each parameter.
+/// The number of features whose messages have about this many bytes: eight for each parameter.
 fn features_of(bytes: usize) -> usize {
     (bytes / 8).max(8)
 }
@@ -120,7 +120,7 @@ fn secured(folder: &Path, id: u32, left: TcpStream, right: TcpStream) -> (Box<dy
     let mut server = ServerConnection::new(Arc::new(server)).unwrap();
     let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
     let (mut left, mut right) = (left, right);
-    // Somebody has to begin: if all waited to be called, nobody would be.
+    // One side has to begin: otherwise both would wait.
     let mut answer = |left: &mut TcpStream| while server.is_handshaking() {
         server.complete_io(left).unwrap();
     };
@@ -149,7 +149,7 @@ pub(crate) fn nodes(tls: bool, disk: bool, bytes: usize) -> f64 {
     learners(features_of(bytes), rounds_of(bytes), tls, disk)
 }
 
-/// Forgets everything: what is measured is the rest.
+/// Stores nothing, so that everything else is measured.
 pub(crate) struct NoStore;
 
 impl Storage for NoStore {

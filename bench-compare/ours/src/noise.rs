@@ -26,13 +26,13 @@ pub(crate) fn samples(kind: &str, count: usize) -> f64 {
     let kind = if kind == "gaussian" { NoiseKind::Gaussian } else { NoiseKind::Laplace };
     let mechanism = Perturbation { kind, scale: 0.731_234_567, bound: 100.0 };
     rate(count as u64, || {
-        // A fresh key of the operating system's for every vector, as in a round.
+        // A fresh key from the operating system for every vector, as in a round.
         let key = OsEntropy.key(LearnerId(0), Round(0)).expect("entropy");
         perturb(black_box(&mechanism), black_box(&values), key, black_box(&mut out)).expect("fits");
     })
 }
 
-/// Nanoseconds a round of the running account: the ten rounds after so many.
+/// Nanoseconds a round of the running account, in the ten rounds after `start`.
 pub(crate) fn accountant(start: u64) -> f64 {
     let mechanism = Mechanism {
         dimension: 112,
@@ -76,7 +76,7 @@ pub(crate) fn accountant(start: u64) -> f64 {
 const ACCOUNTS: usize = 100;
 const ROUNDS: usize = 10;
 
-/// One more round as it was planned.
+/// One more round as planned.
 pub(crate) fn pay_a_round(account: &mut Accountant) {
     account.pay().expect("no cap");
     let terms = account.mechanism().planned_terms(account.round());

@@ -20,7 +20,8 @@ struct Large {
 }
 
 impl Large {
-    /// A ring with statistics of constant size where they fit, and the newest batch alone for long vectors.
+    /// A ring with statistics of constant size if they fit, and only the newest batch for long
+    /// vectors.
     fn new(learners: usize, dimension: usize) -> Large {
         let memory = configs::memory(configs::fitting_memory(dimension));
         let setup = configs::ring(learners, dimension, "ridge", memory);
@@ -38,7 +39,7 @@ impl Large {
     }
 }
 
-/// Rounds a second on so many threads.
+/// Rounds a second on this many threads.
 pub(crate) fn rounds(learners: usize, dimension: usize, threads: usize) -> f64 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     pool.install(|| {
@@ -69,8 +70,8 @@ fn resident() -> f64 {
     text.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).expect("pages") * 4096.0
 }
 
-/// What one learner spends in so many rounds and for ever, in a network of so many: the config of docs/node.md with
-/// more learners.
+/// What one learner spends in this many rounds and for ever, with the config of docs/node.md and
+/// this many learners.
 pub(crate) fn budget(learners: usize, rounds: u64) -> String {
     let begin = Instant::now();
     let setup = configs::readmission(learners);

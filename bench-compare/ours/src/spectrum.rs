@@ -1,4 +1,4 @@
-//! Eigenvalues of large graphs, which decide how fast learners agree.
+//! Eigenvalues of large graphs, which determine how fast learners agree.
 
 use crate::unit;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn applied(graph: &Graph, x: &[f64]) -> Vec<f64> {
     graph.ids().map(|id| pull(id.0 as usize, graph.neighbours(id))).collect()
 }
 
-/// Takes the mean away, and gives the length.
+/// Subtracts the mean. Returns the length.
 fn settle(x: &mut [f64]) -> f64 {
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     x.iter_mut().for_each(|value| *value -= mean);
@@ -86,7 +86,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// The eigenvalue of a tridiagonal symmetric matrix that has so many below it, by bisection.
+/// The eigenvalue of a tridiagonal symmetric matrix with this many others below it, by bisection.
 fn eigenvalue(diagonal: &[f64], beside: &[f64], number: usize) -> f64 {
     let (mut low, mut high) = (-4.0, 4.0);
     for _ in 0..60 {

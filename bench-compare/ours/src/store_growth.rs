@@ -1,4 +1,5 @@
-//! What a learner writes: how large its store is after so many rounds, and what a round costs with and without it.
+//! How large a learner's store is after a number of rounds, and how long a round takes with and
+//! without it.
 
 use crate::learning::rows;
 use crate::nodes::NoStore;
@@ -14,10 +15,10 @@ use undertone_node::protocol::{Action, FOLLOW_RATE, Node, Settings};
 use undertone_node::store::{DiskStore, Storage};
 use undertone_node::wire::{OwnRelease, Wire};
 
-/// Everybody has six neighbours.
+/// Every learner has six neighbours.
 const LEARNERS: u32 = 7;
 
-/// One learner with its clock: seconds that it took, and in how many rounds.
+/// One learner with its clock: the seconds it took, and the number of rounds.
 struct Timed<S> {
     node: Node<OsEntropy, S>,
     seconds: f64,
@@ -74,7 +75,8 @@ pub(crate) fn command(dimension: usize, rounds: u64) -> String {
     let mut kept = Timed::new(&wire, 0, rounds, store);
     let mut others: Vec<_> = (1..LEARNERS).map(|id| Timed::new(&wire, id, rounds, NoStore)).collect();
     let records = rows(64, dimension);
-    // The file grows in steps. Just before a step it is full, so those are the moments that say how much is kept.
+    // The file grows in steps. It is full just before a step, so its size at these moments shows
+    // how much is stored.
     let (mut full, mut size) = (Vec::new(), file_bytes(&path));
     for round in 0..rounds {
         let now = Duration::from_millis(round);

@@ -1,4 +1,4 @@
-//! Which agreement a node is about.
+//! Loads the agreement of a network.
 
 use anyhow::Context;
 use std::path::Path;
@@ -7,7 +7,7 @@ use undertone::agreement::RawAgreement;
 use undertone::load::{Loaded, Source, Strictness, load};
 use undertone_models::Setup;
 
-/// Reads the agreement of a network, and works out what follows from it.
+/// Reads the agreement of a network, and computes what follows from it.
 pub(crate) fn load_agreement(path: &Path) -> anyhow::Result<Arc<Setup>> {
     let source = Source::File(path.into());
     let loaded: Loaded<RawAgreement> = load(&source, |_| (), Strictness::Run)?;

@@ -47,7 +47,7 @@ impl ConfigSource {
         self.load_with_or(DEFAULT_PRESET, change)
     }
 
-    /// The same, with a preset of the command's own where nothing is asked for.
+    /// The same, with a default preset of the command if neither a file nor a preset is given.
     pub(crate) fn load_with_or(
         &self,
         default: &str,

@@ -1,9 +1,9 @@
-//! What ends a command early, and with which exit code.
+//! Why a command ends early, and its exit code.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// A command that could not do what was asked.
+/// Why a command failed.
 pub(crate) struct Failure(anyhow::Error);
 
 /// A check found something.
@@ -21,7 +21,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 /// Ends a command whose exit code was known before anything was printed.
 ///
-/// A reader that went away (`undertone audit … | head`) must not turn what was found into a success.
+/// A closed pipe (`undertone audit … | head`) must not turn a finding into a success.
 pub(crate) fn finish(code: ExitCode, printed: io::Result<()>) -> Result<ExitCode, Failure> {
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -30,9 +30,9 @@ pub(crate) fn finish(code: ExitCode, printed: io::Result<()>) -> Result<ExitCode
 }
 
 impl Failure {
-    /// Says what is wrong on stderr and gives the exit code.
+    /// Prints the error on stderr and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        // A reader that went away (`undertone … | head`) is not a fault.
+        // A closed pipe (`undertone … | head`) is not a fault.
         if self
             .0
             .downcast_ref::<io::Error>()
@@ -40,7 +40,7 @@ impl Failure {
         {
             return ExitCode::SUCCESS;
         }
-        // Many messages already contain that of their cause.
+        // Many messages already contain the message of their cause.
         let mut text = self.0.to_string();
         for cause in self.0.chain().skip(1).map(ToString::to_string) {
             if !text.contains(&cause) {

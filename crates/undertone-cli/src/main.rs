@@ -1,6 +1,6 @@
 //! The `undertone` command.
 //!
-//! Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.
+//! Exit codes: 0 success, 1 a check found something, 2 bad input or config, 3 budget exhausted.
 
 mod agreement_source;
 mod commands;

@@ -38,7 +38,7 @@ pub(crate) struct Running<'a> {
 }
 
 impl NodeSource {
-    /// Whether either was given.
+    /// Whether a running learner or a store was given.
     pub(crate) fn is_given(&self) -> bool {
         self.node.is_some() || self.store.is_some()
     }

@@ -1,4 +1,4 @@
-//! What commands that run for long share: progress, Ctrl-C, and names of folders.
+//! Shared by commands that run for long: progress, Ctrl-C, and names of folders.
 
 use crate::failure::Failure;
 use anyhow::Context;
@@ -40,7 +40,7 @@ pub(crate) fn watched<T, E: Into<Failure>>(
     result.map_err(Into::into)
 }
 
-/// What a command that makes many runs prints.
+/// The output options of a command that makes many runs.
 #[derive(Args)]
 pub(crate) struct Voice {
     /// Print the results as JSON to stdout

@@ -82,7 +82,7 @@ fn norm(theta: &[f64]) -> f64 {
 fn project_ball(radius: f64, theta: &mut [f64]) {
     let length = norm(theta);
     if length > radius {
-        // A few units in the last place less, so that rounding does not leave θ outside.
+        // Slightly smaller than needed, so that rounding does not leave θ outside.
         let factor = (radius / length) * (1.0 - 4.0 * f64::EPSILON);
         for value in theta {
             *value *= factor;

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 
 /// How the weight of a record in the gradient falls with its age, the rounds since it arrived.
 ///
-/// Weights are normalised to add up to one in every round, and records of the same round weigh the
-/// same. They depend on arrival rounds and counts alone, never on what is in a record.
+/// Weights are normalised to add up to one in every round, and records of the same round have the
+/// same weight. Weights depend only on arrival rounds and counts, never on a record's contents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Forgetting {
-    /// All records weigh the same, for ever: Algorithm 1 of the paper.
+    /// All records have the same weight for ever: Algorithm 1 of the paper.
     Never,
-    /// Records of the last `rounds` rounds weigh the same, older ones nothing.
+    /// Records of the last `rounds` rounds have the same weight, older ones have none.
     Window {
         /// How many rounds, at least 1.
         rounds: u64,
@@ -21,13 +21,14 @@ pub enum Forgetting {
     Decaying {
         /// The factor, above 0 and below 1.
         factor: f64,
-        /// After so many rounds a record weighs nothing; `None` never cuts it off.
+        /// After this many rounds a record has no weight. With `None` its weight never becomes
+        /// zero.
         rounds: Option<u64>,
     },
 }
 
 impl Forgetting {
-    /// What a round does to a weight before weights are normalised.
+    /// What a weight is multiplied by in every round, before weights are normalised.
     pub(crate) fn factor(self) -> f64 {
         match self {
             Forgetting::Never | Forgetting::Window { .. } => 1.0,
@@ -35,7 +36,7 @@ impl Forgetting {
         }
     }
 
-    /// The age at which a record weighs nothing, if there is one.
+    /// The age at which a record has no weight, if there is one.
     #[must_use]
     pub fn limit(self) -> Option<u64> {
         match self {
@@ -45,7 +46,7 @@ impl Forgetting {
         }
     }
 
-    /// About how many records weigh in when `batch` arrive in every round, for ever.
+    /// The approximate number of records with weight when `batch` arrive in every round.
     #[must_use]
     pub fn records_in_use(self, batch: f64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
@@ -62,8 +63,9 @@ impl Forgetting {
 /// The weight of one record of each round in the gradient, followed round by round.
 ///
 /// # Guarantee
-/// After [`arrive`](Self::arrive), the weights of all records that arrived so far add up to one up to
-/// rounding, unless [`is_empty`](Self::is_empty). A record never weighs more than a younger one.
+/// After [`arrive`](Self::arrive), the weights of all records that arrived so far add up to one up
+/// to rounding, unless [`is_empty`](Self::is_empty). A record never has more weight than a newer
+/// one.
 #[derive(Clone, Debug)]
 pub struct RecordWeights {
     factor: f64,
@@ -71,11 +73,11 @@ pub struct RecordWeights {
     round: Option<Round>,
     /// How many records arrived, by age from 0; kept only up to a limit.
     counts: VecDeque<u64>,
-    /// What all weights add up to before they are normalised.
+    /// The sum of all weights before they are normalised.
     total: f64,
-    /// What the last call of `arrive` did to the weight of a record that was there before.
+    /// The factor by which the last call of `arrive` multiplied the weights of older records.
     kept: f64,
-    /// Whether a record ever arrived.
+    /// Whether any record has arrived.
     begun: bool,
 }
 
@@ -94,7 +96,7 @@ impl RecordWeights {
         }
     }
 
-    /// Moves on to a round and takes in the number of records that arrived in it.
+    /// Moves to a round and adds the number of records that arrived in it.
     ///
     /// # Panics
     /// When the round is before one already seen: a bug in the caller.
@@ -110,7 +112,8 @@ impl RecordWeights {
         }
     }
 
-    /// Counts all records that are not too old again: a difference of large sums would lose digits.
+    /// Adds up the counts that are not too old from scratch: a difference of large sums would lose
+    /// digits.
     fn arrive_within(&mut self, limit: u64, passed: u64, count: u64) {
         for _ in 0..passed.min(limit) {
             self.counts.push_front(0);
@@ -130,8 +133,8 @@ impl RecordWeights {
         let (passed, count) = (passed as f64, count as f64);
         let older = self.total * self.factor.powf(passed);
         self.total = older + count;
-        // Without new records all weights fall alike, and normalised they stay: also when the sum
-        // itself has become too small to divide by.
+        // Without new records all weights shrink by the same factor, so the normalised weights stay
+        // the same, even if the sum has become too small to divide by.
         self.kept = if count > 0.0 { older / self.total } else { 1.0 };
     }
 
@@ -144,7 +147,7 @@ impl RecordWeights {
         }
     }
 
-    /// The weight of a record that arrived in the last call.
+    /// The weight of a record that arrived in the last call of `arrive`.
     #[must_use]
     pub fn newest(&self) -> f64 {
         1.0 / self.total

@@ -1,7 +1,8 @@
 //! One learner and its round: `observe`, `release`, `absorb`.
 //!
-//! What the parameters do in a round is the method's business: read `method/algorithm1.rs` next, which is
-//! Algorithm 1 of the paper. Here are the order of things and the account, which all methods share.
+//! This file has what all methods share: the order of the calls in a round, and the account. How
+//! the parameters move is up to the method; read `method/algorithm1.rs` next, which is Algorithm 1
+//! of the paper.
 
 use crate::domain::Domain;
 use crate::memory::{Memory, RecordError, Score};
@@ -111,7 +112,8 @@ pub struct LearnerSetup {
     pub lasso: f64,
 }
 
-/// A learner's own θ_t. Of another type than what may be published, so that the two are not mixed up.
+/// A learner's own θ_t. Its type differs from that of public values, so that the two are not mixed
+/// up.
 #[derive(Clone, Copy)]
 pub struct PrivateParameters<'a>(&'a [f64]);
 
@@ -152,7 +154,7 @@ pub struct RoundReport {
     pub missing: usize,
     /// The sum of the weights heard, as told to the accountant.
     pub weight_heard: f64,
-    /// How many records have arrived so far; h_t, where none is ever forgotten.
+    /// How many records have arrived so far. This is h_t if none is ever forgotten.
     pub records: u64,
 }
 
@@ -194,7 +196,7 @@ impl<M: Memory> Learner<M> {
         }
     }
 
-    /// The same learner, starting at another point, moved to the nearest point of Θ.
+    /// The same learner with another starting point, which is projected onto Θ.
     ///
     /// The start must not depend on any record: the release of round 0 is not charged.
     ///
@@ -220,7 +222,7 @@ impl<M: Memory> Learner<M> {
         self.state.round()
     }
 
-    /// Whether it has released in this round, and waits for `absorb`.
+    /// Whether it has released in this round and is waiting for `absorb`.
     #[must_use]
     pub fn has_released(&self) -> bool {
         self.released
@@ -253,8 +255,8 @@ impl<M: Memory> Learner<M> {
     /// The history gradient that this round's `release` will perturb, for the owner only. Never
     /// publish it.
     ///
-    /// Only a method that perturbs gradients holds one, from `absorb` to `release`, in rounds that release
-    /// one.
+    /// Only a method that perturbs gradients holds one, from `absorb` to `release`, and only in
+    /// rounds that release a gradient.
     #[must_use]
     pub fn private_gradient(&self) -> Option<PrivateParameters<'_>> {
         let due = self.state.mechanism().gradient_is_released(self.round()) && !self.released;
@@ -263,8 +265,8 @@ impl<M: Memory> Learner<M> {
 
     /// The perturbed gradient behind this round's release, for a method that perturbs gradients.
     ///
-    /// It is what was paid for, and the release follows from it: it is as public. There is none
-    /// before `release`, and in rounds that release no new gradient.
+    /// The learner has paid for it and the release is computed from it, so it is public. There is
+    /// none before `release`, nor in rounds that release no new gradient.
     #[must_use]
     pub fn perturbed_gradient(&self) -> Option<&[f64]> {
         self.update.perturbed_gradient()
@@ -273,10 +275,11 @@ impl<M: Memory> Learner<M> {
     /// Predicts and scores the records that arrived, then remembers them.
     ///
     /// # Errors
-    /// A record outside the declared bounds refuses the whole batch, and nothing is remembered.
+    /// When a record is outside the declared bounds: the whole batch is refused, and nothing is
+    /// remembered.
     ///
-    /// Before or after `release`, whose value does not depend on the records of its own round; before
-    /// `absorb`, which learns from them.
+    /// The call may come before or after `release`, because a release does not depend on the
+    /// records of its own round. It must come before `absorb`, which learns from them.
     pub fn observe(&mut self, batch: &[M::Record]) -> Result<Score, RecordError> {
         self.state.memory.observe(&self.state.theta, batch)
     }
@@ -290,7 +293,7 @@ impl<M: Memory> Learner<M> {
     /// When the budget is spent, there is no entropy, or scale and bound do not fit the sampler.
     ///
     /// # Panics
-    /// When called twice in a round: a release is drawn once, ever.
+    /// When called twice in a round: the release of a round is drawn only once.
     pub fn release(&mut self, entropy: &mut impl Entropy) -> Result<Release, ReleaseError> {
         assert!(!self.released, "a round has one release");
         self.pay()?;
@@ -305,13 +308,15 @@ impl<M: Memory> Learner<M> {
         Ok(())
     }
 
-    /// Takes the release of this round that was drawn before, from a durable record, and pays for it again.
+    /// Takes the release of this round that was drawn before a restart, from the store, and charges
+    /// it again.
     ///
-    /// This is for a learner that is computed again after a restart, up to where it was: the charge is the
-    /// one that was made then, and the receipt comes out the same.
+    /// This is for a learner that is recomputed after a restart. The charge and the receipt are the
+    /// same as before the restart.
     ///
     /// # Errors
-    /// When the account refuses what it did not refuse then: the record is of another learner.
+    /// When the account refuses a release that it accepted before: the stored release is of another
+    /// learner.
     ///
     /// # Panics
     /// When the release is of another learner, round or dimension, or the round has one already.
@@ -329,8 +334,9 @@ impl<M: Memory> Learner<M> {
 
     /// Skips all rounds before `until`: nothing is released, nothing is learnt and nothing is paid.
     ///
-    /// Returns the round it is in then, which may be a later one: a shielded learner that takes a gradient
-    /// only every so many rounds comes back in a round like the one it left in, with the gradient it holds.
+    /// Returns the round that the learner is in afterwards, which may be later than `until`: a
+    /// shielded learner that releases a gradient only every `interval` rounds resumes at the same
+    /// place in the interval, with the gradient it holds.
     ///
     /// # Panics
     /// Between `release` and `absorb`: a bug in the caller.
@@ -345,26 +351,27 @@ impl<M: Memory> Learner<M> {
 
     /// Moves towards what the neighbours released and against the history gradient, and ends the round.
     ///
-    /// Missing neighbours are a normal case: the update uses the weights actually heard, and the
-    /// accountant is told.
+    /// Neighbours may be missing: the update uses the weights actually heard, and the accountant
+    /// gets them.
     ///
     /// # Panics
-    /// When a release is not from a neighbour, of another round or of another dimension, or when
-    /// nothing was released before: bugs in the caller, who checks what comes from the wire.
+    /// When a release is not from a neighbour, or has another round or dimension, or when nothing
+    /// was released before. These are bugs in the caller, which checks what comes from the wire.
     pub fn absorb(&mut self, heard: &[&Release]) -> RoundReport {
         let heard: Vec<ReleaseView<'_>> = heard.iter().map(|&release| release.into()).collect();
         self.absorb_received(&heard, &[])
     }
 
-    /// The same for releases that came over a network, with what is to be made up for.
+    /// Does the same with releases received over a network, and with the late pulls for earlier
+    /// rounds.
     ///
     /// # Guarantee
-    /// A late pull moves θ by a vector that follows from two releases already made, so the account does not
-    /// know it (ADR 0017).
+    /// A late pull moves θ by a vector that follows from two releases already made, so it costs
+    /// nothing (ADR 0017).
     ///
     /// # Panics
-    /// As [`absorb`](Self::absorb), and when there are two late pulls of one neighbour, whose roundings
-    /// are not charged.
+    /// As [`absorb`](Self::absorb), and when there are two late pulls for one neighbour: the
+    /// rounding of the second would not be charged.
     pub fn absorb_received(
         &mut self,
         heard: &[ReleaseView<'_>],
@@ -385,7 +392,7 @@ impl<M: Memory> Learner<M> {
     }
 }
 
-/// Everything that changes from round to round, but the last receipt, which is in the ledger.
+/// Everything that changes from round to round, except the last receipt, which is in the ledger.
 impl<M: Memory + Persist> Persist for Learner<M> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         flag(fields, &mut self.released);

@@ -1,7 +1,7 @@
 //! The core of Undertone: the round, the methods, the noise and the account. No files, clock or threads.
 //!
-//! Most programs depend on the crate `undertone`, which adds models, a learner on a stream and config files.
-//! Here is what it rests on, in the order to read it:
+//! Most programs depend on the crate `undertone`, which adds models, a learner on a stream and
+//! config files. The core has these parts, in reading order:
 //!
 //! 1. [`Learner`]: one learner and its round, `observe`, `release`, `absorb`.
 //! 2. [`method`]: what the parameters do in a round. Algorithm 1 of the paper is `method/algorithm1.rs`.

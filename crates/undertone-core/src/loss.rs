@@ -1,4 +1,5 @@
-//! What the accountant must know of a loss: its smoothness L, strong convexity μ and spread C.
+//! What the accountant needs to know about a loss: its smoothness L, strong convexity μ and spread
+//! C.
 //!
 //! Only these public constants live here, next to the privacy analysis that uses them. Values and
 //! gradients are computed in the crate `undertone-models`.
@@ -6,7 +7,7 @@
 use crate::spread::gradient_spread;
 use serde::{Deserialize, Serialize};
 
-/// Public bounds on the data and the parameters. Budgets follow from them without touching a record.
+/// Public bounds on the data and the parameters. Budgets follow from them without reading a record.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataBounds {
     /// Every feature vector has at most this Euclidean norm.
@@ -46,18 +47,19 @@ pub enum Loss {
         /// How many parameters.
         parameters: usize,
     },
-    /// A function of the user's own, known by what the user declares of it; `clip` bounds its gradients.
+    /// A user-defined function. Only what the user declares about it is known; `clip` bounds its
+    /// gradients.
     Declared {
         /// How many parameters.
         parameters: usize,
-        /// L and μ, where the user declares them.
+        /// L and μ, if the user declares them.
         curvature: Option<DeclaredCurvature>,
-        /// C, where the user declares less than twice the clipping bound.
+        /// C, if the user declares less than twice the clipping bound.
         gradient_spread: Option<f64>,
     },
 }
 
-/// What the user of a function declares of its second derivatives. Nothing proves it.
+/// What the user declares about a function's second derivatives. It is not proved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeclaredCurvature {
     /// L: record gradients are L-Lipschitz in θ.
@@ -78,7 +80,7 @@ impl Loss {
     }
 }
 
-/// A loss with its features and penalties: all that decides the number of parameters and L, μ, C.
+/// A loss with its features and penalties. The number of parameters and L, μ, C follow from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelSpec {
     /// The loss of one record.
@@ -91,8 +93,9 @@ pub struct ModelSpec {
     pub ridge: f64,
     /// The weight of ‖θ‖₁, applied as a proximal step.
     pub lasso: f64,
-    /// The slope of a record's loss in its score (the norm of the slopes, for softmax; that of the whole
-    /// gradient, for a neural network or a declared loss) is cut to this; infinite leaves it as it is.
+    /// The slope of a record's loss in its score is cut to this. For softmax it is the norm of the
+    /// slopes, for a neural network or a declared loss the norm of the whole gradient. Infinity
+    /// cuts nothing.
     pub clip: f64,
 }
 
@@ -181,9 +184,10 @@ impl ModelSpec {
             }
         };
         let smoothness = curvature * norm * norm + self.ridge;
-        // A slope cut off at ± a constant still never falls as the score grows: the loss stays convex,
-        // and no smoother or steeper than it was. Cutting the slopes of several classes together
-        // keeps them Lipschitz (a projection onto a ball), but no longer those of a convex function.
+        // A slope that is cut at ± a constant is still non-decreasing in the score: the loss stays
+        // convex, with no larger L. Cutting the slopes of several classes together keeps them
+        // Lipschitz (it is a projection onto a ball), but they are no longer the slopes of a convex
+        // function.
         let convex = !(matches!(self.loss, Loss::Softmax { .. }) && self.clip < slope);
         let gradient_norm = slope.min(self.clip) * norm;
         // Both hold, whatever is cut: a record without features has no gradient, so that cut gradients lie between those
@@ -201,7 +205,7 @@ impl ModelSpec {
         }
     }
 
-    /// What the user declares, and what clipping makes true whatever is declared.
+    /// The declared constants, limited by what clipping guarantees.
     fn declared_constants(
         &self,
         curvature: Option<DeclaredCurvature>,
@@ -211,7 +215,7 @@ impl ModelSpec {
             Some(declared) => (declared.smoothness, declared.strong_convexity),
             None => (f64::INFINITY, f64::NEG_INFINITY),
         };
-        // A norm is computed with roundings: gradients may be longer than the bound by so much.
+        // A norm is computed with rounding errors, so gradients may exceed the bound by this much.
         let gradient_norm = self.clip * (1.0 + DECLARED_ROUNDING);
         LossConstants {
             smoothness: smoothness + self.ridge,
@@ -221,7 +225,8 @@ impl ModelSpec {
         }
     }
 
-    /// What of the constants is the user's word alone, in a sentence; `None` for losses that we know.
+    /// A sentence that says which constants are only declared by the user; `None` for built-in
+    /// losses.
     #[must_use]
     pub fn declared_by_user(&self) -> Option<String> {
         let Loss::Declared { curvature, gradient_spread, .. } = self.loss else { return None };
@@ -247,7 +252,8 @@ impl ModelSpec {
         })
     }
 
-    /// Nothing is known of a neural network but what clipping makes true: no L, no convexity, and C twice the bound.
+    /// For a neural network, only what clipping guarantees is known: there is no L and no
+    /// convexity, and C is twice the bound.
     fn neural_constants(&self) -> LossConstants {
         let gradient_norm = self.clip * (1.0 + NEURAL_ROUNDING);
         LossConstants {
@@ -259,12 +265,13 @@ impl ModelSpec {
     }
 }
 
-/// What f32 arithmetic may add to the effect of one record on a sum of clipped gradients, as a share of it.
+/// How much f32 arithmetic may add to one record's effect on a sum of clipped gradients, as a share
+/// of it.
 ///
-/// The crate that computes them proves that it adds no more.
+/// `undertone-models`, which computes the gradients, proves that it adds no more.
 pub const NEURAL_ROUNDING: f64 = 2e-5;
 
-/// What rounding may add to the norm of a declared loss's gradient, as a share of its bound.
+/// How much rounding may add to the norm of a declared loss's gradient, as a share of its bound.
 pub const DECLARED_ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What a learner asks of its gradient memory. Implementations live in `undertone-models`.
+//! What a learner requires of its gradient memory. The implementations are in `undertone-models`.
 
 use crate::{Forgetting, PowerLaw, Round};
 use thiserror::Error;
 
-/// The history of one learner's stream, able to give the average gradient over it.
+/// The history of one learner's stream, which computes the average gradient over it.
 ///
 /// # Guarantee
 /// `gradient` is within `error_bound().at(round)` of the exact average of record gradients in
@@ -16,17 +16,17 @@ pub trait Memory {
     /// Scores each record with θ as it arrives, then remembers it.
     ///
     /// # Errors
-    /// A record outside the declared bounds or of the wrong shape is refused, and then nothing of
-    /// the batch is remembered.
+    /// When a record is outside the declared bounds or has the wrong shape: then nothing of the
+    /// batch is remembered.
     fn observe(&mut self, theta: &[f64], batch: &[Self::Record]) -> Result<Score, RecordError>;
 
     /// Writes the history gradient at θ, ridge term included, into `out`. Zero without records.
     ///
-    /// Records that were observed since the last call arrived in this round, which is not before that of
-    /// the last call.
+    /// Records observed since the last call count as arrived in `round`, which must not be before
+    /// the round of the last call.
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]);
 
-    /// How many records were observed so far, those forgotten since included.
+    /// How many records were observed so far, including those forgotten since.
     fn records(&self) -> u64;
 
     /// How the weight of a record falls with its age. The accountant follows it.
@@ -52,7 +52,7 @@ pub enum MemoryKind {
     },
     /// The average of gradients taken once, when records arrive, for neural networks. Constant cost.
     Arrival,
-    /// A quadratic model of the history at an anchor, renewed when its error passes the tolerance.
+    /// A quadratic model of the history at an anchor, renewed when its error exceeds the tolerance.
     Anchored {
         /// The error the gradient may have, round by round.
         tolerance: PowerLaw,
@@ -73,7 +73,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// How such a memory lets the weight of a record fall with its age.
+    /// How the weight of a record falls with its age in such a memory.
     #[must_use]
     pub fn forgetting(self) -> Forgetting {
         match self {
@@ -96,11 +96,11 @@ pub struct Score {
     pub records: u64,
     /// The sum of their losses.
     pub loss_sum: f64,
-    /// How many were classified rightly; always 0 for regression.
+    /// How many were classified correctly; always 0 for regression.
     pub correct: u64,
 }
 
-/// Why a record cannot join the history. Says where and which bound, never the value.
+/// Why a record cannot join the history. It names the place and the bound, never the value.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum RecordError {
     /// The features have another dimension than the model.
@@ -113,7 +113,7 @@ pub enum RecordError {
         /// Dimension of the model.
         expected: usize,
     },
-    /// Sparse indices are not increasing, pass the dimension, or do not match the values.
+    /// Sparse indices do not increase, exceed the dimension, or do not match the values.
     #[error(
         "record {position}: sparse indices must increase, stay below the dimension and match the values"
     )]
@@ -127,7 +127,7 @@ pub enum RecordError {
         /// Place in the batch, from 0.
         position: usize,
     },
-    /// The feature norm passes the declared bound.
+    /// The feature norm exceeds the declared bound.
     #[error("record {position}: feature norm above the declared bound {bound}")]
     FeatureNorm {
         /// Place in the batch, from 0.
@@ -135,7 +135,7 @@ pub enum RecordError {
         /// The bound from the agreement.
         bound: f64,
     },
-    /// The label is not a class, or passes the declared bound.
+    /// The label is not a class, or exceeds the declared bound.
     #[error(
         "record {position}: label outside the declared range (classes 0 to {bound}, or |label| ≤ {bound})"
     )]
@@ -145,7 +145,7 @@ pub enum RecordError {
         /// The largest class, or the bound on a regression label.
         bound: f64,
     },
-    /// The memory holds only for records with at most one non-zero feature.
+    /// The memory supports only records with at most one non-zero feature.
     #[error(
         "record {position}: the recursive memory needs one parameter, or records with one non-zero feature; use moments, anchored or exact"
     )]

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Something whose state can be saved and loaded.
 pub trait Persist {
-    /// Hands every field that changes over time to `fields`, in a fixed order.
+    /// Passes every field that changes over time to `fields`, in a fixed order.
     fn visit(&mut self, fields: &mut dyn Fields);
 }
 
@@ -22,11 +22,12 @@ pub trait Fields {
     fn numbers(&mut self, values: &mut [f64]);
     /// As many bytes as the agreement says.
     fn bytes(&mut self, values: &mut [u8]);
-    /// The length of a list whose entries take at least `entry_bytes`; gives the length it is to have.
+    /// The length of a list whose entries take at least `entry_bytes`. Returns the length it must
+    /// have.
     fn length(&mut self, length: usize, entry_bytes: usize) -> usize;
 }
 
-/// A yes or no among the fields.
+/// A boolean field.
 pub fn flag(fields: &mut dyn Fields, value: &mut bool) {
     let mut count = u64::from(*value);
     fields.count(&mut count);
@@ -61,7 +62,7 @@ pub struct Damaged;
 
 /// The state of a learner or a memory, as bytes. Private: they hold parameters and records.
 pub fn save(state: &mut impl Persist) -> Vec<u8> {
-    // Room for all of it at once: growing bit by bit, a large state would be copied several times.
+    // Allocated once: if the vector grew step by step, a large state would be copied several times.
     let mut size = Size(0);
     state.visit(&mut size);
     let mut saver = Saver(Vec::with_capacity(size.0));
@@ -69,10 +70,10 @@ pub fn save(state: &mut impl Persist) -> Vec<u8> {
     saver.0
 }
 
-/// Loads what [`save`] gave.
+/// Loads what [`save`] returned.
 ///
 /// # Errors
-/// When the bytes are too few or too many. The state is then of no use.
+/// When there are too few or too many bytes. The state must not be used then.
 pub fn load(state: &mut impl Persist, bytes: &[u8]) -> Result<(), Damaged> {
     let mut loader = Loader { rest: bytes, damaged: false };
     state.visit(&mut loader);
@@ -178,7 +179,7 @@ impl Fields for Loader<'_> {
         }
     }
 
-    /// A length that the rest of the bytes cannot hold is damage, and nothing is made room for.
+    /// A length that does not fit into the remaining bytes means damage, and nothing is allocated.
     fn length(&mut self, _length: usize, entry_bytes: usize) -> usize {
         let mut length = 0;
         self.count(&mut length);

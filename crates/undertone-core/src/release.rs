@@ -1,4 +1,4 @@
-//! The only thing that may leave a learner, and what may be built from it.
+//! The only type that may leave a learner, and what may be computed from it.
 
 use crate::noise::Grid;
 use crate::persist::{Fields, Persist};
@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A paid-for, noisy copy of one learner's parameters: y_t = θ_t + ζ_t, rounded to a public grid.
 ///
-/// Only [`Learner::release`](crate::Learner::release) makes one, after the accountant was paid.
+/// Only [`Learner::release`](crate::Learner::release) makes one, after it has paid the accountant.
 /// There is no conversion from a raw vector, so parameters cannot be sent by mistake.
 #[derive(Clone, PartialEq)]
 pub struct Release {
@@ -58,12 +58,13 @@ pub struct ReleaseView<'a> {
     pub values: &'a [f64],
 }
 
-/// An edge of an earlier round that only the other end has used, to be made up for.
+/// The releases of an edge in an earlier round that only the neighbour has used, for making up the
+/// difference.
 ///
 /// Both releases are public, so moving by their difference costs nothing.
 #[derive(Clone, Copy)]
 pub struct LatePull<'a> {
-    /// What this learner released then.
+    /// What this learner released in that round.
     pub own: ReleaseView<'a>,
     /// What the neighbour released in the same round.
     pub theirs: ReleaseView<'a>,
@@ -89,8 +90,9 @@ impl fmt::Debug for Release {
 
 /// A model that may be published: a weighted average of releases over rounds and learners.
 ///
-/// It is computed from releases alone, so publishing it costs nothing more. Round t counts with
-/// weight (t+1)², which forgets the start at the rate of t³ and averages the noise of the rest.
+/// It is computed from releases alone, so publishing it costs nothing more. Round t has weight
+/// (t+1)². The share of the first rounds then falls like 1/t³, and the noise of later rounds is
+/// averaged.
 #[derive(Clone, PartialEq)]
 pub struct PublicModel {
     weight: f64,
@@ -104,7 +106,7 @@ impl PublicModel {
         PublicModel { weight: 0.0, values: vec![0.0; dimension].into() }
     }
 
-    /// Takes one release into the average.
+    /// Adds one release to the average.
     ///
     /// # Panics
     /// When the release has another dimension: a bug in the caller.

@@ -36,10 +36,11 @@ impl PowerLaw {
         self.at_logarithm(logarithm(round))
     }
 
-    /// The value in the round whose [`logarithm`] this is.
+    /// The value in the round with this [`logarithm`].
     ///
-    /// One logarithm serves all laws of a round; a call of `powf` for each was most of what a round of the account
-    /// cost. The error is below 2⁻⁴⁶ of the value, for exponents up to 3 in size and 2³² rounds.
+    /// One logarithm serves all power laws of a round: a call of `powf` for each took most of the
+    /// time of a round of the account. The error is below 2⁻⁴⁶ of the value, for exponents up to 3
+    /// in size and 2³² rounds.
     pub(crate) fn at_logarithm(&self, logarithm: f64) -> f64 {
         if self.initial.abs() <= 0.0 {
             return self.initial;
@@ -63,7 +64,7 @@ pub(crate) fn logarithm(round: Round) -> f64 {
 pub struct Schedule {
     /// λ_t, the step along the history gradient.
     pub step: PowerLaw,
-    /// γ_t, the weight of what the neighbours say.
+    /// γ_t, the coupling to the neighbours' releases.
     pub coupling: PowerLaw,
 }
 

@@ -25,8 +25,8 @@ impl Round {
 
     /// How many rounds one learner may ever take part in: 2³².
     ///
-    /// One round a second for 136 years. The bound is what keeps the charge for machine arithmetic,
-    /// which does not shrink with t, finite in a lifetime certificate (`docs/adr/0006-f64-state.md`).
+    /// One round a second for 136 years. The charge for machine arithmetic does not shrink with t;
+    /// this limit keeps it finite in a lifetime certificate (`docs/adr/0006-f64-state.md`).
     pub const LIMIT: Round = Round(1 << 32);
 
     /// The round after this one.

@@ -80,8 +80,9 @@ pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
 
 /// Whether a learner may have been refused the round after its last receipt.
 ///
-/// The ledger does not say how many records arrived in between. With fewer arrivals earlier records pay
-/// more; where earlier records are forgotten and only new ones count, a single new record pays most.
+/// The ledger does not say how many records arrived after the last receipt. With fewer arrivals,
+/// earlier records pay more; if earlier records are forgotten and only new ones count, a single new
+/// record pays most.
 fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
     let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();

@@ -1,4 +1,4 @@
-//! From an agreement to the public facts of every learner: mechanisms, scales, certificates.
+//! Computes the public facts of every learner from an agreement: mechanisms, scales, certificates.
 
 use crate::memory::error_bound;
 use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError};
@@ -39,7 +39,7 @@ pub enum SetupError {
     /// The calibrated scale does not fit the sampler.
     #[error("noise.calibrate: learner {learner}: {error}")]
     Sampler {
-        /// Whose noise.
+        /// The learner.
         learner: LearnerId,
         /// Why.
         error: NoiseError,
@@ -47,7 +47,7 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// Works out mechanisms, noise scales and certificates.
+    /// Computes mechanisms, noise scales and certificates.
     ///
     /// # Errors
     /// When model and memory do not fit, or no noise scale meets a target.
@@ -80,7 +80,7 @@ impl Setup {
         self.agreement.network_id(&self.scales())
     }
 
-    /// The same with the user's function that a declared loss needs.
+    /// Adds the user's function that a declared loss needs.
     ///
     /// # Panics
     /// When the loss is not declared: a bug in the caller.
@@ -105,15 +105,16 @@ impl Setup {
         epsilon.is_finite().then_some(epsilon)
     }
 
-    /// The most of any learner; none unless every learner has one.
+    /// The largest lifetime ε of any learner; `None` unless every learner has one.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
         let mut each = self.agreement.graph.ids().map(|id| self.lifetime_epsilon(id));
         each.try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
     }
 
-    /// A random start that all learners share, where the model needs one: a neural network learns nothing
-    /// from zeros, and its learners must start together. `uniform` draws from [0, 1).
+    /// A random start that all learners share, if the model needs one: a neural network cannot
+    /// learn from a start at zero, and all learners must start at the same point. `uniform` draws
+    /// from [0, 1).
     pub fn common_start(&self, mut uniform: impl FnMut() -> f64) -> Option<Vec<f64>> {
         match &self.model {
             AnyModel::Neural(model) => {
@@ -123,7 +124,7 @@ impl Setup {
         }
     }
 
-    /// A random start of one learner's own, where `parameters.start_spread` asks for one.
+    /// A random start for one learner, if `parameters.start_spread` is set.
     pub fn spread_start(&self, mut uniform: impl FnMut() -> f64) -> Option<Vec<f64>> {
         let spread = self.agreement.start_spread;
         let mut coordinate = || spread * (2.0 * uniform() - 1.0);

@@ -2,10 +2,10 @@
 //!
 //! | file | content | needed by |
 //! |---|---|---|
-//! | `authority.pem` | the authority's certificate | everybody |
+//! | `authority.pem` | the authority's certificate | all learners and the router |
 //! | `authority.key` | its private key, which can admit any learner | the person who admits learners; keep it offline |
-//! | `learner-2.pem`, `learner-2.key` | certificate and private key of learner 2 | learner 2 alone |
-//! | `router.pem`, `router.key` | certificate and private key of a router | the router alone |
+//! | `learner-2.pem`, `learner-2.key` | certificate and private key of learner 2 | learner 2 only |
+//! | `router.pem`, `router.key` | certificate and private key of a router | the router only |
 
 use crate::link::{Certificates, certificate_name};
 use crate::private_file;

@@ -1,8 +1,8 @@
 //! The queue of the learner's thread: bounded, with many senders and one receiver.
 //!
-//! The standard library's channel wakes its receiver while it holds a lock that the receiver needs next. With small
-//! messages most of a learner's time is spent on being woken, so here the lock is released first, and only a thread that
-//! waits is woken. Errors are the standard library's.
+//! The standard library's channel wakes its receiver while it holds a lock that the receiver needs
+//! next. With small messages, most of a learner's time would be spent on waking up. So here the
+//! lock is released first, and only a waiting thread is woken. Errors are the standard library's.
 
 use crate::LOCK_POISONED;
 use std::collections::{BTreeMap, VecDeque};

@@ -13,7 +13,7 @@ use undertone_models::{ExportError, Features, Prediction, model_file};
 /// What a learner is doing, and how well it predicts. Private: losses come from records.
 #[derive(Clone, Serialize)]
 pub struct Status {
-    /// The config's name.
+    /// The agreement's name.
     pub name: String,
     /// The learner's number.
     pub learner: LearnerId,
@@ -27,7 +27,7 @@ pub struct Status {
     pub state: State,
     /// The round it is in.
     pub round: u64,
-    /// How many rounds it will run; null where it goes on for ever.
+    /// How many rounds it will run; null if it runs for ever.
     pub rounds: Option<u64>,
     /// Records that were learnt from.
     pub records: u64,
@@ -85,7 +85,7 @@ pub struct Budget {
     pub delta: f64,
     /// ε spent.
     pub epsilon: f64,
-    /// Pure ε spent, where the noise has one.
+    /// Pure ε spent, if the noise has one.
     pub pure_epsilon: Option<f64>,
     /// zCDP spent.
     pub zcdp: f64,

@@ -1,4 +1,4 @@
-//! The account of one learner, apart from any learning.
+//! The account of one learner, without learning.
 
 use crate::config::{PyConfig, from_any};
 use crate::errors::{BudgetError, checked_delta, checked_rounds};
@@ -21,8 +21,8 @@ pub(crate) struct PyAccountant {
 }
 
 impl PyAccountant {
-    /// One round: records arrive, neighbours are heard, and the next release is paid for. Nothing is changed
-    /// where that is refused.
+    /// One round: records arrive, neighbours are heard, and the next release is charged. If the
+    /// charge is refused, nothing changes.
     fn advance(&mut self, arriving: u64, weight_heard: f64) -> Result<(), Refusal> {
         let (mut account, records) = (self.account.clone(), self.records.saturating_add(arriving));
         account.advance(&RoundTerms { round: account.round(), weight_heard, records });
@@ -54,11 +54,13 @@ impl PyAccountant {
         Ok(PyAccountant { setup, learner: LearnerId(learner), account, records: 0 })
     }
 
-    /// Pays for the releases of so many rounds more: ``records`` arrive in each (the config's batch if not
-    /// given), and neighbours with the weights ``weight_heard`` are heard (all if not given). The release of
-    /// round 0 is free and made before, so that ``step(n)`` is what a learner has paid after n rounds.
+    /// Pays for the releases of this many more rounds. In each, ``records`` records arrive (by
+    /// default the config's batch) and neighbours with a total weight of ``weight_heard`` are heard
+    /// (by default all). The release of round 0 is free and comes first, so ``step(n)`` is what a
+    /// learner has paid after n rounds.
     ///
-    /// Raises :class:`BudgetError` at the first round that would pass the cap; the rounds before it are paid.
+    /// Raises :class:`BudgetError` at the first round that would exceed the cap; the rounds before
+    /// it are charged.
     #[pyo3(signature = (rounds=1, *, records=None, weight_heard=None))]
     fn step(
         &mut self,
@@ -84,7 +86,7 @@ impl PyAccountant {
         Ok(())
     }
 
-    /// ε spent so far, at a δ or the config's own.
+    /// ε spent so far, at the given δ or the config's.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         Ok(self.account.epsilon(checked_delta(delta, self.setup.agreement.delta)?))
@@ -101,13 +103,13 @@ impl PyAccountant {
         self.account.spent().zcdp
     }
 
-    /// Rounds whose releases were paid for, after the free one of round 0.
+    /// How many releases were charged, after the free one of round 0.
     #[getter]
     fn rounds(&self) -> u64 {
         self.account.round().0
     }
 
-    /// Whether paying for so many more rounds would pass the cap. Nothing is paid.
+    /// Whether this many more rounds would exceed the cap. Nothing is charged.
     #[pyo3(signature = (rounds=1))]
     fn would_exceed(&self, py: Python<'_>, rounds: u64) -> PyResult<bool> {
         let mut trial = PyAccountant {
@@ -129,10 +131,10 @@ impl PyAccountant {
         Ok(false)
     }
 
-    /// What is left of the cap, as an ε by itself: spending it on top of what is spent reaches the cap.
+    /// What is left of the cap, as an ε: spending this much more reaches the cap.
     ///
-    /// In the currency of the cap: ε at the cap's δ, by way of zCDP, which adds up; or pure ε. None without
-    /// a cap.
+    /// It is in the currency of the cap: ε at the cap's δ, computed in zCDP, which adds up; or pure
+    /// ε. None without a cap.
     fn remaining(&self) -> Option<f64> {
         let spent = self.account.spent();
         match self.setup.agreement.caps[self.learner.0 as usize]? {
@@ -145,7 +147,7 @@ impl PyAccountant {
         }
     }
 
-    /// ε over a number of rounds as planned, all records and neighbours there; nothing is paid.
+    /// ε over a number of rounds as planned, with all records and neighbours. Nothing is charged.
     #[pyo3(signature = (rounds, delta=None))]
     fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
         let rounds = checked_rounds(rounds)?;
@@ -154,7 +156,7 @@ impl PyAccountant {
         Ok(py.detach(|| planned_cost(mechanism, rounds)).epsilon(mechanism.noise.kind, delta))
     }
 
-    /// ε for ever, as planned; None where there is no certificate.
+    /// ε for ever, as planned; None if there is no certificate.
     #[pyo3(signature = (delta=None))]
     fn lifetime_epsilon(&self, delta: Option<f64>) -> PyResult<Option<f64>> {
         let delta = checked_delta(delta, self.setup.agreement.delta)?;
@@ -164,7 +166,7 @@ impl PyAccountant {
         Ok(epsilon.filter(|epsilon| epsilon.is_finite()))
     }
 
-    /// What rests on the word of the user whose loss it is; None for losses that are known.
+    /// What the user has declared about a loss of their own; None for built-in losses.
     #[getter]
     fn declared_by_user(&self) -> Option<String> {
         self.setup.agreement.model.declared_by_user()

@@ -1,4 +1,4 @@
-//! Records out of Python's values: rows of a matrix, or one dict or sequence at a time.
+//! Converts Python's values to records: rows of a matrix, or one dict or sequence at a time.
 
 use crate::errors::RecordError;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use undertone_models::{Features, Prediction, Record, Setup};
 
-/// A matrix of float64, as the Python files hand it over.
+/// A matrix of float64, as the Python files pass it.
 pub(crate) type Matrix<'py> = PyReadonlyArray2<'py, f64>;
 /// A vector of float64: labels, or the numbers of classes.
 pub(crate) type Vector<'py> = PyReadonlyArray1<'py, f64>;
@@ -78,7 +78,7 @@ impl Schema {
 
     /// The labels of the classes; none for regression.
     pub(crate) fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyList>> {
-        // A copy: whoever turned the list round would turn predictions round.
+        // A copy: reversing the original list would change predictions.
         self.classes.as_ref().map(|(list, _)| list.bind(py).get_slice(0, usize::MAX >> 1))
     }
 
@@ -87,7 +87,7 @@ impl Schema {
         self.names.as_ref().map(|names| names.bind(py).clone())
     }
 
-    /// One feature vector: a dict by name, or as many numbers.
+    /// One feature vector: a dict by name, or a sequence of numbers.
     pub(crate) fn features(&self, x: &Bound<'_, PyAny>) -> PyResult<Features> {
         let mut values = Vec::with_capacity(self.features + usize::from(self.intercept));
         if let Ok(row) = x.cast::<PyDict>() {
@@ -95,7 +95,7 @@ impl Schema {
         } else if let Ok(row) = x.extract::<Vector<'_>>() {
             values.extend(row.as_array());
         } else if x.hasattr("keys")? {
-            // Other mappings, pandas' rows among them, are read by name too.
+            // Other mappings, such as rows of pandas, are read by name too.
             let row = x.py().get_type::<PyDict>().call1((x,))?;
             self.read_dict(row.cast::<PyDict>()?, &mut values)?;
         } else {
@@ -127,7 +127,7 @@ impl Schema {
         if found == row.len() {
             return Ok(());
         }
-        // Which one is not said: in a bag of words the words are the record.
+        // The message does not name the feature: in a bag of words the names are the record.
         Err(RecordError::new_err(
             "the record has a feature that is not known; features are fixed when the learner is made",
         ))
@@ -180,14 +180,14 @@ impl Schema {
     }
 
     fn wrong_width(&self, found: usize) -> PyErr {
-        // scikit-learn's estimator checks look for these words.
+        // scikit-learn's estimator checks require these words.
         let expected = self.features;
         RecordError::new_err(format!(
             "X has {found} features, but the learner expects {expected} features"
         ))
     }
 
-    /// A label as the model counts it.
+    /// A label as the model's number.
     pub(crate) fn label(&self, y: &Bound<'_, PyAny>) -> PyResult<f64> {
         let Some((_, numbers)) = &self.classes else {
             return y.extract().map_err(|_| RecordError::new_err("the label must be a number"));
@@ -198,7 +198,7 @@ impl Schema {
         }
     }
 
-    /// What was predicted, as Python knows labels.
+    /// A prediction, as Python's label.
     pub(crate) fn answer<'py>(
         &self,
         py: Python<'py>,

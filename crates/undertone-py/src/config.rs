@@ -37,7 +37,7 @@ impl PyConfig {
         PyConfig { loaded, setup: OnceLock::new() }
     }
 
-    /// What follows from the config; worked out once.
+    /// What follows from the config; computed once.
     pub(crate) fn setup(&self, py: Python<'_>) -> PyResult<Arc<Setup>> {
         if let Some(setup) = self.setup.get() {
             return Ok(Arc::clone(setup));
@@ -105,7 +105,7 @@ impl PyConfig {
         Ok(PyConfig::new(changed.in_folder(self.loaded.folder().into())))
     }
 
-    /// One setting by its path, as ``config["privacy.delta"]``; None where it is not set.
+    /// One setting by its path, as in ``config["privacy.delta"]``; None if it is not set.
     fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let value = self.value()?;
         let found = path.split('.').try_fold(&value, |value, key| value.get(key));
@@ -117,7 +117,8 @@ impl PyConfig {
         to_python(py, &self.value()?)
     }
 
-    /// The settings as the text of a file for the command ``undertone``, noise scales worked out.
+    /// The settings as the text of a file for the command ``undertone``, with noise scales
+    /// computed.
     pub(crate) fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         self.loaded.to_toml(&self.setup(py)?.scales()).map_err(config_error)
     }
@@ -128,7 +129,8 @@ impl PyConfig {
         Ok(self.setup(py)?.scales())
     }
 
-    /// What is bounded for ever: the largest ε of any learner at the config's δ; None without a certificate.
+    /// The bound for ever: the largest ε of any learner at the config's δ; None without a
+    /// certificate.
     #[getter]
     fn lifetime_epsilon(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         Ok(self.setup(py)?.lifetime_epsilon_max())
@@ -223,7 +225,7 @@ fn set(value: &mut Value, path: &str, change: Value) -> PyResult<()> {
     Ok(())
 }
 
-/// Drops settings that are not set.
+/// Removes settings that are not set.
 pub(crate) fn drop_empty(value: &mut Value) {
     if let Value::Object(table) = value {
         table.retain(|_, value| !value.is_null());
@@ -231,7 +233,7 @@ pub(crate) fn drop_empty(value: &mut Value) {
     }
 }
 
-/// Python's plain values, numpy's numbers included, by way of JSON.
+/// Converts Python's plain values, including numpy's numbers, by way of JSON.
 fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let py = value.py();
     let options = PyDict::new(py);
@@ -239,13 +241,13 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     options.set_item("allow_nan", false)?;
     let text =
         py.import("json")?.call_method("dumps", (value,), Some(&options)).map_err(|error| {
-            // Numbers that are not finite, and things that no config has.
+            // Numbers that are not finite, and types that no config has.
             ConfigError::new_err(format!("a setting cannot be used: {}", error.value(py)))
         })?;
     serde_json::from_str(text.cast::<PyString>()?.to_str()?).map_err(config_error)
 }
 
-/// What can be written as JSON, as Python's dicts and lists.
+/// Converts what can be written as JSON to Python's dicts and lists.
 pub(crate) fn to_python<'py>(
     py: Python<'py>,
     value: &impl Serialize,

@@ -1,4 +1,4 @@
-//! Python's exceptions for what can go wrong.
+//! Python's exceptions.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub(crate) fn config_error(error: impl Display) -> PyErr {
     ConfigError::new_err(error.to_string())
 }
 
-/// A δ that was asked for, or the config's own.
+/// The given δ, or the config's.
 pub(crate) fn checked_delta(asked: Option<f64>, own: f64) -> PyResult<f64> {
     let delta = asked.unwrap_or(own);
     if delta > 0.0 && delta < 1.0 {
@@ -47,7 +47,7 @@ pub(crate) fn checked_delta(asked: Option<f64>, own: f64) -> PyResult<f64> {
     }
 }
 
-/// Rounds are added up one by one: more would take minutes.
+/// Rounds are added up one by one, so more would take minutes.
 pub(crate) fn checked_rounds(rounds: u64) -> PyResult<u64> {
     if rounds <= 100_000_000 {
         Ok(rounds)

@@ -18,26 +18,26 @@ use undertone_lab::RunEntropy;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::{Features, Prediction, Record};
 
-/// Ctrl-C is heeded after so many rows.
+/// Ctrl-C is checked once in this many rows.
 const SIGNALS_EVERY: usize = 10_000;
 
 /// The compiled part of :class:`undertone.Learner`.
 #[pyclass(module = "undertone", name = "Learner", subclass)]
 pub(crate) struct PyLearner {
-    /// None once it was saved: what goes on from the file is the learner.
+    /// `None` after it was saved: the learner is then in the file.
     learner: Option<OnlineLearner<RunEntropy>>,
     schema: Schema,
     config: Py<PyConfig>,
     loss: Option<Py<PyLoss>>,
     /// Whether any of its noise, or that of the model it started from, came from a seed.
     seeded: bool,
-    /// What records have paid for the model that it started from.
+    /// The ε that records have paid for the model that it started from.
     start_epsilon: f64,
-    /// The process it was made in: a forked one has a copy.
+    /// The process it was made in: a forked process has only a copy.
     process: u32,
 }
 
-/// What a learner goes on from.
+/// What a learner starts from.
 enum Origin<'a> {
     Zero,
     Model(&'a undertone::PublicModel),
@@ -60,7 +60,7 @@ impl PyLearner {
         self.learner.as_ref().ok_or_else(saved)
     }
 
-    /// The learner, to go on with; not in a copy that a fork has made.
+    /// The learner, to continue with. Fails in a copy made by a fork.
     fn get_mut(&mut self) -> PyResult<&mut OnlineLearner<RunEntropy>> {
         if self.process != std::process::id() {
             return Err(PyRuntimeError::new_err(
@@ -70,7 +70,7 @@ impl PyLearner {
         self.learner.as_mut().ok_or_else(saved)
     }
 
-    /// What the user's function raised, or else what the learner says.
+    /// The exception of the user's function, or else the learner's error.
     fn error(&self, error: OnlineError) -> PyErr {
         let function = matches!(error, OnlineError::Function(_));
         let raised = self.loss.as_ref().filter(|_| function).and_then(|loss| loss.get().raised());
@@ -118,7 +118,7 @@ impl PyLearner {
 
 #[pymethods]
 impl PyLearner {
-    /// From a config, or from the file that a learner was moved into.
+    /// Makes a learner from a config, or from the file that a learner was moved into.
     #[new]
     #[pyo3(signature = (config, names=None, classes=None, loss=None, seed=None, start=None, path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -161,16 +161,17 @@ impl PyLearner {
 
     /// Takes one record. With every full batch the learner makes a step and pays for it.
     ///
-    /// ``x`` is a dict by feature name (what is missing is 0) or a sequence of numbers; ``y`` a class or a
-    /// number. A record beyond ``feature_norm`` is scaled down to it. Raises :class:`BudgetError` once the
-    /// budget is spent, and :class:`RecordError` for a record that does not fit, of which nothing is kept.
+    /// ``x`` is a dict by feature name (missing features are 0) or a sequence of numbers; ``y`` is
+    /// a class or a number. A record longer than ``feature_norm`` is scaled down to it. Raises
+    /// :class:`BudgetError` once the budget is spent, and :class:`RecordError` for a record that
+    /// does not fit; such a record is not kept.
     fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let record = Record { features: self.schema.features(x)?, label: self.schema.label(y)? };
         let learnt = self.get_mut()?.learn_record(record);
         learnt.map(|_| ()).map_err(|error| self.error(error))
     }
 
-    /// The rows of a matrix, classes by number: all of them, or none if one does not fit.
+    /// Takes all rows of a matrix, with classes by number, or none if one does not fit.
     fn _learn_rows(
         &mut self,
         py: Python<'_>,
@@ -200,12 +201,14 @@ impl PyLearner {
         Ok(())
     }
 
-    /// The class, or the number, that the learner's own parameters predict. For the learner's owner.
+    /// The class, or the number, that the learner's own parameters predict. For the learner's owner
+    /// only.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
     }
 
-    /// The probability of each class, by the learner's own parameters. For the learner's owner.
+    /// The probability of each class, by the learner's own parameters. For the learner's owner
+    /// only.
     fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
     }
@@ -230,7 +233,7 @@ impl PyLearner {
         predict_proba_rows(py, learner.setup(), theta, self.schema.rows(&matrix)?)
     }
 
-    /// ε spent so far, at a δ or the config's own.
+    /// ε spent so far, at the given δ or the config's.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         let learner = self.get()?;
@@ -238,7 +241,7 @@ impl PyLearner {
         Ok(learner.accountant().epsilon(delta))
     }
 
-    /// What may be said about privacy, in sentences.
+    /// The privacy statement, in sentences.
     #[getter]
     fn privacy_statement(&self) -> PyResult<Vec<String>> {
         let learner = self.get()?;
@@ -268,7 +271,8 @@ impl PyLearner {
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: learner.public_model().clone(),
-            // No record is in both: what the one that paid most has paid.
+            // No record is in both the model it started from and the learner, so the larger ε
+            // counts.
             epsilon: self.get_epsilon(None)?.max(self.start_epsilon),
             private: !self.seeded,
         })
@@ -280,7 +284,7 @@ impl PyLearner {
         Ok(PyArray1::from_slice(py, self.get()?.private_parameters().for_owner()))
     }
 
-    /// The settings, as a file for the command ``undertone`` would have them.
+    /// The settings, as in a file for the command ``undertone``.
     #[getter]
     fn config(&self, py: Python<'_>) -> Py<PyConfig> {
         self.config.clone_ref(py)
@@ -292,31 +296,31 @@ impl PyLearner {
         self.schema.labels(py)
     }
 
-    /// The names of the features; None where they have none.
+    /// The names of the features; None if they have none.
     #[getter]
     fn feature_names<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTuple>> {
         self.schema.names(py)
     }
 
-    /// Rounds whose releases were paid for, after the free one of round 0.
+    /// How many releases were charged, after the free one of round 0.
     #[getter]
     fn rounds(&self) -> PyResult<u64> {
         Ok(self.get()?.accountant().round().0)
     }
 
-    /// Records learnt from.
+    /// How many records it has learnt from.
     #[getter]
     fn records(&self) -> PyResult<u64> {
         Ok(self.get()?.records())
     }
 
-    /// Records that wait for their batch to be full.
+    /// How many records wait for their batch to be full.
     #[getter]
     fn waiting(&self) -> PyResult<usize> {
         Ok(self.get()?.waiting())
     }
 
-    /// Records that were scaled into the bounds.
+    /// How many records were scaled into the bounds.
     #[getter]
     fn scaled(&self) -> PyResult<u64> {
         Ok(self.get()?.scaled())
@@ -330,7 +334,8 @@ impl PyLearner {
         Ok((score.records > 0).then(|| score.loss_sum / score.records as f64))
     }
 
-    /// Share of records that were classified rightly before they were learnt from. Private likewise.
+    /// Share of records that were classified correctly before they were learnt from. Private: for
+    /// the learner's owner.
     #[getter]
     fn accuracy(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         let score = self.get()?.score();
@@ -339,10 +344,12 @@ impl PyLearner {
         Ok(known.then(|| score.correct as f64 / score.records as f64))
     }
 
-    /// Moves the learner into a file, its account included; this object is of no use afterwards.
+    /// Moves the learner, including its account, into a file. This object cannot be used
+    /// afterwards.
     ///
-    /// The file holds records and parameters, and is readable by its owner alone. Moved, not copied: two
-    /// learners that went on from one state would answer the same rounds twice, and each would pay once.
+    /// The file holds records and parameters, and only its owner can read it. The learner is moved,
+    /// not copied: two learners that continue from one state would release the same rounds twice,
+    /// and each account would charge them once.
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
         let notes = Notes { settings, seeded: self.seeded, start_epsilon: self.start_epsilon };

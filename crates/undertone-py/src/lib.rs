@@ -1,7 +1,8 @@
 //! Undertone for Python: the compiled part of the package `undertone`.
 //!
-//! Nothing is decided here. Python's values become records and configs, the laboratory does the work, and
-//! what comes of it becomes Python's values again. The package's own Python files are in `python/undertone`.
+//! There is no logic here. Python's values are converted to records and configs, the other crates
+//! do the work, and results are converted back to Python's values. The package's own Python files
+//! are in `python/undertone`.
 
 mod account;
 mod arrays;

@@ -1,4 +1,4 @@
-//! Losses that are functions of the user's own.
+//! User-defined losses.
 
 use crate::errors::DeclarationError;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -10,18 +10,19 @@ use undertone_models::{DeclaredLoss, Prediction};
 
 /// A loss of your own: a function that gives the loss of one record and its gradient.
 ///
-/// ``function(theta, x, y)`` returns ``(value, gradient)``: a number and an array with an entry for each of
-/// ``parameters``. ``x`` is the record as the learner keeps it: within ``feature_norm``, the intercept last.
-/// ``predict(theta, x)`` is for predictions, if you want any.
+/// ``function(theta, x, y)`` returns ``(value, gradient)``: a number and an array with an entry for
+/// each of ``parameters``. ``x`` is the record as the learner keeps it: within ``feature_norm``,
+/// the intercept last. ``predict(theta, x)`` is optional, for predictions.
 ///
-/// What the function says of a record must follow from ``theta`` and that record alone: one that remembers
-/// other records breaks every promise. A function that raises ends its learner.
+/// The result for a record must depend only on ``theta`` and that record: a function that remembers
+/// other records breaks every promise. A function that raises an exception ends its learner.
 ///
-/// ``gradient_norm`` bounds the gradient of a record. It is enforced, so that a shielded learner's promise
-/// needs nothing else of the function. ``smoothness`` (L) and ``strong_convexity`` (μ) are needed for
-/// ``method="algorithm1"`` and are **your word**: they are tried on random points and records when a learner
-/// is made, and every statement about privacy says that they are declared by you. With them a gradient above
-/// ``gradient_norm`` is an error. ``gradient_spread`` (C) may be declared where it is below twice the norm.
+/// ``gradient_norm`` bounds the gradient of a record. It is enforced, so a shielded learner's
+/// promise requires nothing else of the function. ``smoothness`` (L) and ``strong_convexity`` (μ)
+/// are needed for ``method="algorithm1"`` and are **not proved**: they are tested on random points
+/// and records when a learner is made, and every privacy statement says that you declared them. If
+/// they are declared, a gradient above ``gradient_norm`` is an error. ``gradient_spread`` (C) may
+/// be declared if it is below twice the norm.
 ///
 /// >>> import numpy as np, undertone
 /// >>> def absolute(theta, x, y):
@@ -74,7 +75,7 @@ impl PyLoss {
 }
 
 impl PyLoss {
-    /// The setup with this function in it, after what is declared of it was tried.
+    /// The setup with this function, after its declarations were tested.
     pub(crate) fn join(&self, py: Python<'_>, setup: &Setup) -> PyResult<Arc<Setup>> {
         let function: Arc<dyn DeclaredLoss> = Arc::<Callback>::clone(&self.callback);
         if setup.agreement.model.declared_by_user().is_none() {
@@ -107,7 +108,7 @@ impl PyLoss {
         self.callback.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A prediction that was made with this loss, or why it is none.
+    /// A prediction made with this loss, or the reason why there is none.
     pub(crate) fn predicted(&self, said: Prediction) -> PyResult<Prediction> {
         if self.callback.predict.is_none() {
             return Err(PyTypeError::new_err("this loss has no way to predict: give it predict="));
@@ -119,7 +120,7 @@ impl PyLoss {
 struct Callback {
     function: Py<PyAny>,
     predict: Option<Py<PyAny>>,
-    /// The first exception since it was last asked for.
+    /// The first exception since the last call of `raised`.
     raised: Mutex<Option<PyErr>>,
 }
 

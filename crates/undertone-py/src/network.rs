@@ -18,7 +18,7 @@ use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
 };
 
-/// As many rounds are measured as the command measures.
+/// The most rounds that are measured, as in the command.
 const ROWS_MAX: u64 = 2000;
 
 /// The compiled part of :class:`undertone.Network`.
@@ -29,7 +29,7 @@ pub(crate) struct PyNetwork {
     config: Py<PyConfig>,
     loss: Option<Py<PyLoss>>,
     facts: RunFacts,
-    /// Set by an error in the middle of a round, after which there is no going on.
+    /// Set by an error in the middle of a round: the network cannot continue after that.
     broken: bool,
 }
 
@@ -95,7 +95,7 @@ impl PyNetwork {
         Ok(PyNetwork { run, schema, config, loss, facts, broken: false })
     }
 
-    /// How many more records a learner needs for so many rounds.
+    /// How many more records a learner needs for this many rounds.
     fn _records_wanted(&self, learner: usize, rounds: u64) -> PyResult<u64> {
         self.check_learner(learner)?;
         Ok(self.run.records_wanted(learner, rounds))
@@ -112,7 +112,8 @@ impl PyNetwork {
         Ok(())
     }
 
-    /// Runs up to so many rounds; gives how many were run, and the measurements of the last if it was measured.
+    /// Runs up to this many rounds. Returns how many were run, and the measurements of the last if
+    /// it was measured.
     fn _run<'py>(
         &mut self,
         py: Python<'py>,
@@ -128,7 +129,7 @@ impl PyNetwork {
             if self.run.ended().is_some() {
                 return Ok((done, last));
             }
-            // Ctrl-C is heeded between rounds, when nothing is half done.
+            // Ctrl-C is checked between rounds, when no round is incomplete.
             py.check_signals()?;
             let started = Instant::now();
             let run = &mut self.run;
@@ -143,7 +144,7 @@ impl PyNetwork {
         Ok((rounds, last))
     }
 
-    /// How many rounds are over.
+    /// How many rounds were run.
     #[getter]
     fn rounds_run(&self) -> u64 {
         self.run.rounds_run()
@@ -155,7 +156,8 @@ impl PyNetwork {
         self.run.setup().agreement.graph.learners()
     }
 
-    /// Why no more rounds can be run: ``"finished"`` or ``"budget-exhausted"``; None while they can.
+    /// Why no more rounds can be run: ``"finished"`` or ``"budget-exhausted"``; None while rounds
+    /// can be run.
     #[getter]
     fn ended(&self) -> Option<&'static str> {
         self.run.ended().map(|ending| match ending {
@@ -180,7 +182,7 @@ impl PyNetwork {
         self.run.outcome().rows.iter().map(|row| row_dict(py, row)).collect()
     }
 
-    /// ε that each learner has spent, at a δ or the config's own.
+    /// ε that each learner has spent, at the given δ or the config's.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
         let delta = checked_delta(delta, self.run.setup().agreement.delta)?;
@@ -189,7 +191,7 @@ impl PyNetwork {
         Ok(learners.iter().map(|learner| learner.spent.epsilon(noise, delta)).collect())
     }
 
-    /// The run in numbers, and what may be said about privacy: what ``undertone simulate --json`` prints.
+    /// The run in numbers and the privacy statement: what ``undertone simulate --json`` prints.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let summary = Summary::new(self.run.setup(), &self.run.outcome(), &self.facts);
         to_python(py, &summary)

@@ -41,7 +41,7 @@ impl PyPublicModel {
 
 #[pymethods]
 impl PyPublicModel {
-    /// The parameters, the intercept's last.
+    /// The parameters; the intercept's is the last.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.model.values())
@@ -59,7 +59,7 @@ impl PyPublicModel {
         self.epsilon
     }
 
-    /// False where the noise follows from a seed: whoever knows it can subtract the noise.
+    /// False if the noise follows from a seed: anyone who knows the seed can subtract the noise.
     #[getter]
     fn private(&self) -> bool {
         self.private
@@ -75,7 +75,7 @@ impl PyPublicModel {
         self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
     }
 
-    /// What ``predict_one`` says of each row of an array, a frame or an Arrow table.
+    /// The result of ``predict_one`` for each row of an array, a frame or an Arrow table.
     #[expect(non_snake_case, reason = "scikit-learn's name")]
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = X.py();
@@ -86,7 +86,7 @@ impl PyPublicModel {
         arrays.call_method1("from_numbers", (numbers, self.schema.labels(py)))
     }
 
-    /// The probability of each class for each row, classes in order.
+    /// The probability of each class for each row, with classes in order.
     #[expect(non_snake_case, reason = "scikit-learn's name")]
     fn predict_proba<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows = self.schema.rows(&self.matrix(X)?)?;
@@ -114,7 +114,7 @@ impl PyPublicModel {
             .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
     }
 
-    /// It is public, so that it may be copied and pickled, unlike a learner.
+    /// It is public, so it may be copied and pickled, unlike a learner.
     #[expect(clippy::type_complexity, reason = "what pickle asks for")]
     fn __reduce__<'py>(
         &self,
@@ -159,7 +159,7 @@ impl PyPublicModel {
     }
 }
 
-/// What parameters say of features, which are kept to the bounds first.
+/// The prediction of parameters for features, to which the bounds are applied first.
 pub(crate) fn said(
     setup: &Setup,
     theta: &[f64],

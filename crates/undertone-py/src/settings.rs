@@ -6,7 +6,8 @@ use crate::loss::PyLoss;
 use pyo3::prelude::*;
 use undertone::{Label, LearnerBuilder, OwnLoss};
 
-/// The agreement of one learner on its own, as nested dicts: what :func:`undertone.make_config` starts from.
+/// The agreement of one learner without neighbours, as nested dicts: what
+/// :func:`undertone.make_config` starts from.
 #[pyfunction]
 #[pyo3(signature = (features, *, epsilon, delta, classes=None, label_bound=None, loss=None, declared=None, feature_norm=None, normalise=None, intercept=None, batch=None, window=None, warmup=None, radius=None, ridge=None, clip=None, step=None, step_exponent=None, rounds=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

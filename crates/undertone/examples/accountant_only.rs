@@ -1,4 +1,4 @@
-//! The account alone: what releases cost, without any learning.
+//! The account alone: what releases cost, without learning.
 //!
 //! `cargo run -p undertone --example accountant_only`
 

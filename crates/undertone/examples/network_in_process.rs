@@ -1,4 +1,4 @@
-//! Three learners on a ring in one process, each with records of its own; the caller owns the loop.
+//! Three learners on a ring in one process, each with its own records. The caller owns the loop.
 //!
 //! `cargo run -p undertone --example network_in_process`
 
@@ -9,7 +9,7 @@ use undertone::load::{Loaded, Source, Strictness};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, PublicModel, Record, Release, Setup, load};
 
-/// What the three agree on. Each may spend ε = 4 at δ = 10⁻⁶, for ever.
+/// The agreement of the three learners. Each may spend ε = 4 at δ = 10⁻⁶, for ever.
 const AGREEMENT: &str = r#"
 name = "three"
 method = "algorithm1"

@@ -1,4 +1,5 @@
-//! A loss of one's own: a function and what is declared of it. Every statement says that it is declared.
+//! A loss of your own: a function, and what you declare about it. Every privacy statement names
+//! what is declared.
 //!
 //! `cargo run -p undertone --example own_loss`
 

@@ -1,4 +1,5 @@
-//! A private learner on a stream, with no network: records go in, a model that may be published comes out.
+//! A private learner on a stream, without a network: records go in, and a model that may be
+//! published comes out.
 //!
 //! `cargo run -p undertone --example stream_alone`
 

@@ -1,4 +1,5 @@
-//! A learner on a stream from a few numbers: everything else has a default that is tested here.
+//! Builds a learner on a stream from a few numbers. Everything else has a default, which is tested
+//! here.
 
 use crate::declaration::{DECLARATION_SAMPLES, DeclarationError, check_declaration};
 use crate::learner_file::{LearnerFileError, SavedLearner};
@@ -15,7 +16,7 @@ use undertone_core::agreement::{
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_models::{DeclaredLoss, Setup, SetupError};
 
-/// What a learner on its own is made from. The privacy numbers have no defaults.
+/// The settings of a learner without neighbours. The privacy numbers have no defaults.
 ///
 /// ```
 /// use undertone::LearnerBuilder;
@@ -38,9 +39,10 @@ pub struct LearnerBuilder {
     pub epsilon: f64,
     /// At this δ.
     pub delta: f64,
-    /// The label: one of so many classes, or a number.
+    /// The label: a class, or a number.
     pub label: Label,
-    /// The loss, by its name in a config; by the label where absent: logistic, softmax or huber.
+    /// The loss, by its name in a config. By default it follows from the label: logistic, softmax
+    /// or huber.
     pub loss: Option<String>,
     /// A loss of one's own.
     pub own_loss: Option<OwnLoss>,
@@ -52,9 +54,10 @@ pub struct LearnerBuilder {
     pub intercept: bool,
     /// Records a round.
     pub batch: u64,
-    /// Records of so many rounds are remembered.
+    /// How many rounds' records are remembered.
     pub window: u64,
-    /// Records collected before the first round; those of a window but one round where absent.
+    /// Records collected before the first round. By default those of all rounds of a window but
+    /// one.
     pub warmup: Option<u64>,
     /// Parameters stay in a ball of this radius.
     pub radius: f64,
@@ -62,18 +65,18 @@ pub struct LearnerBuilder {
     pub ridge: f64,
     /// The slope of a record's loss is cut to this.
     pub clip: Option<f64>,
-    /// The first step; 4/L where absent.
+    /// The first step; 4/L by default.
     pub step: Option<f64>,
-    /// Steps shrink as (t+1) to minus this.
+    /// Steps shrink as (t+1) to the power of minus this.
     pub step_exponent: f64,
-    /// For how many rounds the budget is meant; for ever where absent.
+    /// For how many rounds the budget must last; for ever by default.
     pub rounds: Option<u64>,
 }
 
-/// What the label of a record is.
+/// The kind of a record's label.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Label {
-    /// One of these classes, by name, or numbered from 0 where there are no names.
+    /// A class, by name, or by number from 0 if the classes have no names.
     Classes {
         /// How many.
         count: u32,
@@ -82,7 +85,7 @@ pub enum Label {
     },
     /// A number with at most this absolute value.
     Number {
-        /// The bound; none is a fault that is named with all others.
+        /// The bound. A missing bound is reported with all other faults.
         bound: Option<f64>,
     },
 }
@@ -132,7 +135,7 @@ pub enum BuildError {
 }
 
 impl LearnerBuilder {
-    /// A learner of records with so many features and two classes, with a budget for ever.
+    /// Settings for records with this many features and two classes, and a budget for ever.
     #[must_use]
     pub fn new(features: usize, epsilon: f64, delta: f64) -> LearnerBuilder {
         LearnerBuilder {
@@ -157,7 +160,7 @@ impl LearnerBuilder {
         }
     }
 
-    /// The label is one of so many classes, numbered from 0.
+    /// The label is one of this many classes, numbered from 0.
     #[must_use]
     pub fn classes(self, count: u32) -> LearnerBuilder {
         LearnerBuilder { label: Label::Classes { count, names: None }, ..self }
@@ -207,7 +210,8 @@ impl LearnerBuilder {
                 intercept: Some(self.intercept),
                 normalise: Some(self.normalise),
                 batch: Some(self.batch),
-                // Before a window is full its records weigh more, and would pay more than all later ones.
+                // Until a window is full its records have more weight, and would pay more than all
+                // later ones.
                 warmup: Some(
                     self.warmup.unwrap_or(self.window.saturating_sub(1).saturating_mul(self.batch)),
                 ),
@@ -300,7 +304,7 @@ impl LearnerBuilder {
         }
     }
 
-    /// About how smooth the loss is. A bound of 0 is a fault that is named with all others.
+    /// An estimate of L. A bound of 0 is reported later, with all other faults.
     fn smoothness(&self) -> f64 {
         let smoothness = match self.declared() {
             Some(declared) => declared.smoothness.unwrap_or(4.0 * declared.gradient_norm),
@@ -316,7 +320,7 @@ impl LearnerBuilder {
         if smoothness > 0.0 { smoothness } else { 1.0 }
     }
 
-    /// The learner, with noise from the operating system.
+    /// Builds the learner, with noise from the operating system.
     ///
     /// # Errors
     /// When settings are wrong, with all faults at once, or no noise meets the budget.
@@ -324,7 +328,7 @@ impl LearnerBuilder {
         self.build_with(OsEntropy)
     }
 
-    /// The same with another source of keys.
+    /// Builds the learner with another source of keys.
     ///
     /// # Errors
     /// As [`build`](Self::build).

@@ -41,9 +41,9 @@
 //! | which theorems apply, what to change | [`doctor`] |
 //! | noise and schedules for a target | [`planner`] |
 //!
-//! `examples/` has a stream alone, a network in one process, a loss of one's own, and the accountant alone.
-//! Learners as daemons on real machines are in `undertone-node`; seeded experiments, which are NOT PRIVATE,
-//! in `undertone-lab`. Neither can be named from here.
+//! `examples/` has four programs: a stream alone, a network in one process, a loss of your own, and
+//! the accountant alone. `undertone-node` has learners as daemons on real machines; `undertone-lab`
+//! has seeded experiments, which are NOT PRIVATE. This crate depends on neither.
 
 mod builder;
 mod declaration;

@@ -1,7 +1,7 @@
 //! One loader for config files: agreements of nodes, experiments of the laboratory, dicts of Python.
 //!
-//! A [`Document`] is a kind of file. [`load`] reads one from a [`Source`], applies changes, reads the edge
-//! file it names, checks it, and reports everything that is wrong at once.
+//! A [`Document`] is a kind of config file. [`load`] reads one from a [`Source`], applies changes,
+//! reads the edge file that it names, checks it, and reports all faults at once.
 
 use crate::doctor::advice;
 use serde::Deserializer;
@@ -22,16 +22,16 @@ pub enum Source {
         /// The text.
         text: String,
     },
-    /// Values that a program has put together.
+    /// Values from a program.
     Values(serde_json::Value),
 }
 
 /// How strictly a config is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// As it is to be run.
+    /// For running it.
     Run,
-    /// To be examined: conditions of the theorems may be broken.
+    /// For examining it: conditions of the theorems may be broken.
     Examine,
 }
 
@@ -48,16 +48,16 @@ pub struct Loaded<D: Document> {
 
 /// A kind of config file.
 pub trait Document: Sized {
-    /// What it is after it was checked.
+    /// Its type after it was checked.
     type Checked;
 
-    /// Reads one, together with the paths of keys it does not know.
+    /// Reads a document. Also returns the paths of unknown keys.
     ///
     /// # Errors
     /// The format's own error when the text is malformed or a value has the wrong type.
     fn read<P: Parse>(parse: P) -> Result<(Self, Vec<String>), P::Error>;
 
-    /// What is said of a key that it does not know.
+    /// The message for an unknown key.
     fn unknown_key(_path: &str) -> &'static str {
         "unknown key"
     }
@@ -77,7 +77,7 @@ pub trait Parse {
     /// The format's error.
     type Error;
 
-    /// Reads it as a type, together with the paths of keys the type does not know.
+    /// Reads it as a type. Also returns the paths of keys that the type does not have.
     ///
     /// # Errors
     /// When the text is malformed or a value has the wrong type.
@@ -127,7 +127,7 @@ pub enum LoadError {
 /// Reads a config, changes it and checks the result.
 ///
 /// # Errors
-/// When it cannot be read or anything in it is wrong after the change; every fault is reported at once.
+/// When it cannot be read, or has faults after the change. All faults are reported at once.
 pub fn load<D: Document>(
     source: &Source,
     change: impl FnOnce(&mut D),
@@ -165,7 +165,7 @@ fn load_text<D: Document>(
     strictness: Strictness,
 ) -> Result<Loaded<D>, LoadError> {
     let syntax = |error| LoadError::Syntax { origin: origin.into(), error: Box::new(error) };
-    // A byte order mark is no fault.
+    // A byte order mark is allowed.
     let (raw, unknown) = D::read(Text(text.trim_start_matches('\u{feff}'))).map_err(syntax)?;
     finish(origin, raw, unknown, folder, change, strictness)
 }
@@ -220,7 +220,8 @@ impl Document for RawAgreement {
     }
 }
 
-/// Checks an agreement; a condition of the theorems that is broken is reported with what to change.
+/// Checks an agreement. A broken condition of the theorems is reported with advice on what to
+/// change.
 ///
 /// # Errors
 /// Every fault, all at once.
@@ -263,7 +264,8 @@ fn read_text(path: &Path) -> Result<String, LoadError> {
     std::fs::read_to_string(path).map_err(|error| LoadError::Read { path: path.into(), error })
 }
 
-/// Reads an edge list: two learner numbers and perhaps a weight a line, `#` starts a comment.
+/// Reads an edge list. Each line has two learner numbers and an optional weight; `#` starts a
+/// comment.
 fn read_edges(path: &Path) -> Result<Vec<Vec<f64>>, LoadError> {
     let mut edges = Vec::new();
     for (place, line) in read_text(path)?.lines().enumerate() {

@@ -1,8 +1,8 @@
 //! One learner on its own, driven by its records: a round for every full batch.
 //!
-//! It has no neighbours (`network.topology = "alone"`), so what it gives to others is its public model. Its
-//! state between two batches is that of a learner that has released and waits for records; what a round
-//! releases does not depend on the records of that round, so the order changes nothing that is counted.
+//! It has no neighbours (`network.topology = "alone"`), so all it publishes is its public model.
+//! Between two batches it has released and is waiting for records. A release does not depend on the
+//! records of its own round, so this order does not change the account.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,13 +36,13 @@ pub struct OnlineLearner<E = OsEntropy> {
     end: Option<ReleaseError>,
 }
 
-/// Why a learner does not go on.
+/// Why a learner cannot continue.
 #[derive(Debug, Error)]
 pub enum OnlineError {
     /// A setup of several learners.
     #[error("network.topology: a learner on its own needs \"alone\", and learners = 1")]
     NotAlone,
-    /// A method whose releases say nothing.
+    /// A method whose releases contain nothing.
     #[error("method = \"local\" releases nothing: there is no budget to keep")]
     NothingReleased,
     /// The memory does not fit the loss.
@@ -54,7 +54,7 @@ pub enum OnlineError {
     /// A record does not fit the model.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The budget is spent: nothing more is learnt. What was learnt stays.
+    /// The budget is spent: nothing more is learnt. The model stays as it is.
     #[error(transparent)]
     Budget(Refusal),
     /// A release failed for another reason than the budget.
@@ -87,7 +87,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// When the setup is not that of one learner, or memory and loss do not fit.
     pub fn new(setup: Arc<Setup>, entropy: E) -> Result<OnlineLearner<E>, OnlineError> {
         let mut fresh = Self::unreleased(setup, entropy)?;
-        // Public and the same for everybody: a start must not depend on any record.
+        // The start is public and always the same: it must not depend on any record.
         let mut random = PublicRandom::new(0);
         let start = fresh.setup.common_start(|| random.unit());
         if let Some(start) = start.or_else(|| fresh.setup.spread_start(|| random.unit())) {
@@ -97,10 +97,10 @@ impl<E: Entropy> OnlineLearner<E> {
         Ok(fresh)
     }
 
-    /// The same, going on from a model that was published before.
+    /// A learner that starts from a model that was published before.
     ///
-    /// What is public may be started from: records that the model was made of have paid for it, and those
-    /// that arrive now are others, and pay for what they do now.
+    /// Starting from public values costs nothing: the records behind the model have paid for it.
+    /// Records that arrive now must be other ones, and pay for their own effect.
     ///
     /// # Errors
     /// As [`OnlineLearner::new`].
@@ -138,8 +138,9 @@ impl<E: Entropy> OnlineLearner<E> {
         })
     }
 
-    /// Takes a record; the intercept is added where the agreement has one. When it fills a batch the learner
-    /// predicts and scores the batch, learns from it and releases. Says whether it did.
+    /// Takes a record; the intercept is added where the agreement has one. When the batch is full,
+    /// the learner predicts and scores it, learns from it and releases. Returns whether the batch
+    /// was full.
     ///
     /// # Errors
     /// As [`learn_record`](Self::learn_record).
@@ -148,18 +149,19 @@ impl<E: Entropy> OnlineLearner<E> {
         self.learn_record(Record { features, label })
     }
 
-    /// Takes a record whose features are as the model has them, the intercept included.
+    /// Takes a record that has all features of the model, including the intercept.
     ///
     /// # Errors
-    /// When the record does not fit, and then nothing of it is kept; or when the budget is spent, a user's
-    /// function fails or there is no entropy, and then nothing more is learnt.
+    /// When the record does not fit: it is then not kept. Or when the budget is spent, a user's
+    /// function fails, or there is no entropy: nothing more is learnt then.
     pub fn learn_record(&mut self, mut record: Record) -> Result<bool, OnlineError> {
         self.check_able()?;
         let scaled = self.admit(&mut record)?;
         self.learn_admitted(record, scaled)
     }
 
-    /// Brings a record within the bounds, and says whether it was scaled; nothing is learnt.
+    /// Brings a record within the bounds, without learning from it. Returns whether the record was
+    /// scaled.
     ///
     /// # Errors
     /// When the record does not fit.
@@ -184,7 +186,7 @@ impl<E: Entropy> OnlineLearner<E> {
         Ok(true)
     }
 
-    /// Whether it may go on learning.
+    /// Checks that it may continue to learn.
     fn check_able(&self) -> Result<(), OnlineError> {
         if let Some(fault) = self.setup.model.declared_fault() {
             return Err(fault.into());
@@ -192,7 +194,7 @@ impl<E: Entropy> OnlineLearner<E> {
         self.end.map_or(Ok(()), |end| Err(end.into()))
     }
 
-    /// How many records the round that it is in takes.
+    /// How many records the current round takes.
     fn batch_wanted(&self) -> u64 {
         let data = &self.setup.agreement.records;
         data.batch + if self.learner.memory().records() == 0 { data.warmup } else { 0 }
@@ -202,7 +204,8 @@ impl<E: Entropy> OnlineLearner<E> {
         let warming_up = self.batch_wanted() > self.setup.agreement.records.batch;
         let score = self.learner.observe(&self.waiting)?;
         self.waiting.clear();
-        // The warm-up is collected before anything is learnt: it says nothing about predictions.
+        // The warm-up is collected before anything is learnt, so its score is not a score of
+        // predictions.
         if !warming_up {
             self.total.records += score.records;
             self.total.loss_sum += score.loss_sum;
@@ -249,7 +252,7 @@ impl<E: Entropy> OnlineLearner<E> {
         Ok(self.setup.model.predict(self.private_parameters().for_owner(), &features)?)
     }
 
-    /// Features with the constant one, where the agreement adds it.
+    /// The features, with the constant one if the agreement adds it.
     fn with_intercept(&self, features: &[f64]) -> Features {
         let mut values = features.to_vec();
         values.extend(self.setup.agreement.records.intercept.then_some(1.0));
@@ -286,7 +289,7 @@ impl<E: Entropy> OnlineLearner<E> {
         self.scaled
     }
 
-    /// How well records were foretold before they were learnt from. Private: for the owner.
+    /// How well records were predicted before they were learnt from. Private: for the owner.
     #[must_use]
     pub fn score(&self) -> Score {
         self.total
@@ -301,7 +304,7 @@ impl<E: Entropy> OnlineLearner<E> {
         })
     }
 
-    /// What may be said about privacy, in sentences.
+    /// The privacy statement, in sentences.
     #[must_use]
     pub fn statement(&self) -> Vec<String> {
         let delta = self.setup.agreement.delta;
@@ -358,7 +361,8 @@ impl<E: Entropy> OnlineLearner<E> {
         let mut learner = Self::unreleased(setup, entropy)?;
         persist::load(&mut learner, bytes)?;
         if !learner.learner.has_released() {
-            // It was saved after a refusal, and is refused again. Anything else was never saved.
+            // It was saved after a refusal, and must be refused again. No other state like this is
+            // ever saved.
             if !learner.learner.accountant().would_exceed() {
                 return Err(Damaged.into());
             }
@@ -372,7 +376,7 @@ impl<E: Entropy> OnlineLearner<E> {
     }
 }
 
-/// Shows how far it is; parameters and records are private.
+/// Prints its progress only: parameters and records are private.
 impl<E: Entropy> fmt::Debug for OnlineLearner<E> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (records, round) = (self.records(), self.learner.round());

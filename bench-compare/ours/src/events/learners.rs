@@ -10,7 +10,8 @@ use undertone_models::{Features, Setup, Record};
 use undertone_node::protocol::{FOLLOW_RATE, Settings};
 use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 
-/// The network of a scenario: shielded ridge regression from starting points all over the place, coupling 1.
+/// The network of a scenario: shielded ridge regression from widely spread starting points, with
+/// coupling 1.
 ///
 /// Weights are half of one over the degree: no eigenvalue of W is then below −1, and a graph that is not bipartite has
 /// none at −1, as Assumption 2 asks.
@@ -44,7 +45,7 @@ pub(super) fn settings(scenario: &Scenario) -> Settings {
     }
 }
 
-/// SplitMix64, for everything but the noise.
+/// SplitMix64, for everything except the noise.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -72,7 +73,7 @@ impl Dice {
     }
 }
 
-/// A learner's record of a number: always the same one.
+/// A learner's record with a number; always the same for the same number.
 pub(super) fn record(scenario: &Scenario, learner: usize, number: u64) -> Record {
     let mut dice = Dice(scenario.seed ^ (learner as u64) << 32 ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let scale = 1.7 / (scenario.dimension as f64).sqrt();
@@ -95,7 +96,8 @@ impl Entropy for SeededEntropy {
     }
 }
 
-/// A disk that never fails. It is taken out of a learner that goes away, and handed to it when it comes back.
+/// A disk that never fails. It is taken from a learner that goes away, and given back to it when it
+/// returns.
 #[derive(Default)]
 pub(super) struct Disk(Stored);
 

@@ -6,16 +6,19 @@ use undertone::graph::Graph;
 
 /// All that is counted.
 pub(super) struct Measures {
-    /// Of each learner: the first round whose end was not counted yet, and when it last ended one.
+    /// For each learner: the first round whose end was not counted yet, and when it last ended a
+    /// round.
     next: Vec<u64>,
     last_end: Vec<Option<u64>>,
     finished: Vec<Option<u64>>,
     unfinished: usize,
-    /// Of each learner: rounds that it sat out, rounds that it ended, and releases that it heard in them.
+    /// For each learner: rounds that it skipped, rounds that it ended, and releases that it heard
+    /// in them.
     parts: Vec<[u32; 3]>,
-    /// Which learners were never away so far.
+    /// Which learners have never been away.
     steady: Vec<bool>,
-    /// Where learners are at the start and after each round: all of them, and those that were never away.
+    /// The learners' parameters at the start and after each round, for all of them and for those
+    /// never away.
     all: Vec<Sums>,
     all_steady: Vec<Sums>,
     durations: Vec<f32>,
@@ -29,7 +32,7 @@ pub(super) struct Measures {
     pub(super) went_away: u64,
 }
 
-/// Over so many learners: the sums of their parameters, and the sum of all squares.
+/// The number of learners, the sums of their parameters, and the sum of all squares.
 #[derive(Clone)]
 struct Sums {
     count: u64,
@@ -47,7 +50,7 @@ pub(super) struct Ended<'a> {
     pub(super) neighbours: usize,
     pub(super) made_up: usize,
     pub(super) at: u64,
-    /// Where it is then, unless it has gone on since.
+    /// Its parameters at that time, unless it has started another round since.
     pub(super) parameters: Option<&'a [f64]>,
 }
 
@@ -76,7 +79,7 @@ impl Measures {
         }
     }
 
-    /// Where a learner begins, and whether it is there from the start.
+    /// A learner's starting point, and whether it is present from the start.
     pub(super) fn start(&mut self, learner: usize, parameters: &[f64], is_there: bool) {
         self.steady[learner] = is_there;
         self.add(learner, 0, parameters);
@@ -90,7 +93,7 @@ impl Measures {
     }
 
     pub(super) fn ended(&mut self, end: &Ended<'_>) {
-        // The end of a round that was lost in a crash comes again: it is counted once.
+        // The end of a round that was lost in a crash happens again, but is counted once.
         if end.round < self.next[end.learner] {
             return;
         }
@@ -111,7 +114,7 @@ impl Measures {
         }
     }
 
-    /// A learner has gone away: how long the round lasts is not the network's doing.
+    /// A learner has gone away: the length of its round no longer depends on the network.
     pub(super) fn away(&mut self, learner: usize) {
         self.went_away += 1;
         self.steady[learner] = false;
@@ -135,7 +138,8 @@ impl Measures {
         curve(&self.all)
     }
 
-    /// Those who set the pace: how many learners were there in every round, and how many releases they heard in one.
+    /// The learners that set the pace: how many took part in every round, and how many releases
+    /// they heard in one.
     fn never_sat_out(&self) -> Value {
         let parts: Vec<_> = self.parts.iter().filter(|part| part[0] == 0 && part[1] > 0).collect();
         let sum = |place: usize| parts.iter().map(|part| f64::from(part[place])).sum::<f64>();

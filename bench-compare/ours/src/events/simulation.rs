@@ -17,7 +17,7 @@ pub(super) type SimulatedNode = Node<SeededEntropy, Disk>;
 
 /// A run that takes longer than this has stalled.
 const SIMULATED_SECONDS_MOST: f64 = 20_000.0;
-/// Who is called by others is called so often while it is away.
+/// The longest time until a neighbour that connects tries again.
 const CALLED_WITHIN_SECONDS: f64 = 2.0;
 /// Learners are started within this time.
 const STARTS_WITHIN_SECONDS: f64 = 1.0;
@@ -33,23 +33,23 @@ enum What {
 
 struct Event {
     at: u64,
-    /// Of two events at one time the one that was planned first comes first.
+    /// Of two events at the same time, the one that was planned first comes first.
     sequence: u64,
     what: What,
 }
 
-/// A machine that is up, or the disk of one that is not.
+/// A machine that is up, or the disk of a machine that is down.
 enum Machine {
     Up(Box<SimulatedNode>),
     Down(Disk),
 }
 
-/// All learners, what is between them, and what is to come.
+/// All learners, the network between them, and the events to come.
 pub(super) struct Simulation {
     scenario: Scenario,
     setup: Arc<Setup>,
     wire: Wire,
-    /// How long it took to make the wire format, which hashes all learners.
+    /// How long it took to make the wire format, which includes a hash over all learners.
     pub(super) wire_seconds: f64,
     settings: Settings,
     machines: Vec<Machine>,
@@ -96,7 +96,8 @@ impl Simulation {
         simulation
     }
 
-    /// Where it begins, and when. With churn some are away at the start: as many as at any other time.
+    /// Plans a learner's start. With churn some learners are away at the start, as many as at any
+    /// other time.
     fn plan_start(&mut self, place: usize) {
         let node = self.open(place, Disk::default());
         let start = node.learner().private_parameters().for_owner().to_vec();
@@ -192,8 +193,8 @@ impl Simulation {
         }
     }
 
-    /// Of two neighbours the one with the smaller number calls, at once when it comes back, and again every two seconds at the
-    /// most. A connection is there after two round trips.
+    /// Of two neighbours, the one with the smaller number connects: at once when it comes back, and
+    /// then at least every two seconds. A connection is ready after two round trips.
     fn call_neighbours(&mut self, place: usize) {
         let setup = Arc::clone(&self.setup);
         for &(neighbour, _) in setup.agreement.graph.neighbours(LearnerId(place as u32)) {
@@ -205,7 +206,8 @@ impl Simulation {
         }
     }
 
-    /// Both are there and have a connection: each sends the other its newest release, and asks for what it lacks.
+    /// Two neighbours are connected: each sends the other its newest release, and requests what it
+    /// has missed.
     fn meet(&mut self, one: usize, other: usize) {
         let up = |place: usize| matches!(self.machines[place], Machine::Up(_));
         if !up(one) || !up(other) {
@@ -221,8 +223,8 @@ impl Simulation {
         }
     }
 
-    /// A learner always has a record for its next round: it is the network that is measured. Says whether it waits
-    /// for nothing else.
+    /// Gives a learner a record for its next round, because only the network is measured. Returns
+    /// whether it waited only for that.
     fn hand_records(&mut self, place: usize) -> bool {
         let Machine::Up(node) = &mut self.machines[place] else { return false };
         if node.waiting_records() > 0 || node.learner().round() >= self.settings.end {
@@ -239,7 +241,7 @@ impl Simulation {
         self.with_node(place, |node| node.tick(now));
     }
 
-    /// Calls a learner that is up, and does what it asks for.
+    /// Calls a learner that is up, and performs its actions.
     fn with_node(
         &mut self,
         place: usize,
@@ -250,7 +252,7 @@ impl Simulation {
         let wake = node.wake_at().map_or(NEVER, |at| at.as_nanos() as u64);
         self.act(place, actions);
         if self.hand_records(place) {
-            // It had ended two rounds at once.
+            // The learner ended two rounds at once.
             return self.tick(place);
         }
         if wake < self.wakes[place] {

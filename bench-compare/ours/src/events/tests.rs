@@ -1,4 +1,4 @@
-//! Small runs that must come out in one way.
+//! Small runs with known results.
 
 use super::learners::{self, SeededEntropy};
 use super::simulation::Simulation;
@@ -21,7 +21,7 @@ fn parameters(simulation: &Simulation, learners: usize) -> Vec<Vec<f64>> {
     (0..learners).map(of).collect()
 }
 
-/// The same learners with no network at all: everyone releases, then everyone absorbs.
+/// The same learners without a network: all release, then all absorb.
 fn plain_loop(scenario: &Scenario, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let setup = learners::setup(scenario);
     let graph = &setup.agreement.graph;
@@ -79,10 +79,11 @@ fn with_loss_and_churn_nobody_stops() {
     }
 }
 
-/// The planted fault: with nobody asking, a release that is lost never comes, and who waits for it waits for ever.
+/// A planted fault: without requests, a lost release never arrives, and its receiver waits for
+/// ever.
 #[test]
 fn when_no_question_arrives_a_lost_release_stalls_who_waits_for_it() {
-    // A deadline that never comes: nobody is given up.
+    // A deadline that never comes, so no neighbour is considered away.
     let patient = Scenario { deadline_seconds: 1e6, ..scenario(30, 20) };
     let lossy = |loss_of_asks| Faults { loss: 0.05, loss_of_asks, up_seconds: 0.0, down_seconds: 0.0 };
     let asking = run(&Scenario { faults: lossy(0.0), ..patient.clone() });

@@ -1,4 +1,4 @@
-//! The network between learners: how long a message takes, and whether it comes.
+//! The network between learners: how long a message takes, and whether it arrives.
 
 use super::Scenario;
 use super::learners::Dice;
@@ -19,13 +19,13 @@ const ROUND_TRIP_MS: [[f64; 6]; 6] = [
 /// From a learner's machine to its region and from there to the other: an assumption.
 const ACCESS_MS: f64 = 10.0;
 
-/// What goes with every packet of a message, an assumption: the link's header (14), IP's (20), TCP's with time stamps
-/// (32), and a TLS record (22). Acknowledgements are not counted.
+/// The overhead of every packet of a message, an assumption: the link's header (14), IP's (20),
+/// TCP's with time stamps (32), and a TLS record (22). Acknowledgements are not counted.
 pub(super) const PACKET_OVERHEAD_BYTES: usize = 88;
-/// What an Ethernet packet of 1500 bytes has left.
+/// The payload of an Ethernet packet of 1500 bytes.
 pub(super) const PACKET_BYTES: usize = 1426;
 
-/// A question for a release, without the overhead: an assumption.
+/// The size of a request without the overhead, an assumption.
 pub(super) const ASK_BYTES: usize = 32;
 
 /// All links and uplinks.
@@ -55,8 +55,8 @@ impl WideArea {
         }
     }
 
-    /// Sends a message of so many bytes, and says when it arrives, if it does. Lost messages take their time on
-    /// the uplink too: they are lost behind it.
+    /// Sends a message of this many bytes. Returns when it arrives, if it does. Lost messages take
+    /// time on the uplink too, because they are lost after it.
     pub(super) fn send(&mut self, from: usize, to: usize, bytes: usize, loss: f64, now: u64) -> Option<u64> {
         let bytes = bytes + bytes.div_ceil(PACKET_BYTES) * PACKET_OVERHEAD_BYTES;
         self.bytes_sent += bytes as u64;
@@ -68,13 +68,13 @@ impl WideArea {
         (loss <= 0.0 || self.dice.unit() > loss).then_some(sent + on_the_way as u64)
     }
 
-    /// There and back, in nanoseconds, without what a slow moment adds.
+    /// The round trip in nanoseconds, without jitter.
     pub(super) fn round_trip(&self, from: usize, to: usize) -> u64 {
         let between = ROUND_TRIP_MS[self.region[from] as usize][self.region[to] as usize];
         (1e6 * (between + 2.0 * ACCESS_MS)) as u64
     }
 
-    /// What was to be sent is forgotten with the machine.
+    /// Forgets what the machine still had to send.
     pub(super) fn forget(&mut self, learner: usize) {
         self.free_at[learner] = 0;
     }

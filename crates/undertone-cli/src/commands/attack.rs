@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let talks = common.voice.talks();
     let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
     let found = watched(&progress, |watch| attack(&loaded, settings, watch))?;
-    // Nobody but the owner may look into it.
+    // Only the owner may read it.
     make_private_folder(&folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let json = serde_json::to_string_pretty(&Results {

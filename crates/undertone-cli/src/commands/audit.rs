@@ -71,10 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     finish(code, print(&mut io::stdout().lock(), &report, arguments.json))
 }
 
-/// Says how many distinct learners there are, and on a terminal which one is being audited.
+/// Prints how many distinct learners there are and, on a terminal, which one is being audited.
 fn say_progress(done: usize, kinds: usize) {
     let mut err = io::stderr().lock();
-    // That nobody reads this is no reason to stop.
+    // A failed write to stderr must not stop the audit.
     if done == 0 && kinds > 1 {
         let _ = writeln!(err, "{kinds} distinct learners to audit; --learner picks one");
     }

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What one learner has spent.
+/// Prints what one learner has spent.
 fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let budget: Value = match arguments.node.open(arguments.source.path())? {
         Target::Running(node) => node.json("/v1/budget")?,

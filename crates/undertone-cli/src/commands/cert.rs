@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let setup = load_agreement(agreement)?;
             let validity = Validity::days(hosts.days);
             let mut files = certificates::files(folder, Holder::Router);
-            // When the network changes only the settings are made again.
+            // When the network changes, only the settings are made again.
             if !files.certificate.exists() {
                 files = certificates::add(folder, Holder::Router, &hosts.hosts, validity)?;
             }

@@ -1,4 +1,4 @@
-//! `undertone compare`: methods side by side at equal certified budgets.
+//! `undertone compare`: several methods at equal certified budgets.
 
 use crate::config_source::ConfigSource;
 use crate::failure::Failure;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes all runs on all cores, keeping each as it is done.
+/// Makes all runs on all cores, and stores each when it is finished.
 fn work(
     jobs: &[Job<'_>],
     store: Store,
@@ -194,7 +194,7 @@ fn methods(names: &[String]) -> Result<Vec<Method>, Failure> {
     Ok(distinct(found?))
 }
 
-/// Without what was there before: a run that is counted twice would make bands too narrow.
+/// Without duplicates: a run that is counted twice would make confidence bands too narrow.
 fn distinct<T: PartialEq>(values: Vec<T>) -> Vec<T> {
     let mut kept = Vec::new();
     for value in values {

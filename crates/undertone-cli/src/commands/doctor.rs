@@ -67,7 +67,7 @@ fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()>
             group = name;
         }
         write!(out, "  {} {statement}: {found}", mark(*holds))?;
-        // What is fine needs no more words, but a number is shown with the one it is held against.
+        // A condition that holds is not explained, but a number is shown with its limit.
         if *holds != Some(true) || needed.contains(|letter: char| letter.is_ascii_digit()) {
             write!(out, "; needs {needed}")?;
         }

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what the command line asks for into the config, before it is checked.
+/// Writes the options of the command line into the config, before it is checked.
 fn ask(arguments: &Arguments, raw: &mut RawExperiment) {
     let targets = |list: &[f64]| match list {
         [] => None,
@@ -133,7 +133,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Networks with more learners show the first ones only.
+/// In larger networks, only the first learners are shown.
 const LEARNERS_SHOWN: usize = 20;
 
 /// Budget and predicted curve, line by line.

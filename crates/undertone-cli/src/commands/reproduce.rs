@@ -1,4 +1,4 @@
-//! `undertone reproduce`: the paper's experiments beside its own numbers.
+//! `undertone reproduce`: the paper's experiments, with the paper's numbers beside ours.
 
 use crate::failure::Failure;
 use crate::terminal::{Voice, progress_bar, watched};
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl NetworkOptions {
-    /// The whole experiment or the quick one, changed as asked for.
+    /// The full experiment or the quick one, with the changes of the command line.
     fn extent(&self, whole: Extent, quick: Extent) -> Extent {
         let extent = if self.quick { quick } else { whole };
         Extent {
@@ -134,7 +134,7 @@ impl Output {
         progress_bar(unit, count, self.voice.talks())
     }
 
-    /// Makes the folder for results; before the runs, so that none are made in vain.
+    /// Makes the folder for results. Called before the runs, so that none are wasted if it fails.
     fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.out.clone().unwrap_or_else(|| Path::new("reproduce").join(name));
         make_private_folder(&folder)
@@ -142,7 +142,7 @@ impl Output {
         Ok(folder)
     }
 
-    /// Writes JSON, CSV and page, and prints either the JSON or what `print` says.
+    /// Writes JSON, CSV and page, and prints either the JSON or the text of `print`.
     fn finish(
         &self,
         folder: &Path,
@@ -303,7 +303,7 @@ fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<
     output.finish(&folder, name, &found, &csv, &page, |out| print_networks(out, &found))
 }
 
-/// The folder of an experiment with the runs that are there.
+/// The folder of an experiment, with its finished runs.
 fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NeuralRun>), Failure> {
     let folder = output.folder(name)?;
     let store = neural::open(&folder, name)?;

@@ -17,7 +17,7 @@ use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
 };
 
-/// So many rounds are measured, evenly spaced.
+/// The most rounds that are measured, evenly spaced.
 const ROWS_MAX: u64 = 2000;
 
 /// Run all learners of a config in this process and write a report

@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// What all learners share.
 const AGREEMENT: &str = "agreement.toml";
-/// The same with the data that learners replay.
+/// The experiment, whose data the learners replay.
 const EXPERIMENT: &str = "experiment.toml";
 
 fn write_toml(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {

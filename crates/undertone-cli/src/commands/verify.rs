@@ -1,4 +1,4 @@
-//! `undertone verify`: a ledger, computed again from its config.
+//! `undertone verify`: recomputes a ledger from its config.
 
 use crate::agreement_source::load_agreement;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};

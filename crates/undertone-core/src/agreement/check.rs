@@ -14,10 +14,10 @@ use crate::graph::{Graph, LEARNERS_MAX};
 use crate::method::Method;
 use crate::{Domain, Loss};
 
-/// Checks everything. `None` only when faults were noted that leave nothing to build.
+/// Checks everything. Returns `None` only if faults leave nothing to build.
 pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement> {
     let graph = graph(&raw.network, faults);
-    // Without a graph there is a fault already; the rest is checked as for a small network.
+    // Without a graph a fault is already noted. The rest is checked as for a small network.
     let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
     let learners = graph.as_ref().map_or(stated, Graph::learners);
     let neural = neural(&raw.model, faults);
@@ -69,7 +69,7 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
 
 fn check_constants(agreement: &Agreement, faults: &mut Faults) {
     let constants = agreement.model.constants(&agreement.bounds);
-    // Of these L may be unknown, which is said elsewhere.
+    // For these, L may be unknown, which is reported elsewhere.
     let unknown = matches!(agreement.model.loss, Loss::Neural { .. } | Loss::Declared { .. });
     if !(unknown || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {
         let needed = "the loss is too steep for such features, labels and parameters";

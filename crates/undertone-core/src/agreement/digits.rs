@@ -1,4 +1,4 @@
-//! Numbers for people: few digits, and never rounded across a bound.
+//! Formats numbers for people: with few digits, and never rounded across a bound.
 
 /// How many digits of a number are shown, and which way the rest is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

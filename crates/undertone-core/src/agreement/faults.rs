@@ -4,12 +4,12 @@ use super::Range;
 use super::raw::OneOrEach;
 use std::fmt;
 
-/// One thing that is wrong: where, what stands there, and what is needed.
+/// One fault: the key, its value, and what is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The key, as `section.key`.
     pub path: String,
-    /// What stands there, or `missing`.
+    /// The value, or `missing`.
     pub value: String,
     /// What is needed.
     pub needed: String,
@@ -53,7 +53,7 @@ impl Faults {
         });
     }
 
-    /// Notes a key that is not there.
+    /// Notes a missing key.
     pub fn missing(&mut self, path: &str, needed: impl Into<String>) {
         self.push(path, "", format!("missing; {}", needed.into()));
     }
@@ -95,7 +95,7 @@ impl Faults {
         }
     }
 
-    /// Takes one of several words, or notes the choice.
+    /// Takes one of several words. If it is another word, notes a fault that lists them.
     pub fn word<T: Copy>(&mut self, path: &str, value: Option<&str>, choices: &[(&str, T)]) -> T {
         let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
         let needed = format!("must be one of {}", names.join(", "));
@@ -109,7 +109,7 @@ impl Faults {
         choices[0].1
     }
 
-    /// Notes a key that has no meaning here.
+    /// Notes a key that has no meaning with the other settings.
     pub fn unused<T>(&mut self, path: &str, value: Option<&T>, only_with: &str) {
         if value.is_some() {
             self.push(path, "", format!("has a meaning only with {only_with}; remove it"));

@@ -5,7 +5,7 @@ use crate::encoding::Encoder;
 use crate::privacy::UNIT;
 use std::fmt;
 
-/// Tells one network from all others: a hash of the agreement that its learners share.
+/// The id of a network: a hash of the agreement that its learners share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NetworkId([u8; 16]);
 
@@ -26,14 +26,15 @@ impl NetworkId {
 impl Agreement {
     /// The id of the network, given the noise scale ρ_0 of each learner.
     ///
-    /// Learners whose agreements differ in anything that matters to the others have different ids, and do
-    /// not talk to each other. What is an owner's own choice does not enter: a learner's cap here, and how
-    /// many rounds it runs, which no agreement says.
+    /// Learners whose agreements differ in anything that matters to other learners have different
+    /// ids, and ignore each other's messages. An owner's own choices do not enter the id: a
+    /// learner's cap, and the number of rounds it runs, which is not part of an agreement.
     #[must_use]
     pub fn network_id(&self, noise_scales: &[f64]) -> NetworkId {
         let Agreement {
             name,
-            // Says that its authors know what they do; it changes nothing that is computed.
+            // Confirms that the authors accept unproven settings; it does not change what is
+            // computed.
             unproven: _,
             graph,
             // Follows from the graph.
@@ -49,9 +50,10 @@ impl Agreement {
             schedule,
             noise_kind,
             noise_exponents,
-            // How the scales were found does not matter, only what they are.
+            // Only the scales matter, not how they were found.
             noise_scale: _,
-            // Each owner's own choice. Where the noise is calibrated to it, the noise scales differ.
+            // Each owner's own choice. If the noise is calibrated to the caps, other caps give
+            // other noise scales.
             caps: _,
             delta,
             method,

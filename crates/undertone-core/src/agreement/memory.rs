@@ -3,7 +3,7 @@
 use super::{Faults, Range, RawMemory};
 use crate::{Loss, MemoryKind, ModelSpec, PowerLaw};
 
-/// The longest window and the slowest decay: an account takes that many entries.
+/// The longest window and the slowest decay. The account holds this many entries.
 const ROUNDS_MAX: u64 = 100_000;
 /// The default of `memory.cutoff`: a record is dropped when its weight is below this share of a new one's.
 pub const MEMORY_CUTOFF: f64 = 1e-3;
@@ -39,7 +39,7 @@ pub(super) fn memory(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) ->
     }
 }
 
-/// The memory of methods that step along the newest batch alone.
+/// The memory of methods whose steps use the newest batch only.
 pub(super) fn newest_batch(raw: &RawMemory, faults: &mut Faults) -> MemoryKind {
     if let Some(other) = raw.kind.as_deref().filter(|&kind| kind != "window") {
         let needed = "this method steps along the newest batch; remove it";
@@ -64,7 +64,7 @@ fn window(raw: &RawMemory, faults: &mut Faults) -> u64 {
 fn decaying(raw: &RawMemory, model: &ModelSpec, faults: &mut Faults) -> MemoryKind {
     let factor = faults.number("memory.factor", raw.factor, Range::Factor);
     match model.loss {
-        // Statistics of all records cost no more than those of some.
+        // Statistics of all records cost no more than statistics of some.
         Loss::Squared => {
             let only = "a loss other than the squared one";
             faults.unused("memory.cutoff", raw.cutoff.as_ref(), only);

@@ -49,13 +49,13 @@ use crate::{
 /// What all learners of a network share, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
-    /// What the network is called.
+    /// The name of the network.
     pub name: String,
     /// Whether conditions of the theorems may be broken.
     pub unproven: bool,
-    /// Who the members are and who talks to whom.
+    /// The members and which of them are neighbours.
     pub graph: Graph,
-    /// δ₂ and δ_m of W, where the graph is small enough.
+    /// δ₂ and δ_m of W, if the graph is small enough.
     pub spectrum: Option<Spectrum>,
     /// How rows become records, and how many a round takes.
     pub records: RecordForm,
@@ -65,7 +65,7 @@ pub struct Agreement {
     pub out_of_bounds: OutOfBounds,
     /// The loss and its penalties.
     pub model: ModelSpec,
-    /// The layers, where the model is a neural network.
+    /// The layers, if the model is a neural network.
     pub neural: Option<NeuralSpec>,
     /// Θ.
     pub domain: Domain,
@@ -81,7 +81,7 @@ pub struct Agreement {
     pub noise_exponents: Vec<f64>,
     /// Where the noise scales come from.
     pub noise_scale: NoiseScale,
-    /// What each learner may spend at most, if its owner says so. Where noise is calibrated, its target.
+    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target.
     pub caps: Vec<Option<Cap>>,
     /// The δ that budgets are reported at.
     pub delta: f64,
@@ -94,7 +94,7 @@ pub struct Agreement {
 pub struct RecordForm {
     /// The label column of a table.
     pub label: Option<String>,
-    /// The label texts of class 0, 1, 2 …; `None` takes those found, in order.
+    /// The label texts of class 0, 1, 2 …; `None` takes the texts found, in order.
     pub classes: Option<Vec<String>>,
     /// Columns to treat as categories; `None` detects them.
     pub categorical: Option<Vec<String>>,
@@ -126,14 +126,14 @@ pub enum OutOfBounds {
 pub enum NoiseScale {
     /// The agreement states ρ_0 for each learner.
     Given(Vec<f64>),
-    /// The smallest that keeps the lifetime certificate within each learner's cap.
+    /// The smallest scale that keeps the lifetime certificate within each learner's cap.
     Lifetime,
-    /// The smallest that keeps the cost of so many rounds within each learner's cap.
+    /// The smallest scale that keeps the cost of this many rounds within each learner's cap.
     Rounds(u64),
 }
 
 impl RecordForm {
-    /// How many records a learner has taken when this many rounds are over.
+    /// How many records a learner has used after this many rounds.
     #[must_use]
     pub fn taken_after(&self, rounds: u64) -> u64 {
         self.batch.saturating_mul(rounds).saturating_add(self.warmup)

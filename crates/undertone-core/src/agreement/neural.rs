@@ -4,7 +4,7 @@ use super::{Agreement, Faults, RawAgreement, RawModel};
 use crate::neural::{CLIP_RANGE, NeuralSpec};
 use crate::{Loss, MemoryKind};
 
-/// The hidden layer of an `mlp` that says nothing else.
+/// The default hidden layer of an `mlp`.
 const HIDDEN: [usize; 1] = [64];
 
 /// The layers that a config asks for; `None` for other losses, or after a fault.
@@ -66,7 +66,7 @@ pub(super) fn neural_loss(spec: Option<&NeuralSpec>) -> Loss {
     Loss::Neural { classes: u32::try_from(classes).unwrap_or(u32::MAX), parameters }
 }
 
-/// Notes what does not go with a neural network, or with anything else.
+/// Notes keys that a neural network cannot have, and those that only a neural network can have.
 pub(super) fn check_neural(raw: &RawAgreement, agreement: &Agreement, faults: &mut Faults) {
     if !matches!(agreement.model.loss, Loss::Neural { .. }) {
         if agreement.memory == MemoryKind::Arrival {

@@ -6,7 +6,7 @@ use crate::noise::NoiseKind;
 use crate::privacy::Cap;
 use crate::{PowerLaw, Round};
 
-/// Rounds are paid for one by one: longer horizons would take minutes to add up.
+/// Costs are added round by round: a longer horizon would take minutes.
 const COUNTED_ROUNDS_MAX: u64 = 100_000_000;
 
 /// What `[noise]` says.

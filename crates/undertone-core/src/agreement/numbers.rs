@@ -3,7 +3,7 @@
 use super::Agreement;
 use serde::Serialize;
 
-/// Every number of an agreement that a condition of the theorems looks at.
+/// Every number of an agreement that a condition of the theorems uses.
 ///
 /// The paper's letters: δ₂, δ_m of W; γ0, u of the coupling; λ0, v of the step; ς_i of the noise;
 /// L, μ, C of the loss; D and κ of its expected gradient.
@@ -31,7 +31,7 @@ pub struct Numbers {
     pub strong_convexity: f64,
     /// C.
     pub gradient_spread: f64,
-    /// D ≤ G + rB: a record's gradient, and the ridge r at the rim of Θ, whose radius is B.
+    /// D ≤ G + rB: a record's gradient, plus the ridge r at the boundary of Θ, whose radius is B.
     pub gradient_norm: f64,
     /// κ ≤ G. The ridge term is the same for every record, and the mean square distance to the mean
     /// is at most that to any other point, so κ² ≤ E‖∇l − rθ‖² ≤ G².

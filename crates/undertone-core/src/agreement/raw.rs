@@ -1,6 +1,6 @@
-//! An agreement as it stands in a file, before anything is checked.
+//! An agreement as written in a file, before any check.
 //!
-//! Every key is optional here, so that all that is missing or wrong can be reported at once.
+//! Every key is optional here, so that all faults can be reported at once.
 
 use crate::neural::{LayerSpec, Shape};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct RawAgreement {
     pub privacy: RawPrivacy,
 }
 
-/// `[network]`: who talks to whom.
+/// `[network]`: which learners are neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "keys are explained in the starter config and in docs/config.md")]
 #[serde(default)]
@@ -40,7 +40,7 @@ pub struct RawNetwork {
     pub weight: Option<f64>,
 }
 
-/// Edges by file or in place, each as `[i, j]` or `[i, j, weight]`.
+/// Edges, in a file or inline, each as `[i, j]` or `[i, j, weight]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RawEdges {

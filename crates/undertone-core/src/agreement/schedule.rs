@@ -1,4 +1,4 @@
-//! Checking `[schedule]`, apart from what one method alone reads there.
+//! Checking `[schedule]`, apart from keys that only one method reads.
 
 use super::{Faults, Range, RawSchedule};
 use crate::{PowerLaw, Schedule};

@@ -15,13 +15,13 @@ use std::fmt;
 pub struct Condition {
     /// A name for programs, which does not change.
     pub id: &'static str,
-    /// Which assumption or theorem asks for it.
+    /// The assumption or theorem that requires it.
     pub name: &'static str,
     /// The key of the agreement it depends on most.
     pub path: &'static str,
-    /// Whether it holds; `None` where that cannot be worked out.
+    /// Whether it holds; `None` if that cannot be computed.
     pub holds: Option<bool>,
-    /// What is asked for, in symbols.
+    /// What is required, in symbols.
     pub statement: &'static str,
     /// The symbols and the numbers found.
     pub found: String,
@@ -35,7 +35,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Checks what Theorems 3 and 4 ask of graph, schedules and noise.
+/// Checks what Theorems 3 and 4 require of graph, schedules and noise.
 ///
 /// Theorems 3 and 4 allow any λ0 and γ0, so the constants of Theorems 1 and 2 are not asked for.
 pub(super) fn conditions(agreement: &Agreement) -> Vec<Condition> {
@@ -55,8 +55,8 @@ pub(super) fn conditions(agreement: &Agreement) -> Vec<Condition> {
     if !(agreement.model.ridge > 0.0) {
         list.push(exponents_convex(&numbers));
     }
-    // A gradient error that shrinks does not keep learning from converging; a constant one does, and so
-    // does forgetting, which is for data that change.
+    // Learning converges despite a gradient error that shrinks. It does not with a constant error,
+    // or with forgetting, which is for data that change.
     let other_gradient = match agreement.memory {
         MemoryKind::Polynomial { .. } => true,
         MemoryKind::Anchored { tolerance } => !(tolerance.exponent < 0.0),
@@ -69,7 +69,7 @@ pub(super) fn conditions(agreement: &Agreement) -> Vec<Condition> {
     list
 }
 
-/// Checks everything that Assumptions 1 to 5 and Theorems 1 to 5 ask of an agreement.
+/// Checks everything that Assumptions 1 to 5 and Theorems 1 to 5 require of an agreement.
 #[must_use]
 pub fn all_conditions(agreement: &Agreement) -> Vec<Condition> {
     let numbers = Numbers::of(agreement);
@@ -180,14 +180,15 @@ fn second_eigenvalue(agreement: &Agreement, numbers: &Numbers) -> Condition {
     }
 }
 
-/// DIFFERENCE: the paper prints δ_m < δ_{m−1}, strictly, which no ring with an odd number of learners
-/// fulfils, and which its proofs do not use. Only δ_m > −1 is asked for.
+/// DIFFERENCE: the paper requires δ_m < δ_{m−1}, strictly. No ring with an odd number of learners
+/// satisfies that, and the proofs do not use it. Only δ_m > −1 is required here.
 fn smallest_eigenvalue(agreement: &Agreement, numbers: &Numbers) -> Condition {
     let graph = &agreement.graph;
     let heaviest = graph.ids().map(|id| graph.weight(id)).fold(0.0, f64::max);
     let (found, holds) = match numbers.delta_m {
         Some(delta) => (format!("δ_m = {delta:.4}"), Some(above(delta, -1.0))),
-        // No eigenvalue is below −2 max |w_ii| (Gershgorin): enough where that is above −1.
+        // No eigenvalue is below −2 max |w_ii| (Gershgorin), so the condition holds if that is
+        // above −1.
         None => (
             format!("δ_m not computed for {} learners", graph.learners()),
             above(-2.0 * heaviest, -1.0).then_some(true),

@@ -1,8 +1,8 @@
 //! Hashes of public facts, from an encoding that does not depend on how a type is printed.
 //!
-//! Every number takes eight bytes, little-endian; a text takes its length and its bytes. Types are encoded
-//! field by field by exhaustive destructuring, so that a field that is added and not encoded does not
-//! compile.
+//! Every number takes eight bytes, little-endian; a text takes its length and its bytes. Types are
+//! destructured exhaustively and encoded field by field, so that a new field does not compile until
+//! it is encoded.
 
 mod facts;
 #[cfg(test)]
@@ -23,7 +23,7 @@ impl Digest {
     }
 }
 
-/// Public facts on their way into a hash.
+/// Collects public facts and hashes them.
 #[derive(Clone)]
 pub(crate) struct Encoder(Sha256);
 
@@ -33,7 +33,7 @@ pub(crate) trait Encode {
 }
 
 impl Encoder {
-    /// An encoding of one kind of thing: equal facts of two kinds have different hashes.
+    /// Starts the encoding of one kind of thing. Equal facts of two kinds have different hashes.
     pub(crate) fn new(kind: &str) -> Encoder {
         let mut encoder = Encoder(Sha256::new());
         encoder.text(kind);

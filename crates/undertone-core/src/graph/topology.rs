@@ -83,7 +83,7 @@ impl Topology {
             Topology::Edges(list) => checked_edges(learners, list)?,
         };
         edges.sort_unstable();
-        // A ring of two has its one edge twice.
+        // A ring of two lists its only edge twice.
         edges.dedup();
         Ok(edges)
     }

@@ -1,7 +1,7 @@
 //! Algorithm 1 of the paper: perturbed parameters are exchanged, gradients are of the whole history.
 //!
-//! `Algorithm1Update::absorb` is the update, to be read beside the paper's lines 3 to 8.
-//! The tight bound of its sensitivity and the lifetime certificate are proved in ADR 0004.
+//! `Algorithm1Update::absorb` is the update: read it beside lines 3 to 8 of the paper's Algorithm
+//! 1. The tight bound of its sensitivity and the lifetime certificate are proved in ADR 0004.
 
 use super::entry::{Entry, Key, MethodDescription};
 use super::{Account, Attendance, Gradients, Method, Perturbs, State, Update};
@@ -208,7 +208,7 @@ impl Account for Algorithm1 {
 }
 
 impl Algorithm1 {
-    /// What the certificate of a whole history asks for.
+    /// Checks the conditions of the certificate for a memory that never forgets.
     fn check_lifetime(&self, facts: &Mechanism) -> Result<(), NoCertificate> {
         let constants = &facts.constants;
         if facts.batch == 0 {
@@ -320,11 +320,12 @@ impl Algorithm1 {
     }
 }
 
-/// A bound, over all rounds, on what machine arithmetic adds to the ratio of sensitivity and noise where
-/// records are forgotten: the charge at the release, and what the memory's rounding adds up to, 2λe/(1 − c).
+/// A bound, over all rounds, on what machine arithmetic adds to the ratio of sensitivity and noise
+/// if records are forgotten. It is the charge at the release plus the sum of the memory's rounding
+/// errors, 2λe/(1 − c).
 fn forgetting_machine_ratio(facts: &Mechanism, contraction: f64) -> f64 {
     let scale = facts.noise.scale;
-    // Both parts are monotone in t, so that the first and the last round bound them.
+    // Both parts are monotone in t, so the first and the last round bound them.
     let ends = [Round(1), Round::LIMIT];
     let messages = ends
         .map(|round| facts.noise_max.at(round) / scale.at(round))

@@ -1,5 +1,5 @@
-//! DOLA (Li et al., 2018), to compare with: as DSGD, but the gradient is taken at the mixed point, which
-//! is public.
+//! DOLA (Li et al., 2018), for comparison. It is DSGD with gradients taken at the mixed point,
+//! which is public.
 
 use super::entry::{Entry, MethodDescription};
 use super::newest_batch::NewestBatchUpdate;

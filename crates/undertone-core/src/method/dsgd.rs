@@ -1,5 +1,5 @@
-//! DSGD, to compare with: parameters are perturbed and mixed, a learner's own perturbed copy included,
-//! and the step is along the newest batch alone, at the unperturbed parameters.
+//! DSGD, for comparison. A learner mixes the perturbed parameters of all, its own included. The
+//! step uses the gradient of the newest batch only, at the unperturbed parameters.
 
 use super::entry::{Entry, MethodDescription};
 use super::newest_batch::NewestBatchUpdate;

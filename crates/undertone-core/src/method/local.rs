@@ -1,4 +1,5 @@
-//! Every learner for itself: no release depends on a record, and no neighbour is listened to.
+//! Every learner learns alone: no release depends on a record, and neighbours' releases are
+//! ignored.
 
 use super::entry::{Entry, MethodDescription};
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};

@@ -40,7 +40,7 @@ use entry::Entry;
 pub enum Method {
     /// Algorithm 1 of the paper: perturbed parameters are exchanged, gradients are of the whole history.
     Algorithm1(Algorithm1),
-    /// Ours: the history gradient is perturbed, and what is exchanged follows from it.
+    /// Our method: the history gradient is perturbed, and what is exchanged is computed from it.
     Shielded(Shielded),
     /// Distributed stochastic gradient descent, to compare with.
     Dsgd,
@@ -57,7 +57,7 @@ const ENTRIES: [&Entry; 6] =
     [&algorithm1::ENTRY, &shielded::ENTRY, &dsgd::ENTRY, &dola::ENTRY, &pdop::ENTRY, &local::ENTRY];
 
 impl Method {
-    /// The method that a config names, with its settings; Algorithm 1 where it names none.
+    /// The method that a config names, with its settings; Algorithm 1 if the config names none.
     pub(crate) fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
         entry::read(&ENTRIES, raw, faults)
     }
@@ -92,7 +92,7 @@ impl Method {
         self.account().describe()
     }
 
-    /// The same method with another interval, where it has one.
+    /// The same method with another interval, if it has one.
     #[must_use]
     pub fn with_interval(self, interval: u64) -> Method {
         self.account().with_interval(interval).unwrap_or(self)
@@ -110,7 +110,7 @@ impl Method {
 pub enum Perturbs {
     /// The parameters.
     Parameters,
-    /// The gradient; everything else that is sent follows from it.
+    /// The gradient; everything else that is sent is computed from it.
     Gradient,
     /// Nothing: no release depends on a record.
     Nothing,
@@ -138,7 +138,8 @@ impl Gradients {
     }
 }
 
-/// What the account asks of a method: all of it public, none of it dependent on a record.
+/// What the account needs to know about a method. All of it is public, and none of it depends on a
+/// record.
 pub(crate) trait Account {
     /// What a reader of a config or a report must know of it.
     fn describe(&self) -> MethodDescription;
@@ -190,8 +191,8 @@ pub(crate) trait Account {
         facts.state_rounding(scales)
     }
 
-    /// Whether rounding errors of earlier rounds may still be in what is released: not where everything
-    /// but the newest gradient is public.
+    /// Whether a release may still contain rounding errors of earlier rounds. False if everything
+    /// except the newest gradient is public.
     fn rounding_carries(&self) -> bool {
         true
     }
@@ -216,7 +217,8 @@ pub(crate) trait Account {
         noise
     }
 
-    /// The first round, not before `until`, in which a learner that skips rounds from `from` on may go on.
+    /// The first round from `until` on in which a learner that skips rounds from `from` on may
+    /// continue.
     fn resume_round(&self, _from: Round, until: Round) -> Round {
         until
     }
@@ -233,7 +235,8 @@ pub(crate) trait Account {
         }
     }
 
-    /// About what the releases of rounds 0 to `last` cost, for comparing schedules. Never reported.
+    /// An estimate of the cost of the releases of rounds 0 to `last`, for comparing schedules.
+    /// Never reported.
     fn estimated_cost(&self, facts: &Mechanism, last: u64) -> Cost {
         match self.describe().gradients {
             Gradients::History => estimate_by_recursion(facts, last),
@@ -249,7 +252,7 @@ pub(crate) trait Account {
         }
     }
 
-    /// Whether the planner may choose exponents: not where steps and noise shrink geometrically.
+    /// Whether the planner may choose exponents. False if steps and noise shrink geometrically.
     fn exponents_are_free(&self) -> bool {
         true
     }
@@ -262,7 +265,7 @@ pub(crate) struct Expected {
     pub(crate) step: f64,
     /// How far neighbours pull.
     pub(crate) coupling: f64,
-    /// What of the variance of a release's noise enters the parameters.
+    /// The share of the variance of a release's noise that enters the parameters.
     pub(crate) noise: f64,
 }
 
@@ -277,17 +280,17 @@ impl Expected {
 
 /// A method at work in one learner: what is released, and how the parameters move.
 pub(crate) trait Update<M: Memory>: Send + Sync {
-    /// Draws the release of this round, which has been paid for.
+    /// Draws the release of this round, for which the learner has paid.
     fn release(
         &mut self,
         state: &mut State<M>,
         entropy: &mut dyn Entropy,
     ) -> Result<Release, ReleaseError>;
 
-    /// Goes on from a release of this round that was drawn before a restart.
+    /// Continues after a restart with the release of this round that was drawn before.
     fn restore(&mut self, state: &mut State<M>, drawn: ReleaseView<'_>);
 
-    /// Moves the parameters by what was heard and learnt. Says who was heard.
+    /// Moves the parameters, given the releases heard and the records. Returns who was heard.
     fn absorb(
         &mut self,
         state: &mut State<M>,
@@ -314,6 +317,6 @@ pub(crate) trait Update<M: Memory>: Send + Sync {
 pub(crate) struct Attendance {
     /// The sum of their weights.
     pub(crate) weight: f64,
-    /// How many they are.
+    /// How many releases there were.
     pub(crate) count: usize,
 }

@@ -1,5 +1,5 @@
-//! What DSGD, DOLA and PDOP share: perturbed parameters y = x + ζ are sent and gone on from, one's own
-//! included, and the step is along the newest batch alone.
+//! What DSGD, DOLA and PDOP share. A learner sends perturbed parameters y = x + ζ and continues
+//! from its own perturbed copy, and the step uses the newest batch only.
 //!
 //! b = y_i + γ_t Σ_j w_ij (y_j − y_i), then x ← P[b − λ_t ∇l(x, newest batch)] for DSGD and
 //! x ← P[b − λ_t ∇l(b, newest batch)] for DOLA and PDOP.

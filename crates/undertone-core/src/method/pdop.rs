@@ -1,4 +1,4 @@
-//! PDOP (Huang, Mitra & Vaidya, 2015), to compare with: as DOLA, with steps and noise that shrink
+//! PDOP (Huang, Mitra & Vaidya, 2015), for comparison. It is DOLA with steps and noise that shrink
 //! geometrically.
 
 use super::entry::{Entry, Key, MethodDescription};

@@ -1,9 +1,10 @@
 //! The shielded method: noise on the history gradient instead of the parameters.
 //!
-//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when round t + 1
-//! releases x_{t+1}. Everything sent follows from perturbed gradients taken at points that follow
-//! from them too, so x is public, and a record pays only for its share C / h_t of each gradient: no
-//! convexity, no smoothness and no contraction is needed (ADR 0012).
+//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when round t
+//! + 1 releases x_{t+1}. Everything sent is computed from perturbed gradients, taken at points that
+//! were themselves computed from perturbed gradients. So x is public, and a record pays only for
+//! its share C / h_t of each gradient. Neither convexity, smoothness nor contraction is needed (ADR
+//! 0012).
 
 use super::entry::{Entry, Key, MethodDescription};
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
@@ -22,10 +23,12 @@ use crate::privacy::{
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, Round, Schedule};
 
-/// The shielded method: one record moves what is released by C / h_t, and nothing is carried over.
+/// The shielded method: one record moves a release by C / h_t, and no effect carries over to later
+/// rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shielded {
-    /// A gradient is taken every so many rounds; the others only mix what is public. At least 1.
+    /// A gradient is released once in this many rounds; other rounds only mix public values. At
+    /// least 1.
     pub interval: u64,
 }
 
@@ -94,7 +97,8 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
         }
         let grid = mechanism.release_grid(round)?;
         for value in &mut state.theta {
-            // Towards zero, so that x stays within the radius; and never −0, which the wire does not know.
+            // Rounds towards zero, so that x stays within the radius. Adding 0.0 removes −0, which
+            // the wire format cannot encode.
             *value = (*value / grid.step()).trunc() * grid.step() + 0.0;
         }
         Ok(Release::new(state.id, round, grid, state.theta.as_slice().into()))
@@ -125,7 +129,7 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
         attendance
     }
 
-    /// What a shielded learner sends is where it is. Its gradient is not needed any more.
+    /// The release holds x itself. The gradient is not needed any more.
     fn restore(&mut self, state: &mut State<M>, drawn: ReleaseView<'_>) {
         state.theta.copy_from_slice(drawn.values);
         self.gradient.fill(0.0);
@@ -164,7 +168,7 @@ impl Account for Shielded {
         encoder.count(interval);
     }
 
-    /// One step in every so many rounds, spread over them.
+    /// One step every `interval` rounds, spread evenly over them.
     fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let interval = self.interval as f64;
@@ -177,7 +181,8 @@ impl Account for Shielded {
         round > Round::ZERO && round.0.is_multiple_of(self.interval)
     }
 
-    /// The gradient itself is perturbed, at a public point: nothing is carried over, and it counts whole.
+    /// The gradient itself is perturbed, at a public point: nothing carries over, and the factor of
+    /// the gradient is 1, not λ_t.
     fn step_effect(
         &self,
         facts: &Mechanism,
@@ -188,7 +193,8 @@ impl Account for Shielded {
         StepEffect::along_gradient(length, facts, scales)
     }
 
-    /// State and messages are public, the same for both histories, and only the gradient rounds.
+    /// State and messages are public and the same for both histories, so only the gradient's
+    /// rounding is charged.
     fn machine_sensitivity(&self, facts: &Mechanism, _scales: &RoundScales) -> f64 {
         facts.gradient_rounding()
     }
@@ -202,12 +208,13 @@ impl Account for Shielded {
         facts.constants.gradient_norm + facts.known_smoothness() * facts.radius
     }
 
-    /// What is sent is x, whose own grid is far below the noise: 2⁻³² of the radius.
+    /// The release holds x, on a grid far finer than the noise: 2⁻³² of the radius.
     fn release_grid(&self, facts: &Mechanism, _round: Round) -> Result<Grid, NoiseError> {
         Grid::new(facts.radius * (-20f64).exp2())
     }
 
-    /// It comes back in a round like the one it left in, so that the gradient it holds is paid for.
+    /// The learner resumes at the same place in the interval, so that the gradient it holds is paid
+    /// for.
     fn resume_round(&self, from: Round, until: Round) -> Round {
         Round(from.0 + until.0.saturating_sub(from.0).next_multiple_of(self.interval))
     }

@@ -18,7 +18,8 @@ pub(crate) struct State<M> {
     pub(crate) lasso: f64,
     pub(crate) accountant: Accountant,
     pub(crate) memory: M,
-    /// Private: leaves only through `release`, noised. (A shielded learner's is public.)
+    /// Private: it leaves only through `release`, with noise. (For a shielded learner it is
+    /// public.)
     pub(crate) theta: Vec<f64>,
 }
 
@@ -55,7 +56,7 @@ impl<M: Memory> State<M> {
         Ok(Release::new(self.id, round, grid, values))
     }
 
-    /// The releases that came from neighbours, in id order: sums must not depend on who came first.
+    /// The neighbours' releases in order of id: sums must not depend on the order of arrival.
     pub(crate) fn received<'a>(
         &'a self,
         heard: &'a [ReleaseView<'a>],
@@ -78,7 +79,7 @@ impl<M: Memory> State<M> {
         }
     }
 
-    /// Adds γ_t Σ_j w_ij (y_j − θ_t) to `change`. Says who was heard.
+    /// Adds γ_t Σ_j w_ij (y_j − θ_t) to `change`. Returns who was heard.
     pub(crate) fn add_pulls(&self, heard: &[ReleaseView<'_>], change: &mut [f64]) -> Attendance {
         let mut attendance = Attendance::default();
         for received in self.received(heard) {
@@ -89,8 +90,8 @@ impl<M: Memory> State<M> {
         attendance
     }
 
-    /// Adds γ_s Σ w (theirs − own) of earlier rounds s to `change`, each value no larger than one heard on
-    /// time could make it.
+    /// Adds γ_s Σ w (theirs − own) of earlier rounds s to `change`. Each value is clamped to what a
+    /// release heard on time could add.
     pub(crate) fn add_late_pulls(&self, late: &[LatePull<'_>], change: &mut [f64]) {
         for (place, pull) in late.iter().enumerate() {
             let LatePull { own, theirs } = pull;

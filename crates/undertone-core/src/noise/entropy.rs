@@ -1,4 +1,4 @@
-//! Where randomness enters: one fresh stream key per learner and round.
+//! The source of randomness: one fresh stream key per learner and round.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// Picks AES where the processor does it in hardware and ChaCha20 elsewhere, because AES in
+    /// Picks AES if the processor has AES instructions and ChaCha20 otherwise, because AES in
     /// software is slow.
     fn fastest() -> Cipher {
         if has_hardware_aes() { Cipher::Aes256Ctr } else { Cipher::ChaCha20 }

@@ -26,7 +26,7 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// The 104 bits that the fast path saw.
+    /// The 104 bits that the fast path used.
     pub(super) fn new(high: u64, low: u64) -> Uniform {
         Uniform { value: (UBig::from(high >> 12) << 52) + UBig::from(low >> 12), bits: 104 }
     }
@@ -118,8 +118,8 @@ impl SlowPath for super::laplace::Laplace {
     fn add_positive(uniform: &Uniform, position: GridPosition) -> Option<i64> {
         let size = uniform.negative_ln()?;
         let bits = uniform.bits + GUARD_BITS;
-        // R has 53 bits and at most 48 of them are fraction, so that it is exact in these bits.
-        // The lower bound of −ln U may be a little below zero; |X| is not.
+        // R has 53 bits and at most 48 of them are fraction, so that it is exact in these bits. The
+        // lower bound of −ln U may be slightly below zero; |X| is not.
         let size = Bounds { low: size.low.max(IBig::ZERO), ..size };
         let noise = size.times(&Bounds::float(position.ratio, bits));
         Bounds::float(position.rest, bits).plus(&noise).nearest_integer()

@@ -2,9 +2,9 @@
 //!
 //! # Source
 //! M. J. Wichura, Algorithm AS 241: The percentage points of the normal distribution, Applied
-//! Statistics 37(3), 1988, pages 477 to 484: the rational functions of PPND16. Only the fast
-//! path uses them; the guarantee needs no more of them than the error bound, which the tests check against
-//! integer arithmetic.
+//! Statistics 37(3), 1988, pages 477 to 484: the rational functions of PPND16. Only the fast path
+//! uses them. The guarantee needs only their error bound, which the tests check against integer
+//! arithmetic.
 
 use std::f64::consts::LN_2;
 

@@ -1,12 +1,12 @@
-//! The grid every release lies on: the multiples of a power of two.
+//! The grid of every release: the multiples of a power of two.
 
 use super::NoiseError;
 
-/// How many bits finer than the scale the grid is.
+/// The grid is this many bits finer than the scale.
 const BITS: i32 = 12;
 
-/// Smallest and largest scale: 2^∓400, far inside f64, so that no step of the sampler over- or
-/// underflows.
+/// The smallest and largest scale are 2^∓400, far inside the range of f64, so that no step of the
+/// sampler overflows or underflows.
 const SCALE_EXPONENT_MAX: i32 = 400;
 
 /// The multiples of g = 2^e, e = floor(log2 ρ) − 12, to which a release with noise scale ρ is

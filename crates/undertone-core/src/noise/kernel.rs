@@ -32,7 +32,7 @@ const FLUSH_EXPONENT: i32 = -600;
 /// magnitude is better). The margin is more than five times that, and costs three slow lanes in 10⁹.
 const MARGIN: f64 = 1.0 / ((1_u64 << 42) as f64);
 
-/// A distribution's fast path: the size |X| of a standard variable from a uniform one.
+/// A distribution's fast path: computes |X| of a standard variable from a uniform variable.
 pub(super) trait Magnitude {
     /// Uniforms below this go to the slow path. A power of two.
     const TAIL: f64;
@@ -65,8 +65,8 @@ impl LaneConstants {
         }
     }
 
-    /// Makes lanes up to `margin` steps from a rounding boundary doubtful; all of them from ½ up. Tests use it to send
-    /// more lanes down the slow path.
+    /// Makes lanes up to `margin` steps from a rounding boundary doubtful, and all lanes if it is ½
+    /// or more. Tests use it to send more lanes down the slow path.
     #[cfg(test)]
     pub(super) fn set_margin(&mut self, margin: f64) {
         self.certain_up_to = if margin < 0.5 { 0.5 - margin } else { -1.0 };

@@ -35,7 +35,7 @@ impl Magnitude for Laplace {
 #[inline(always)]
 pub(super) fn negative_ln(x: f64) -> f64 {
     const ONE: u64 = 1023 << 52;
-    /// The bits of √½, where the exponent split turns over.
+    /// The bits of √½, where the split into exponent and mantissa changes.
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let bits = x.to_bits();
     let biased = bits.wrapping_add(ONE - ROOT_HALF) >> 52;

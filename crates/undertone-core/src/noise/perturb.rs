@@ -63,15 +63,15 @@ pub enum NoiseError {
     /// The scale is not a number from 2⁻⁴⁰⁰ to 2⁴⁰⁰.
     #[error("noise scale {scale:e} is not between 2^-400 and 2^400")]
     Scale {
-        /// The scale asked for.
+        /// The scale given.
         scale: f64,
     },
     /// The bound is not positive, or more than 2⁵¹ grid steps.
     #[error("bound {bound:e} is not above 0 and below 2^51 grid steps at noise scale {scale:e}")]
     Bound {
-        /// The bound asked for.
+        /// The bound given.
         bound: f64,
-        /// The scale asked for.
+        /// The scale given.
         scale: f64,
     },
     /// A value is infinite or not a number.
@@ -85,8 +85,8 @@ pub enum NoiseError {
 /// Adds noise to every coordinate, rounds to the grid, and returns the grid.
 ///
 /// Values are clamped to ±`bound` first. The key is consumed: a second vector needs a fresh one.
-/// Time depends on the length and, in about three coordinates of 10⁹, on a slow path; so send the
-/// result on the round's tick, not as soon as it is ready.
+/// The time depends on the length and, in about three coordinates of 10⁹, on a slow path. To hide
+/// it, a caller would have to send results at fixed times.
 ///
 /// # Guarantee
 /// With an ideal keystream `out[j]` is k·g, where k is the integer nearest to (θ_j + ρ·X_j)/g,
@@ -243,7 +243,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// Erases the part of the buffer that was used: for short vectors most was not.
+    /// Erases only the part of the buffer that was used: short vectors use little of it.
     fn drop(&mut self) {
         self.words[..2 * self.groups_used].as_flattened_mut().as_flattened_mut().fill(0);
         zeroize::optimization_barrier(&self.words);

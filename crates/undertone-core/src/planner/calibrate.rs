@@ -17,9 +17,10 @@ pub fn calibrate(
     memory_error: PowerLaw,
     horizon: Horizon,
 ) -> Result<Vec<f64>, PlannerError> {
-    // The largest scale enters every learner's charge for machine arithmetic, so the scales must meet
-    // their targets with a bound on all of them. That charge is a factor 2⁻⁴⁴ smaller than the noise:
-    // one repetition is the rule, and more than a few mean that it outgrows the noise over the horizon.
+    // The largest scale enters every learner's charge for machine arithmetic, so the scales must
+    // meet their targets with a bound on all of them. That charge is 2⁻⁴⁴ of the noise, so one
+    // repetition is normally enough. More than a few mean that the charge outgrows the noise over
+    // the horizon.
     let mut bound = 1.0;
     for _ in 0..REPETITIONS_MAX {
         let scales = calibrate_within(agreement, memory_error, horizon, bound)?;

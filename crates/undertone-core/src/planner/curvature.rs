@@ -1,4 +1,4 @@
-//! What the predictor takes the loss and the data to look like, from public numbers alone.
+//! The predictor's model of the loss and the data, from public numbers alone.
 
 use super::Outlook;
 use crate::agreement::Agreement;
@@ -17,7 +17,7 @@ pub(super) struct Mode {
     pub(super) gradient_share: f64,
 }
 
-/// The landscape the predictor walks through.
+/// The predictor's model of loss and data.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Landscape {
     pub(super) modes: Vec<Mode>,
@@ -27,19 +27,19 @@ pub(super) struct Landscape {
     pub(super) smoothness: f64,
     /// Whether gradients vanish as fast as the loss does.
     pub(super) saturates: bool,
-    /// The loss that is left at θ*, as assumed.
+    /// The assumed loss at θ*.
     pub(super) loss_left: f64,
     /// χ: how different the learners' data are, from 0 to 1.
     pub(super) heterogeneity: f64,
-    /// 4B²: no distance within Θ has a greater square.
+    /// 4B², the square of the largest distance within Θ.
     pub(super) energy_max: f64,
 }
 
-/// The share of the loss at θ = 0 that is taken to be left at θ*.
+/// The loss at θ*, assumed as a share of the loss at θ = 0.
 const LOSS_LEFT: f64 = 0.05;
 
 impl Landscape {
-    /// The landscape of an agreement. Schedules and noise do not enter.
+    /// The model for an agreement. It does not depend on schedules or noise.
     pub(super) fn of(agreement: &Agreement, outlook: &Outlook) -> Landscape {
         let constants = agreement.model.constants(&agreement.bounds);
         let loss_start = loss_at_zero(agreement);
@@ -75,7 +75,7 @@ fn modes(
 ) -> Vec<Mode> {
     #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
     let dimension = dimension.max(1) as f64;
-    // Σ 1/k from a to b by the midpoint rule: octaves then add up to the whole.
+    // Σ 1/k from a to b by the midpoint rule, so that octaves add up to the whole sum.
     let harmonic = |first: f64, last: f64| ((last + 0.5) / (first - 0.5)).ln();
     let floor = constants.strong_convexity.max(0.0);
     let excess = (constants.smoothness - floor).max(0.0);
@@ -111,7 +111,7 @@ fn loss_at_zero(agreement: &Agreement) -> f64 {
             inner * (label - 0.5 * inner)
         }
         Loss::Logistic => std::f64::consts::LN_2,
-        // By the bound on its slope, as if some point of Θ had no loss at all.
+        // From the bound on its slope, as if the loss were zero somewhere in Θ.
         Loss::Declared { .. } => agreement.model.clip * agreement.bounds.radius,
         Loss::Softmax { classes } | Loss::Neural { classes, .. } => f64::from(classes).ln(),
     }

@@ -3,7 +3,7 @@
 use crate::Round;
 use crate::privacy::{Cost, Horizon, Mechanism, lifetime};
 
-/// How finely time is cut: from here on a block of rounds is this share of the time passed.
+/// How finely time is divided: a block has one round for every this many rounds before it.
 const BLOCKS: u64 = 64;
 
 /// Cuts rounds `0 … last` into blocks in which power laws hardly change.
@@ -20,7 +20,7 @@ pub(super) fn blocks(last: u64, fineness: u64) -> impl Iterator<Item = (u64, u64
     })
 }
 
-/// About what a mechanism costs over a horizon, infinite where it does not settle.
+/// An estimate of a mechanism's cost over a horizon; infinite if it does not converge.
 pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
     let last = match horizon {
         Horizon::Lifetime => Round::LIMIT.0,
@@ -29,14 +29,14 @@ pub(super) fn estimated_cost(mechanism: &Mechanism, horizon: Horizon) -> Cost {
     mechanism.method.account().estimated_cost(mechanism, last)
 }
 
-/// What the certificate says, for methods in which a record pays only for a few rounds.
+/// The certificate's bound, for methods in which a record pays only in a few rounds.
 pub(crate) fn estimate_by_lifetime(mechanism: &Mechanism) -> Cost {
     let none = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
     lifetime(mechanism).map_or(none, |bound| bound.total)
 }
 
-/// By the recursion of sensitivity: within a block Φ⁺ = cΦ + d is taken to be constant and solved in
-/// closed form.
+/// Uses the recursion of sensitivity, with constant c and d within a block: Φ⁺ = cΦ + d is then
+/// solved in closed form.
 pub(crate) fn estimate_by_recursion(mechanism: &Mechanism, last: u64) -> Cost {
     let mut sensitivity = 0.0;
     let mut total = Cost::default();
@@ -48,7 +48,7 @@ pub(crate) fn estimate_by_recursion(mechanism: &Mechanism, last: u64) -> Cost {
         #[expect(clippy::cast_precision_loss, reason = "an estimate, not an account")]
         let rounds = length as f64;
         let next = advance(sensitivity, contraction, drive, rounds);
-        // The first release of a block shows the Φ of before, the last that of nearly the end.
+        // The first release of a block has the Φ of its start, the last almost the Φ of its end.
         let middle = if length == 1 { sensitivity } else { 0.5 * (sensitivity + next) };
         let cost = mechanism.cost(round, middle);
         total.pure += rounds * cost.pure;
@@ -58,8 +58,8 @@ pub(crate) fn estimate_by_recursion(mechanism: &Mechanism, last: u64) -> Cost {
     total
 }
 
-/// For gradients perturbed at public points, which carry nothing over: one round in `interval` costs what
-/// a round of this mechanism costs.
+/// For gradients perturbed at public points, whose effect does not carry over: one round in
+/// `interval` costs what a round of this mechanism costs.
 pub(crate) fn estimate_without_carrying(mechanism: &Mechanism, interval: u64, last: u64) -> Cost {
     let mut total = Cost::default();
     for (first, length) in blocks(last, BLOCKS) {

@@ -1,9 +1,9 @@
-//! Choosing noise and schedules before any record is seen, and predicting what they lead to.
+//! Chooses noise and schedules before any record is seen, and predicts the resulting error.
 //!
-//! Two separate things. **Calibration** ([`calibrate`]) is exact: it inverts the accountant, and its
-//! result is a guarantee. **Prediction** ([`predict`]) is a model: it ranks schedules, promises
-//! nothing, and no budget depends on it. [`tune`] searches for the schedule with the least predicted
-//! error whose noise is calibrated to the same targets.
+//! There are two separate parts. **Calibration** ([`calibrate`]) is exact: it inverts the
+//! accountant, and its result is a guarantee. **Prediction** ([`predict`]) is a model: it ranks
+//! schedules and promises nothing, and no budget depends on it. [`tune`] searches for the schedule
+//! with the least predicted error whose noise is calibrated to the same targets.
 //!
 //! # The model
 //!
@@ -13,9 +13,9 @@
 //! - **Average.** Rows and columns of W sum to zero, so coupling moves θ̄ by noise alone. With
 //!   X = E(θ̄ − θ*)²: X⁺ = (1 − λ_t h)² (1 − s_t/E) X + γ_t² (1/m²) Σ_j w_jj² var_j + s_t. One draw ζ_j
 //!   reaches all neighbours of j, so its weights add up before they are squared.
-//! - **Disagreement by noise**, c = (1/m) Σ_i E(e_i)²: c⁺ = q² c + γ_t² (1/m) Σ_j var_j (Σ_i w_ij² −
-//!   w_jj²/m), where q = max(|1 + γ_t δ₂ − λ_t h|, |1 + γ_t δ_m − λ_t h|).
-//! - **Disagreement by different data**, an amplitude: b⁺ = q b + λ_t D.
+//! - **Disagreement from noise**, c = (1/m) Σ_i E(e_i)²: c⁺ = q² c + γ_t² (1/m) Σ_j var_j (Σ_i
+//!   w_ij² − w_jj²/m), where q = max(|1 + γ_t δ₂ − λ_t h|, |1 + γ_t δ_m − λ_t h|).
+//! - **Disagreement from different data**, an amplitude: b⁺ = q b + λ_t D.
 //! - var_j is 2ρ_t² for Laplace noise and s_t² for Gaussian noise.
 //! - **Drift.** N fresh records among h_t move θ* by s_t = N/h_t² · min(g²/(m h²), E).
 //! - **Excess loss** ½ Σ h (X + b² + c), at most G times the distance; no distance is above 2B.
@@ -27,14 +27,14 @@
 //!
 //! - The Hessian's eigenvalues are μ + (L − μ)/(k H_n), k = 1 … n (H_n the harmonic number): they add up
 //!   to the most that the feature norm allows, and fall like 1/k.
-//! - θ* − θ_0 has the same energy E in every direction, at most B² in all, and at most what a loss of
-//!   l(0) at the start allows. A twentieth of l(0) is left at θ*.
+//! - θ* − θ_0 has the same energy E in every direction, at most B² in all, and at most what a loss
+//!   of l(0) at the start allows. The loss at θ* is a twentieth of l(0).
 //! - A record's gradient has norm g = min(G, √(2 L l)), for logistic and softmax losses also at most
 //!   G l, with energy in proportion to h.
 //! - Learners' gradients differ by D = g √(χ² + (1 − χ²)/h_t); χ is 0 for iid data, 1 for data split by
 //!   class, in between otherwise.
 //!
-//! Where they are wrong the numbers are wrong; the ranking survives more than the numbers do.
+//! If these are wrong, the numbers are wrong. The ranking is more robust than the numbers.
 //! `docs/adr/0010-planner.md` has the measurements and the limits. Paper map, rows 52 to 55.
 
 mod calibrate;
@@ -55,7 +55,7 @@ use crate::privacy::{Horizon, NoCertificate};
 use crate::{LearnerId, PowerLaw};
 use thiserror::Error;
 
-/// What is expected of the data, beside what the agreement says. Nothing private depends on it.
+/// What is expected of the data, in addition to the agreement. No privacy claim depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
     /// How many rounds will be run.
@@ -64,16 +64,16 @@ pub struct Outlook {
     pub heterogeneity: f64,
 }
 
-/// What a plan must keep to.
+/// What a plan must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// What is expected of the data.
     pub outlook: Outlook,
     /// Over which rounds the targets must hold.
     pub horizon: Horizon,
-    /// The error of the memory's gradient, as its crate states it.
+    /// The bound on the error of the memory's gradient, as its crate states it.
     pub memory_error: PowerLaw,
-    /// Records a learner will have: warm-up and all batches of the planned rounds together.
+    /// How many records a learner will have, for the warm-up and all batches of the planned rounds.
     pub records: u64,
     /// The longest warm-up that may be chosen.
     pub warmup_max: u64,
@@ -110,17 +110,17 @@ pub enum PlannerError {
         "no noise meets the target: over so long a horizon the rounding of the noise itself costs more than the target"
     )]
     NoFixedPoint,
-    /// The agreement takes more records than there are, and nothing that takes fewer was found.
+    /// The agreement needs more records than there are, and no schedule that needs fewer was found.
     #[error(
         "{records} records a learner are fewer than the {taken} the agreement takes (warm-up and batches), and no schedule that takes fewer meets the targets"
     )]
     RecordsTaken {
         /// Records of a learner.
         records: u64,
-        /// Records the agreement takes.
+        /// Records the agreement needs.
         taken: u64,
     },
-    /// The search knows full histories only.
+    /// The search supports only full histories.
     #[error(
         "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
     )]

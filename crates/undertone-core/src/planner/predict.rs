@@ -45,9 +45,9 @@ pub(super) struct Predictor {
     landscape: Landscape,
     spectrum: Spectrum,
     rounds: u64,
-    /// How the noise of each learner j reaches the average and the disagreement: (w_jj/m)² and
-    /// (Σ_i w_ij² − w_jj²/m)/m; for a shielded learner, whose noise is its own alone, 1/m² and
-    /// (1 − 1/m)/m.
+    /// How the noise of each learner j reaches the average and the disagreement: (w_jj/m)² and (Σ_i
+    /// w_ij² − w_jj²/m)/m; for a shielded learner, whose noise enters only its own parameters, 1/m²
+    /// and (1 − 1/m)/m.
     reach: Vec<(f64, f64)>,
 }
 
@@ -72,9 +72,9 @@ struct Factors {
     coupling: f64,
     rounds: f64,
     records: f64,
-    /// Records behind one gradient: all of them, or those of the newest batch.
+    /// How many records a gradient averages: all of them, or those of the newest batch.
     weighed: f64,
-    /// What the gradients of newest batches add to the average by chance, in units of a gradient's
+    /// The variance that gradients of newest batches add to the average, in units of a gradient's
     /// square.
     chance: f64,
     batch: f64,
@@ -121,7 +121,7 @@ impl Predictor {
         let mut points = Vec::new();
         let mut mark = 0;
         let last = self.rounds - 1;
-        // The last round is a block of its own, so that the curve ends where the run does.
+        // The last round is a block of its own, so that the curve ends at the last round.
         let steps = blocks(last.saturating_sub(1), 128).take_while(|&(first, _)| first < last);
         for (first, length) in steps.chain([(last, 1)]) {
             let point = self.point(first, &states);
@@ -188,7 +188,8 @@ impl Predictor {
             let agree = agree.max((keep + coupling * self.spectrum.delta_m).abs());
             let fresh = (batch / (records * records)).min(1.0);
             let drift = fresh * self.drift(mode, gradient);
-            // θ* that moves within Θ comes nearer as often as it goes away, once X is as large as E.
+            // Once X is as large as E, a θ* that moves within Θ comes nearer as often as it moves
+            // away.
             let stay = if mode.start > 0.0 { 1.0 - drift / mode.start } else { 1.0 };
             let chance = chance * gradient * gradient * mode.gradient_share / self.learners();
             let noise = factors.noise_average * mode.count + chance;
@@ -204,7 +205,7 @@ impl Predictor {
 
     /// No two points of Θ are further apart than 2B.
     ///
-    /// Disagreement is cut back on its own: being held together brings nobody nearer to θ*.
+    /// Disagreement is limited separately: agreement does not bring learners nearer to θ*.
     fn confine(&self, states: &mut [State]) {
         let limit = self.landscape.energy_max;
         let distance: f64 = states.iter().map(|state| state.distance).sum();
@@ -217,8 +218,8 @@ impl Predictor {
         }
     }
 
-    /// How far one record of one learner moves θ* in the directions of a mode, squared, as if it were
-    /// the whole history; at most as far as θ* is away.
+    /// The square of how far one record of one learner moves θ* in the directions of a mode, as if
+    /// it were the whole history. At most the squared distance to θ*.
     fn drift(&self, mode: &Mode, gradient: f64) -> f64 {
         let pull = gradient * gradient * mode.gradient_share / self.learners();
         let full = pull / (mode.curvature * mode.curvature);
@@ -266,7 +267,7 @@ fn factors(agreement: &Agreement, shares: &[NoiseShare], first: u64, rounds: f64
         step,
         coupling,
         rounds,
-        // θ* is that of all records where a method steps along the newest ones.
+        // For methods that use the newest batch, θ* is still the optimum over all records.
         records: if newest_only { arrived } else { arrived.min(in_use) }.max(1.0),
         weighed: if newest_only { batch } else { arrived.min(in_use) }.max(1.0),
         chance: if newest_only { step * step / batch } else { 0.0 },

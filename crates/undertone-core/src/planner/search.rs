@@ -1,4 +1,4 @@
-//! The search for the schedule with the least predicted error, on a fixed lattice.
+//! Searches for the schedule with the least predicted error, on a fixed lattice.
 
 use super::estimate::estimated_cost;
 use super::predict::{Forecast, Predictor};
@@ -15,15 +15,15 @@ pub struct Tuned {
     pub agreement: Agreement,
     /// The calibrated noise scale of each learner.
     pub scales: Vec<f64>,
-    /// What is predicted for it.
+    /// The prediction for it.
     pub forecast: Forecast,
-    /// What is predicted for the agreement as it was, unless its targets cannot be met.
+    /// The prediction for the original agreement, unless its targets cannot be met.
     pub before: Option<Forecast>,
     /// How many schedules were compared.
     pub compared: u64,
 }
 
-/// Looks for λ0, γ0, u, v, ς, warm-up, batch and interval with the least predicted error.
+/// Searches for λ0, γ0, u, v, ς, warm-up, batch and interval with the least predicted error.
 ///
 /// Noise is calibrated to the same targets throughout, so every schedule compared is equally
 /// private. Deterministic: a coarse grid, then coordinate moves with halving strides from its best
@@ -32,11 +32,11 @@ pub struct Tuned {
 ///
 /// # Guarantee
 /// The result meets every target over the horizon, breaks no condition of the theorems unless
-/// `unproven` is set, uses at most `records` records a learner, and is predicted to err no more than
-/// the agreement it started from.
+/// `unproven` is set, uses at most `records` records a learner, and has a predicted error no larger
+/// than that of the agreement it started from.
 ///
 /// # Errors
-/// When records are too few, or neither the start nor anything found can be calibrated.
+/// When there are too few records, or neither the start nor any schedule found can be calibrated.
 pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = goal.outlook.rounds;
     if start.memory.forgetting() != Forgetting::Never
@@ -59,7 +59,7 @@ pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     let before = start_forecast(&search.predictor, start, goal);
     let compared = search.compared();
     let objective_before = before.as_ref().map_or(f64::INFINITY, |(_, old)| old.objective);
-    // Estimates may flatter a schedule that has no certificate: the next best takes its place.
+    // An estimate may be too low for a schedule without a certificate; then the next best is tried.
     for (_, point) in trail.into_iter().take(CALIBRATED_MAX) {
         let agreement = search.place(&point).clone();
         let Ok(scales) = calibrate(&agreement, goal.memory_error, goal.horizon) else { continue };
@@ -75,7 +75,7 @@ pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     Ok(Tuned { agreement: start.clone(), scales, forecast, before, compared })
 }
 
-/// The start, calibrated and predicted, if it can be kept.
+/// The prediction for the calibrated start, if the start is allowed.
 fn start_forecast(
     predictor: &Predictor,
     start: &Agreement,
@@ -90,11 +90,11 @@ fn start_forecast(
     Ok((scales, forecast))
 }
 
-/// So many schedules are calibrated exactly before the start is kept.
+/// How many schedules are calibrated exactly before the search falls back to the start.
 const CALIBRATED_MAX: usize = 20;
-/// So many kinds of learners are told apart during the search.
+/// How many groups of learners the search distinguishes.
 const KINDS_MAX: usize = 16;
-/// So many points of the grid are refined.
+/// How many points of the grid are refined.
 const SEEDS: usize = 3;
 
 /// A place on the lattice: exponents in 1/200, λ0 and γ0 in twentieths of a decade.
@@ -105,11 +105,11 @@ const STEP: usize = 0;
 const COUPLING: usize = 1;
 /// ς.
 const GROWTH: usize = 2;
-/// u − ς − ½: Assumption 4 asks for more than 0.
+/// u − ς − ½: Assumption 4 requires more than 0.
 const COUPLING_MARGIN: usize = 3;
-/// v − u: Assumption 4 asks for more than 0.
+/// v − u: Assumption 4 requires more than 0.
 const STEP_MARGIN: usize = 4;
-/// The share, in twentieths, of the records that the batches leave which are collected first.
+/// The warm-up: the share, in twentieths, of the records that the batches leave over.
 const WARMUP: usize = 5;
 /// Place in [`BATCHES`].
 const BATCH: usize = 6;
@@ -132,7 +132,7 @@ pub(crate) struct ScheduleShape {
 }
 
 impl ScheduleShape {
-    /// Steps and coupling that decay as Assumption 4 asks for.
+    /// Steps and coupling that decay as Assumption 4 requires.
     pub(crate) const DECAYING: [ScheduleShape; 4] = [
         ScheduleShape::of(2, 2, 2, 0),
         ScheduleShape::of(2, 2, 20, 0),
@@ -164,10 +164,10 @@ struct Search<'a> {
     predictor: Predictor,
     /// The agreement under consideration; its graph and model never change.
     agreement: Agreement,
-    /// Learners that stand for their kind, and for each learner which one stands for it.
+    /// The representative of each group of learners, and the group of each learner.
     kinds: Vec<usize>,
     kind_of: Vec<usize>,
-    /// What a unit of noise may cost each learner: pure ε or zCDP.
+    /// Each learner's target: whether it is in pure ε, and its value in pure ε or zCDP.
     allowed: Vec<(bool, f64)>,
     seen: BTreeMap<Point, f64>,
 }
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
         self.seen.len() as u64
     }
 
-    /// The coarse grid: steps around 1/L, couplings around 1/|δ_m|. Gives its best points.
+    /// The best points of a coarse grid: steps around 1/L, couplings around 1/|δ_m|.
     fn grid(&mut self) -> Vec<Point> {
         let constants = self.agreement.model.constants(&self.agreement.bounds);
         let step = decades(1.0 / constants.smoothness);
@@ -245,7 +245,7 @@ impl<'a> Search<'a> {
                     let mut point = best.1;
                     point.0[coordinate] += sign * stride;
                     let value = self.value(&point);
-                    // Moves for next to nothing would only wander.
+                    // Ignores improvements that are too small to matter.
                     if value < best.0 * (1.0 - 1e-6) {
                         best = (value, point);
                         moved = true;
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The predicted error with estimated noise; infinite where the point may not be used.
+    /// The predicted error with estimated noise; infinite if the point is not allowed.
     fn value(&mut self, point: &Point) -> f64 {
         if let Some(&value) = self.seen.get(point) {
             return value;
@@ -389,7 +389,7 @@ impl Point {
     }
 }
 
-/// 10^(k/20) with three digits that matter.
+/// 10^(k/20), rounded to three significant digits.
 fn round_number(twentieths: i64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "small whole numbers")]
     let value = 10f64.powf(twentieths as f64 / 20.0);
@@ -404,7 +404,8 @@ fn decades(value: f64) -> i64 {
     cells
 }
 
-/// Groups learners by the sum of their weights: who stands for a group, and the group of each.
+/// Groups learners by the sum of their weights. Returns each group's representative and the group
+/// of each learner.
 fn kinds(weights: &[f64]) -> (Vec<usize>, Vec<usize>) {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by(|&left, &right| weights[left].total_cmp(&weights[right]));

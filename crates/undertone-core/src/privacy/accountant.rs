@@ -1,4 +1,4 @@
-//! The running account of one learner: pays for a release before it exists, or refuses.
+//! The running account of one learner. It pays for a release before the noise is drawn, or refuses.
 
 use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
@@ -13,7 +13,7 @@ use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A ceiling on what a learner may ever spend.
+/// A cap on what a learner may ever spend.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Cap {
     /// On pure ε.
@@ -33,7 +33,7 @@ pub enum Cap {
 /// Why a release was refused. Nothing was drawn and nothing may be sent.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum Refusal {
-    /// The release would pass the cap.
+    /// The release would exceed the cap.
     #[error(
         "round {round} would cost {} of {currency} on top of {} already spent, over the cap of {}",
         format_scientific_up(*.cost, 4), format_scientific_up(*.spent, 4), format_scientific_up(*.limit, 4)
@@ -62,9 +62,9 @@ pub enum Refusal {
 
 /// The running account of one learner's privacy.
 ///
-/// It follows the weights actually heard and the records actually held, so it stays right when
-/// neighbours are missing. Its totals only grow. A round takes O(1) in time and space, and where
-/// records are forgotten as much as there are rounds whose records still count.
+/// It uses the weights actually heard and the records actually held, so it stays right when
+/// neighbours are missing. Its totals only grow. A round takes O(1) time and space. If records are
+/// forgotten, both grow with the number of rounds whose records still count.
 #[derive(Clone, Debug)]
 pub struct Accountant {
     mechanism: Mechanism,
@@ -72,8 +72,8 @@ pub struct Accountant {
     round: Round,
     /// The schedules in this round.
     scales: RoundScales,
-    /// The machine charge of θ when it was last computed, if rounds were skipped since: it does not shrink
-    /// with rounds in which nothing is done.
+    /// The machine charge of θ when it was last computed, if rounds were skipped since then.
+    /// Skipped rounds do not reduce it.
     carried: f64,
     /// Whether a round departed from the plan, so that the planned certificate is void.
     has_departed: bool,
@@ -82,12 +82,12 @@ pub struct Accountant {
     records: Records,
 }
 
-/// Whose cost is followed.
+/// The records whose cost is followed.
 #[derive(Clone, Debug)]
 enum Records {
-    /// That of record 0, which pays most where nothing is forgotten (ADR 0004).
+    /// Only record 0, which pays most if nothing is forgotten (ADR 0004).
     First { sensitivity: f64, spent: Total },
-    /// That of every record: where they are forgotten, any of them may pay most (ADR 0011).
+    /// Every record: if records are forgotten, any of them may pay most (ADR 0011).
     Each(RecordAccounts),
 }
 
@@ -96,11 +96,11 @@ const WEIGHT_ROUNDING: f64 = 1e-12;
 
 /// What the release of a round costs.
 struct Due {
-    /// The record it depends on most.
+    /// For the record that the release depends on most.
     cost: Cost,
-    /// Any record, by its sensitivity.
+    /// For any record, by its sensitivity.
     price: Price,
-    /// Record 0 in all, with this release; where others are followed too, nothing.
+    /// The total of record 0 after this release. Unused if every record is followed.
     after: Total,
 }
 
@@ -134,7 +134,7 @@ impl Accountant {
         &self.mechanism
     }
 
-    /// The round whose release is paid for next.
+    /// The round whose release is charged next.
     #[must_use]
     pub fn round(&self) -> Round {
         self.round
@@ -150,7 +150,7 @@ impl Accountant {
         self.scales = self.mechanism.scales(round);
     }
 
-    /// Φ_t: how far the θ about to be released can depend on one record.
+    /// Φ_t: how far one record can move the θ that is released next.
     #[must_use]
     pub fn sensitivity(&self) -> f64 {
         match &self.records {
@@ -159,7 +159,7 @@ impl Accountant {
         }
     }
 
-    /// Everything paid so far, by the record that has paid most.
+    /// The total cost so far of the record that has paid most.
     #[must_use]
     pub fn spent(&self) -> Cost {
         match &self.records {
@@ -170,7 +170,7 @@ impl Accountant {
 
     /// The round in which the record arrived that has paid most so far.
     ///
-    /// 0, the warm-up included, where nothing is forgotten. Counted in zCDP.
+    /// It is 0 (which includes the warm-up) if nothing is forgotten. Records are compared by zCDP.
     #[must_use]
     pub fn worst_record(&self) -> Round {
         match &self.records {
@@ -213,16 +213,17 @@ impl Accountant {
         self.mechanism.method.account().lifetime_from(&self.mechanism, planned, &standing)
     }
 
-    /// Whether the release of this round would pass the cap.
+    /// Whether the release of this round would exceed the cap.
     #[must_use]
     pub fn would_exceed(&self) -> bool {
         self.check().is_err()
     }
 
-    /// Pays for the release of this round, and says what it costs the record it depends on most.
+    /// Pays for the release of this round. Returns what it costs the record that it depends on
+    /// most.
     ///
-    /// Where records are forgotten that need not be the record that has paid most, so what is spent may
-    /// grow by less.
+    /// If records are forgotten, that need not be the record that has paid most, so the amount
+    /// spent may grow by less.
     ///
     /// # Guarantee
     /// On `Ok` the cost is already part of [`spent`](Self::spent), whatever happens to the release
@@ -243,7 +244,8 @@ impl Accountant {
         Ok(cost)
     }
 
-    /// Moves to the next round: the records used and the weights heard shape the next sensitivity.
+    /// Moves to the next round. The next sensitivity follows from the records used and the weights
+    /// heard.
     ///
     /// # Panics
     /// When the terms are of another round: a bug in the caller.
@@ -275,7 +277,7 @@ impl Accountant {
         self.mechanism.price_at(self.round, &self.scales).with_machine_least(self.carried)
     }
 
-    /// Moves on to a later round without a step: θ stays as it is, and so does what it depends on.
+    /// Moves to a later round without a step: θ does not change, and neither does its sensitivity.
     ///
     /// # Panics
     /// When the round is before the one the account is in: a bug in the caller.
@@ -288,7 +290,8 @@ impl Accountant {
         }
     }
 
-    /// What the release of this round costs, and how that follows from the sensitivity; or why it is refused.
+    /// What the release of this round costs, and its price for any sensitivity; or why it is
+    /// refused.
     fn check(&self) -> Result<Due, Refusal> {
         if self.round >= Round::LIMIT {
             return Err(Refusal::RoundLimit { round: self.round, limit: Round::LIMIT });
@@ -298,7 +301,8 @@ impl Accountant {
         let mut after = Total::default();
         let total = match &self.records {
             Records::Each(accounts) if self.round > Round::ZERO => accounts.spent_after(&price),
-            // What will be paid, rounded up once, so that the last round of a calibrated plan is not refused.
+            // The same total that `pay` will add, rounded up once, so that the last round of a
+            // calibrated plan is not refused.
             Records::First { spent, .. } => {
                 after = *spent;
                 after.add(cost);
@@ -306,7 +310,7 @@ impl Accountant {
             }
             Records::Each(_) => self.spent().plus(cost),
         };
-        // A NaN total must be refused, so the comparisons ask what is allowed.
+        // A NaN total must be refused, so the comparisons test for what is allowed.
         if !(total.pure <= self.limit.pure) {
             let of = |cost: Cost| cost.pure;
             return Err(self.refusal("pure epsilon", of, cost, total));
@@ -317,7 +321,7 @@ impl Accountant {
         Ok(Due { cost, price, after })
     }
 
-    /// Why this round is refused, in the currency whose cap it would pass.
+    /// Why this round is refused, in the currency whose cap it would exceed.
     #[cold]
     fn refusal(
         &self,
@@ -329,7 +333,7 @@ impl Accountant {
         let spent = of(self.spent());
         let cost = match &self.records {
             Records::First { .. } => of(cost),
-            // Where records are forgotten, by how much the largest total would grow.
+            // If every record is followed: by how much the largest total would grow.
             Records::Each(_) => of(total) - spent,
         };
         Refusal::BudgetExhausted { round: self.round, currency, spent, cost, limit: of(self.limit) }
@@ -350,7 +354,7 @@ impl Persist for Accountant {
             }
             Records::Each(accounts) => accounts.visit(fields),
         }
-        // The round may have been read just now.
+        // The round may just have been loaded.
         self.enter(self.round);
     }
 }

@@ -9,7 +9,7 @@ use super::step_effect::StepEffect;
 use crate::privacy::Cap;
 use crate::{Forgetting, RecordWeights, Round};
 
-/// What releases in rounds 0 to `rounds` cost with full attendance.
+/// What the releases of rounds 0 to `rounds` cost if all neighbours are heard.
 ///
 /// The release of round 0 is free, so this is the sum over t = 1 … `rounds`, as in Theorem 5, for the
 /// record that pays most.
@@ -25,8 +25,9 @@ pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
 
 /// What releases in rounds 0 to `rounds` reveal of all records of a learner together (user level).
 ///
-/// When every record may be another one, the average of a batch or of a history moves by C whatever
-/// its size. No method here has a finite bound of this kind for ever, Algorithm 1 no more than others.
+/// If all records may be replaced at once, the average over a batch or a history moves by up to C,
+/// whatever its size. No method here has a finite bound of this kind for ever, and neither has
+/// Algorithm 1.
 #[must_use]
 pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
     let mut sensitivity = 0.0;
@@ -63,8 +64,8 @@ fn planned_account(mechanism: &Mechanism, rounds: u64) -> RecordAccounts {
 
 /// What the releases of rounds 0 to `rounds` reveal of a record that arrived in a given round.
 ///
-/// A record cannot be in θ before the step of its own round, so its sensitivity starts at zero
-/// there. Where nothing is forgotten, record 0 (or any of the warm-up) pays most.
+/// θ cannot depend on a record before the step of the record's own round, so its sensitivity is
+/// zero until then. If nothing is forgotten, record 0 (or any of the warm-up) pays most.
 #[must_use]
 pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
     let mut sensitivity = 0.0;
@@ -108,7 +109,7 @@ impl PlannedWeight {
         PlannedWeight { weight: weights.newest(), weights, arrival, batch }
     }
 
-    /// Its weight in the next round, which must be its arrival or the one after the last.
+    /// Its weight in `round`, which must be its arrival round or follow the last round asked for.
     fn at(&mut self, round: Round) -> f64 {
         if round > self.arrival {
             self.weights.arrive(round, self.batch);
@@ -189,8 +190,8 @@ pub(crate) fn calibrate_scale(
     if !(cost > 0.0 && cost.is_finite() && guess > 0.0 && guess.is_finite()) {
         return Err(unreachable);
     }
-    // The charge for machine arithmetic does not fall with the scale, so the guess may be off by
-    // rounding or by more, either way.
+    // The charge for machine arithmetic does not scale with the noise, so the guess may be too low
+    // or too high, by rounding or by more.
     let (mut short, mut enough) = (guess * (1.0 - 1e-12), guess);
     let mut move_by = 1e-12;
     while !within(at(enough)?) {
@@ -211,5 +212,5 @@ pub(crate) fn calibrate_scale(
     Ok(enough)
 }
 
-/// A scale is not raised by more than this factor: then machine arithmetic alone is over the target.
+/// The limit on raising a scale. Beyond it, machine arithmetic alone costs more than the target.
 const RAISE_MAX: f64 = 1e6;

@@ -31,9 +31,9 @@ impl Cost {
 /// The smallest ε such that ρ-zCDP implies (ε, δ)-differential privacy by the optimal conversion.
 ///
 /// # Guarantee
-/// For every order α > 1, ρ-zCDP bounds the Rényi divergence of order α by ρα, which implies
-/// (ε, δ)-DP with ε = ρα + ln(1 − 1/α) − ln(δα)/(α − 1). Any α gives a valid ε, so an imperfect
-/// search errs on the safe side. The result is never above ρ + 2√(ρ ln(1/δ)).
+/// For every order α > 1, ρ-zCDP bounds the Rényi divergence of order α by ρα, which implies (ε,
+/// δ)-DP with ε = ρα + ln(1 − 1/α) − ln(δα)/(α − 1). Every α gives a valid ε, so an imperfect
+/// search is still safe. The result is never above ρ + 2√(ρ ln(1/δ)).
 ///
 /// # Source
 /// Canonne, Kamath & Steinke (2020), Proposition 12. Paper map, row 15.
@@ -51,7 +51,7 @@ pub fn epsilon_from_zcdp(zcdp: f64, delta: f64) -> f64 {
         return f64::INFINITY;
     }
     let log_inverse_delta = -delta.ln();
-    // excess: α − 1. Everything is computed from it, because α itself rounds to 1 for large ρ.
+    // `excess` is α − 1. Everything is computed from it, because α itself rounds to 1 for large ρ.
     let at = |log_excess: f64| {
         let excess = log_excess.exp();
         let shrink = -(1.0 / excess).ln_1p();
@@ -63,7 +63,7 @@ pub fn epsilon_from_zcdp(zcdp: f64, delta: f64) -> f64 {
     let best = golden_section_minimum(at, centre - 6.0, centre + 2.0);
     let classical = zcdp + 2.0 * (zcdp * log_inverse_delta).sqrt();
     let epsilon = if best.is_finite() { best.min(classical).max(0.0) } else { classical };
-    // Logarithms and sums of a few terms: 1e-13 covers their rounding with room to spare.
+    // 1e-13 is far more than the rounding of these logarithms and sums.
     epsilon * (1.0 + 1e-13) + 1e-15
 }
 

@@ -44,7 +44,7 @@ impl Cost {
 /// A running total of costs that is never below the exact sum.
 ///
 /// Rounding every one of 2³² additions up would waste a millionth of the budget and could push the
-/// account above its own certificate. Carrying the rounding error along avoids both.
+/// account above its own certificate. Keeping the rounding error in a second number avoids both.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Total {
     pure: UpwardSum,
@@ -61,7 +61,7 @@ impl Total {
         Cost { pure: self.pure.value(), zcdp: self.zcdp.value() }
     }
 
-    /// What the total would be with one cost more.
+    /// The total with one more cost.
     pub(crate) fn with(mut self, cost: Cost) -> Cost {
         self.add(cost);
         self.cost()
@@ -85,7 +85,7 @@ impl Persist for Total {
     }
 }
 
-/// The larger of two. Unlike `f64::max` it keeps a NaN, which no cap lets pass.
+/// The larger of two. Unlike `f64::max` it keeps a NaN, which every cap refuses.
 pub(crate) fn larger(left: f64, right: f64) -> f64 {
     if left < right || right.is_nan() { right } else { left }
 }
@@ -97,7 +97,7 @@ struct UpwardSum {
 }
 
 impl UpwardSum {
-    /// Adds a non-negative term; the error of the sum goes, rounded up, into `low`.
+    /// Adds a non-negative term. The rounding error of the sum is added to `low`, rounded up.
     fn add(&mut self, term: f64) {
         let sum = self.high + term;
         if !sum.is_finite() {

@@ -1,8 +1,8 @@
-//! The lifetime certificate where records are forgotten: a record costs a finite amount even with
-//! constant steps, and from some arrival on all cost the same.
+//! The lifetime certificate for memories that forget: a record costs a finite amount even with
+//! constant steps, and from some arrival round on all records cost the same.
 //!
-//! It needs steps and coupling that do not change and noise that does not shrink, and assumes, as every
-//! certificate does, that all neighbours are heard and records arrive as planned. Proof: ADR 0011.
+//! It requires constant steps and coupling, and noise that does not shrink. Like every certificate,
+//! it assumes that all neighbours are heard and that records arrive as planned. Proof: ADR 0011.
 
 use super::cost::{Cost, ROUNDING};
 use super::lifetime::{Lifetime, NoCertificate};
@@ -12,13 +12,13 @@ use super::step_effect::StepEffect;
 use crate::noise::NoiseKind;
 use crate::{Forgetting, Round};
 
-/// Records are looked at one by one up to this arrival, later ones in ranges.
+/// Arrival rounds up to this one are examined one by one, later ones in ranges.
 const ONE_BY_ONE: u64 = 128;
-/// A range is this part of the arrivals before it.
+/// The length of a range is the number of arrival rounds before it, divided by this.
 const RANGE_PART: u64 = 8;
-/// The longest window, and the last arrival that is not yet taken as one with all later ones.
+/// The longest window. All arrival rounds from this one on are examined as one range.
 const ROUNDS_MAX: u64 = 1 << 20;
-/// A record is followed until what is left is at most this share of what it has paid.
+/// A record is followed until its remaining cost is at most this share of what it has paid.
 const TAIL_SHARE: f64 = 1.0 / (1u64 << 40) as f64;
 /// Covers the rounding of sums of weights.
 const WEIGHT_ROUNDING: f64 = 1.0 - 1e-9;
@@ -37,7 +37,7 @@ pub(crate) fn lifetime(
     for range in arrivals(mechanism.forgetting) {
         let bound = Follower::new(mechanism, contraction, range).bound(machine);
         if worst.is_none_or(|worst| bound.total.zcdp > worst.total.zcdp) {
-            // Both currencies are bounds, so the larger pure ε stays.
+            // Both currencies are bounds, so the largest pure ε is kept.
             let pure = worst.map_or(0.0, |worst| worst.total.pure).max(bound.total.pure);
             let total = Cost { pure, ..bound.total };
             worst = Some(Lifetime { total, ..bound });
@@ -48,7 +48,7 @@ pub(crate) fn lifetime(
     worst.ok_or(NoCertificate::NoContraction)
 }
 
-/// The contraction, the same in every round, if the certificate applies.
+/// The contraction, which is the same in every round, if the certificate applies.
 ///
 /// `carries_over` says whether θ depends on records through earlier rounds: then steps and coupling must
 /// not change, and the loss must be smooth.
@@ -83,7 +83,7 @@ pub(crate) fn contraction(mechanism: &Mechanism, carries_over: bool) -> Result<f
     if contraction < 1.0 { Ok(contraction) } else { Err(NoCertificate::NoContraction) }
 }
 
-/// Arrivals `first` to `last`, without end where that is `None`.
+/// Arrival rounds `first` to `last`; `None` means no end.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     first: u64,
@@ -94,7 +94,8 @@ struct Arrivals {
 pub(super) fn settling_rounds(forgetting: Forgetting) -> u64 {
     let rounds = match forgetting.limit() {
         Some(limit) => limit,
-        // From here on the warm-up, and that early rounds are few, weighs less than 2⁻⁴⁰.
+        // From here on, the weight of the warm-up, and of the rounds missing before round 0, is
+        // below 2⁻⁴⁰.
         None => {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -123,13 +124,13 @@ fn arrivals(forgetting: Forgetting) -> Vec<Arrivals> {
     ranges
 }
 
-/// What all raw weights of a round add up to, when records arrive as planned.
+/// The sum of all raw weights in a round, if records arrive as planned.
 #[derive(Clone, Copy, Debug)]
 struct PlannedTotal {
     factor: f64,
     limit: u64,
     batch: f64,
-    /// What it is from the stationary round on, or tends to.
+    /// The sum from the stationary round on, or its limit.
     settled: f64,
     round: u64,
     total: f64,
@@ -163,8 +164,8 @@ impl PlannedTotal {
     }
 }
 
-/// Follows any record of a range of arrivals: its weight is at most, and the noise at least, that of
-/// every one of them.
+/// Follows a stand-in for all records of a range: its weight is at least theirs, and the noise at
+/// most theirs.
 struct Follower<'a> {
     mechanism: &'a Mechanism,
     contraction: f64,
@@ -194,18 +195,18 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The most a record of this age can weigh.
+    /// The largest weight of a record of this age.
     fn weight(&self) -> f64 {
         if self.age >= self.at_first.limit {
             return 0.0;
         }
-        // Totals rise or fall towards the settled one, with at most one jump down to it: the least over
-        // a range of rounds is at one of its ends.
+        // Totals rise or fall towards the settled total, with at most one jump down to it, so the
+        // smallest in a range of rounds is at one of its ends.
         let last = self.at_last.map_or(self.at_first.settled, |end| end.total);
         self.raw / (self.at_first.total.min(last) * WEIGHT_ROUNDING)
     }
 
-    /// One step further: the ratio of sensitivity and noise at the release after it.
+    /// Moves one step further. Returns the ratio of sensitivity and noise at the release after it.
     fn step(&mut self) -> f64 {
         let drive = self.step.drive(self.weight());
         self.sensitivity = (self.contraction * self.sensitivity + drive).next_up();

@@ -1,4 +1,4 @@
-//! Accounts of memories that forget, against a second implementation that takes no short cuts.
+//! Accounts of memories that forget, compared with a second implementation without short cuts.
 
 use super::tests::reference;
 use super::*;

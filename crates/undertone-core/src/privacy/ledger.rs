@@ -1,7 +1,7 @@
 //! The ledger: one receipt for every release, chained by hashes, checkable offline.
 //!
-//! A receipt states what was charged and why. From the public facts of a learner anyone can compute
-//! the whole account again and find the first receipt that disagrees.
+//! A receipt states what was charged and why. Anyone can recompute the whole account from the
+//! public facts of a learner, and find the first receipt that disagrees.
 
 use super::accountant::{Accountant, Cap};
 use super::cost::Cost;
@@ -16,15 +16,15 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// Who released.
+    /// The learner.
     pub learner: LearnerId,
-    /// In which round t.
+    /// The round t.
     pub round: Round,
     /// The sum of the weights heard in the last round before t that the learner took part in; 0 at the start.
     pub weight_heard: f64,
     /// The records that had arrived by the step of that round; 0 at the start.
     pub records: u64,
-    /// Φ_t, of the record that θ_t depends on most.
+    /// Φ_t, for the record that θ_t depends on most.
     #[serde(deserialize_with = "null_is_infinite")]
     pub sensitivity: f64,
     /// ρ_t.
@@ -34,8 +34,8 @@ pub struct Receipt {
     /// zCDP of this release, for that record.
     #[serde(deserialize_with = "null_is_infinite")]
     pub zcdp_cost: f64,
-    /// Pure ε of all releases so far, for the record that paid most: where records are forgotten, less
-    /// than the sum of all costs.
+    /// Pure ε of all releases so far, for the record that paid most. If records are forgotten, this
+    /// is less than the sum of all costs.
     pub pure_total: Option<f64>,
     /// zCDP of all releases so far, for the record that paid most.
     #[serde(deserialize_with = "null_is_infinite")]
@@ -52,9 +52,9 @@ pub enum Disagreement {
     Learner {
         /// Place in the ledger, from 0.
         place: usize,
-        /// Whose it is.
+        /// The receipt's learner.
         found: LearnerId,
-        /// Whose it should be.
+        /// The ledger's learner.
         expected: LearnerId,
     },
     /// A round is out of order.
@@ -64,7 +64,7 @@ pub enum Disagreement {
         place: usize,
         /// Its round.
         found: Round,
-        /// The round that is due.
+        /// The round expected.
         expected: Round,
     },
     /// A receipt does not carry the hash of the one before.
@@ -73,16 +73,16 @@ pub enum Disagreement {
         /// The round.
         round: Round,
     },
-    /// More weight was heard than there is, or fewer records than before.
+    /// More weight was heard than exists, or there were fewer records than before.
     #[error("round {round}: {field} = {found} is impossible: {reason}")]
     Impossible {
         /// The round.
         round: Round,
         /// Which number.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: f64,
-        /// Why it cannot be.
+        /// Why the value is impossible.
         reason: &'static str,
     },
     /// A number is not what the agreement implies.
@@ -92,9 +92,9 @@ pub enum Disagreement {
         round: Round,
         /// Which number.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: f64,
-        /// What it should say.
+        /// The value that the config implies.
         expected: f64,
     },
     /// The cap forbids a release that was made.
@@ -107,7 +107,7 @@ pub enum Disagreement {
     },
 }
 
-/// JSON has no infinity and writes null: the cost of a loss about which nothing is known.
+/// JSON has no infinity, so null stands for it: the cost if no constant of the loss is known.
 fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
@@ -145,7 +145,7 @@ impl Receipt {
     }
 }
 
-/// The open end of a learner's ledger: writes the receipts, one after the other.
+/// Writes a learner's receipts, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     learner: LearnerId,
@@ -210,15 +210,16 @@ pub(crate) fn genesis(learner: LearnerId, mechanism: &Mechanism) -> Digest {
     encoder.digest()
 }
 
-/// Computes a learner's whole account again and compares it with its receipts.
+/// Recomputes a learner's whole account and compares it with its receipts.
 ///
 /// # Guarantee
-/// `Ok` means: rounds that increase, every receipt chained to the one before, and every sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the weights
-/// heard and records held that the receipts state, and never over the cap. Gives the account, with the
-/// last receipt paid.
+/// `Ok` means: rounds that increase, every receipt chained to the one before, and every
+/// sensitivity, noise scale, cost and total what the public facts imply (to 1e-9), given the
+/// weights heard and records held that the receipts state, and never over the cap. Returns the
+/// account after the last receipt.
 ///
-/// Between two receipts a learner may have skipped rounds. That it did, and did not release, only its
-/// neighbours can tell: whoever writes a ledger can leave a round out and chain the rest anew.
+/// Between two receipts a learner may have skipped rounds. Only its neighbours can confirm that it
+/// did not release in them: a forger can leave out a round and chain the other receipts again.
 ///
 /// # Errors
 /// The first [`Disagreement`].
@@ -261,7 +262,7 @@ pub fn verify(
             .pay()
             .map_err(|refusal| Disagreement::OverCap { round, reason: refusal.to_string() })?;
         compare(receipt, &ledger.receipt(&accountant, cost))?;
-        // The chain goes on from what was written, which may differ in the last digits.
+        // The chain continues from the receipt as written, which may differ in the last digits.
         ledger.previous = receipt.digest();
     }
     Ok(accountant)
@@ -387,7 +388,8 @@ mod tests {
             found(&|list| list[7].learner = LearnerId(0)),
             Disagreement::Learner { .. }
         ));
-        // Weights changed to others that are possible, and the numbers with them: the chain tells.
+        // A ledger with other possible weights and matching numbers: only the chain shows the
+        // forgery.
         let forged = ledger(&Mechanism { weight: 0.6, ..mechanism }, 20);
         let mut spliced = receipts.clone();
         spliced[9] = forged[9];

@@ -1,7 +1,7 @@
 //! The lifetime certificate: a bound on everything a learner will ever spend.
 //!
 //! It assumes that every neighbour is heard and every planned record arrives. The running account
-//! follows what really happened and is the one that a cap is enforced on.
+//! follows what really happened, and caps are enforced on it.
 
 use super::cost::{Cost, ROUNDING};
 use super::from_here::Standing;
@@ -19,20 +19,21 @@ pub enum NoCertificate {
     /// The loss is not known to be convex and smooth.
     #[error("the loss is not known to be convex and smooth")]
     NotConvexAndSmooth,
-    /// Records are drawn again and again, so each pays without end.
+    /// Records are drawn repeatedly, so the cost of each has no bound.
     #[error("records are drawn again when they run out, so each pays again without end")]
     RecordsRepeat,
-    /// No records arrive after round 0, so a record never loses weight.
+    /// No records arrive after round 0, so the weight of a record never falls.
     #[error(
         "no records arrive after the warm-up, so a record's weight in the history never shrinks"
     )]
     NoNewRecords,
-    /// A record is not forgotten fast enough: no neighbours, or too weak a coupling for the step.
+    /// The effect of a record does not fade fast enough: there are no neighbours, or the coupling
+    /// is too weak for the step.
     #[error(
         "no contraction sets in within {SEARCH_LIMIT} rounds: needs neighbours, a coupling exponent below 1, and a coupling that outweighs the step"
     )]
     NoContraction,
-    /// Records are forgotten, and something else changes with time.
+    /// Records are forgotten, and a condition for the certificate of such a memory is missing.
     #[error("where records are forgotten, a certificate needs {needs}")]
     Forgetting {
         /// What is missing.
@@ -68,7 +69,7 @@ pub struct Lifetime {
 
 /// The last round at which the tail bound may take over.
 const SEARCH_LIMIT: u64 = 1 << 20;
-/// Up to here the sum is always exact, which keeps the tail small.
+/// Costs up to this round are always added up exactly, which keeps the tail small.
 const SUM_AT_LEAST: u64 = 1 << 16;
 
 /// Bounds everything a learner will ever spend, to T = ∞.
@@ -77,11 +78,11 @@ const SUM_AT_LEAST: u64 = 1 << 16;
 /// With full attendance and the planned records, the account's total after any number of rounds
 /// (up to [`Round::LIMIT`]) is at most `total`.
 ///
-/// Proof sketch (whole in ADR 0004). From T₁ on the contraction is at most 1 − α(t+1)^−u. If the
-/// drive is at most D(t+1)^−(s+u) and α > s(T₁+1)^(u−1), then Φ_t ≤ K(t+1)^−s is inherited from t to
-/// t+1 for K = max{Φ_T₁(T₁+1)^s, D/(α − s(T₁+1)^(u−1))}, because (t+2)^−s ≥ (t+1)^−s(1 − s/(t+1)).
-/// The recursion is linear, so records and memory error are bounded apart and added. Where records are
-/// forgotten the proof is another one (ADR 0011).
+/// Proof sketch (in full in ADR 0004). From T₁ on the contraction is at most 1 − α(t+1)^−u. If the
+/// drive is at most D(t+1)^−(s+u) and α > s(T₁+1)^(u−1), then Φ_t ≤ K(t+1)^−s for one t implies the
+/// same for t+1, with K = max{Φ_T₁(T₁+1)^s, D/(α − s(T₁+1)^(u−1))}, because (t+2)^−s ≥ (t+1)^−s(1 −
+/// s/(t+1)). The recursion is linear, so the effects of records and of the memory's error are
+/// bounded separately and added. If records are forgotten, the proof is a different one (ADR 0011).
 ///
 /// # Errors
 /// [`NoCertificate`] with the reason when no finite bound is known.
@@ -89,8 +90,8 @@ pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
     mechanism.method.account().lifetime(mechanism)
 }
 
-/// The certificate of a method that never forgets: costs are summed one by one up to a round T₁, and the
-/// method bounds the rest from Φ_T₁. Record 0 pays most.
+/// The certificate for a memory that never forgets: costs are added up round by round up to a round
+/// T₁, and the method bounds the rest from Φ_T₁. Record 0 pays most.
 pub(crate) fn sum_then_tail(
     mechanism: &Mechanism,
     start: &Standing<'_>,
@@ -127,7 +128,8 @@ pub(crate) fn sum_then_tail(
     best.ok_or(failure)
 }
 
-/// [`lifetime`] of each mechanism, worked out once for each kind: most networks have few.
+/// [`lifetime`] of each mechanism. Equal mechanisms are computed once: most networks have few
+/// different ones.
 pub fn lifetimes(mechanisms: &[Mechanism]) -> Vec<Result<Lifetime, NoCertificate>> {
     let mut known: Vec<(&Mechanism, Result<Lifetime, NoCertificate>)> = Vec::new();
     let mut found = Vec::with_capacity(mechanisms.len());
@@ -154,7 +156,7 @@ pub(crate) struct TailTerm {
     pub(crate) machine: bool,
 }
 
-/// A bound on Φ_t for all later rounds, as a sum of power laws.
+/// A bound on Φ_t for all rounds from the first on, as a sum of power laws.
 pub(crate) struct Tail<'a> {
     mechanism: &'a Mechanism,
     /// t + 1 for the first round.
@@ -207,10 +209,11 @@ fn power_sum(first: f64, p: f64, machine: bool) -> f64 {
     if !machine {
         return if p > 1.0 { low.powf(1.0 - p) / (p - 1.0) } else { f64::INFINITY };
     }
-    // Near p = 1 the closed form cancels, so a slightly smaller p stands in for it: x^−p only grows.
+    // Near p = 1 the closed form loses digits, so a slightly smaller p is used, which only makes
+    // x^−p larger.
     let p = if (p - 1.0).abs() < 1e-6 { 1.0 - 2e-6 } else { p };
     if p <= 0.0 {
-        // Non-decreasing terms: at most the largest one times their number.
+        // The terms do not decrease: their sum is at most the largest times their number.
         last * last.powf(-p)
     } else {
         (last.powf(1.0 - p) - low.powf(1.0 - p)) / (1.0 - p) * (1.0 + 1e-9)

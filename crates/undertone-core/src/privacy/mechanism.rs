@@ -1,4 +1,4 @@
-//! The public facts that decide what one learner's releases cost.
+//! The public facts that determine what one learner's releases cost.
 
 use super::cost::Cost;
 use super::price::Price;
@@ -39,7 +39,7 @@ pub struct Mechanism {
     pub batch: u64,
     /// A bound on the error of the memory's gradient.
     pub memory_error: PowerLaw,
-    /// How the memory lets the weight of a record fall with its age.
+    /// How the weight of a record in the memory falls with its age.
     pub forgetting: Forgetting,
     /// The noise added to every release.
     pub noise: NoiseLaw,
@@ -57,7 +57,7 @@ pub struct RoundTerms {
     pub round: Round,
     /// The sum of the weights of the neighbours actually heard.
     pub weight_heard: f64,
-    /// How many records have arrived up to this round; h_t, where none is ever forgotten.
+    /// How many records have arrived up to this round; h_t, if none is ever forgotten.
     pub records: u64,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct RoundScales {
 }
 
 impl Mechanism {
-    /// The terms of a round in which everyone is heard and every record arrives on time.
+    /// The terms of a round in which all neighbours are heard and records arrive as planned.
     #[must_use]
     pub fn planned_terms(&self, round: Round) -> RoundTerms {
         let records = self.warmup + self.batch * (round.0 + 1);
@@ -86,11 +86,11 @@ impl Mechanism {
 
     /// Φ_{t+1} from Φ_t: how far θ_{t+1} can move when one record of the history is replaced.
     ///
-    /// This is for a memory that never forgets, where all records weigh 1/h_t.
+    /// This is for a memory that never forgets, in which every record has weight 1/h_t.
     ///
     /// # Guarantee
-    /// If ‖θ_t − θ'_t‖ ≤ `sensitivity` for two histories that differ in one record, both learners
-    /// having heard the same releases, then ‖θ_{t+1} − θ'_{t+1}‖ is at most the result (in exact
+    /// If ‖θ_t − θ'_t‖ ≤ `sensitivity` for two histories that differ in one record, and both
+    /// learners hear the same releases, then ‖θ_{t+1} − θ'_{t+1}‖ is at most the result (in exact
     /// arithmetic; machine arithmetic is charged at the release).
     ///
     /// # Source
@@ -113,7 +113,7 @@ impl Mechanism {
         step.next(sensitivity, drive)
     }
 
-    /// What the step of a round does to the distance of two histories, whichever record differs.
+    /// What the step of a round does to the distance of two histories, for any differing record.
     pub(crate) fn step_effect(&self, terms: &RoundTerms) -> StepEffect {
         self.method.account().step_effect(self, terms, &self.scales(terms.round))
     }
@@ -128,8 +128,8 @@ impl Mechanism {
 
     /// The largest absolute value that a received release may have; larger ones are clamped.
     ///
-    /// Without it, neighbours who send huge numbers of opposite sign could turn the rounding of their
-    /// difference into a visible step (ADR 0006).
+    /// Otherwise neighbours that send huge numbers of opposite sign could turn the rounding of
+    /// their difference into a visible step (ADR 0006).
     #[must_use]
     pub fn message_bound(&self, round: Round) -> f64 {
         self.message_bound_at(&self.scales(round))
@@ -170,7 +170,7 @@ impl Mechanism {
         self.method.account().noise_at(self.noise.scale.at(round), round)
     }
 
-    /// What is done to θ_t, or to the gradient of a shielded learner, before it may leave.
+    /// The noise that is added to θ_t, or to a shielded learner's gradient, before it may leave.
     #[must_use]
     pub fn perturbation(&self, round: Round) -> Perturbation {
         self.perturbation_of_scale(self.noise_scale(round))
@@ -195,8 +195,8 @@ impl Mechanism {
     ///
     /// # Guarantee
     /// Pure: √n Φ / ρ_t for Laplace noise, infinite for Gaussian. zCDP: Φ² / (2ρ_t²) for either, by
-    /// composing over coordinates. Both are rounded up. The release of round 0, and one without a new
-    /// gradient, depends on no record but through what was released, and costs nothing.
+    /// composing over coordinates. Both are rounded up. The release of round 0 depends on no
+    /// record, and a release without a new gradient only on earlier releases: both cost nothing.
     #[must_use]
     pub fn cost(&self, round: Round, sensitivity: f64) -> Cost {
         self.price(round).cost(sensitivity)
@@ -237,15 +237,15 @@ impl Mechanism {
 
     /// What machine arithmetic may add to the distance of two states: √n · 2⁻⁵⁰ · (B + 2a_t · 64ρ_t).
     ///
-    /// θ lives in f64, and two histories may round differently. B is for the state and the rest for the
-    /// messages added to it, on time and late, ρ_t the largest scale (ADR 0006).
+    /// θ lives in f64, and two histories may round differently. B covers the state, and the rest
+    /// the messages added to it, on time and late; ρ_t is the largest scale (ADR 0006).
     pub(crate) fn state_rounding(&self, scales: &RoundScales) -> f64 {
         let messages = self.weight * scales.coupling * scales.noise_max;
         self.machine_unit() * (self.radius + MESSAGES_CHARGED * messages)
     }
 
-    /// What two gradients of the same records may differ by in machine arithmetic:
-    /// 2⁻⁵¹ · ((n/4 + 4) L B + 40 G), four times the error of the exact memory.
+    /// How far two gradients of the same records may differ in machine arithmetic: 2⁻⁵¹ · ((n/4 +
+    /// 4) L B + 40 G), four times the error of the exact memory.
     pub(crate) fn gradient_rounding(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let lanes = self.dimension as f64 / 4.0 + 4.0;
@@ -253,7 +253,7 @@ impl Mechanism {
         (-51f64).exp2() * (curvature + 40.0 * self.constants.gradient_norm)
     }
 
-    /// L, or 0 for a neural network: it has no ridge, and the rounding of its gradients is within C.
+    /// L, or 0 for a neural network, which has no ridge; C includes the rounding of its gradients.
     pub(crate) fn known_smoothness(&self) -> f64 {
         let smoothness = self.constants.smoothness;
         if smoothness.is_finite() { smoothness } else { 0.0 }
@@ -278,6 +278,6 @@ const MACHINE: f64 = 1.0 / (1u64 << 50) as f64;
 /// How many noise scales beyond the radius a received value may lie.
 const MESSAGE_SPAN: f64 = 64.0;
 
-/// How many noise scales of messages are charged for: each neighbour is heard once on time, and once at
-/// most to make up for an earlier round.
+/// How many noise scales of messages are charged: each neighbour is heard once on time, and at most
+/// once to make up for an earlier round.
 pub(crate) const MESSAGES_CHARGED: f64 = 2.0 * MESSAGE_SPAN;

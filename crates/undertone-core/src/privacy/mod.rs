@@ -1,4 +1,4 @@
-//! What a learner's releases cost, before, during and for ever.
+//! What a learner's releases cost: in advance, so far, and for ever.
 //!
 //! Read [`Mechanism`] first (the public facts behind sensitivity and cost), then [`Accountant`] (the
 //! running account that a cap is enforced on), then [`lifetime()`] (the certificate) and [`verify`] (the

@@ -1,13 +1,15 @@
 //! The lifetime certificate of methods that use a record in one step only: DSGD, DOLA and PDOP.
 //!
-//! A record that arrives in round k moves the step of that round by λ_k C/N and the release of round
-//! k + 1 with it. DOLA and PDOP take gradients at public points, so that is all it ever costs; with DSGD
-//! the distance lives on as λ_t L times itself. If steps do not grow and shrink at least as fast as the
-//! noise, later records cost no more than earlier ones, release by release, and the first two decide:
-//! the warm-up shares the first step, so a record of round 0 may weigh less than one of round 1.
+//! A record that arrives in round k moves the step of that round, and so the release of round k +
+//! 1, by λ_k C/N. DOLA and PDOP take gradients at public points, so the record costs nothing more;
+//! with DSGD each later round multiplies the distance by λ_t L. If steps do not grow, and shrink at
+//! least as fast as the noise, later records cost no more than earlier ones, release by release. So
+//! only the first two rounds matter: the warm-up shares the first step, so a record of round 0 may
+//! have less weight than one of round 1.
 //!
-//! That leaves out the charge for machine arithmetic, which grows in units of a noise that shrinks. So
-//! the first two records are followed with the largest such charge of any round ([`machine_ratio`]).
+//! This ignores the charge for machine arithmetic, which grows relative to noise that shrinks. So
+//! the first two records are followed with the largest such charge of any round
+//! ([`machine_ratio`]).
 
 use super::cost::{Cost, ROUNDING, Total};
 use super::lifetime::{Lifetime, NoCertificate};
@@ -18,14 +20,14 @@ use crate::{Forgetting, Round};
 
 /// A record of DSGD is followed for this many rounds at most.
 const FOLLOWED_MAX: u64 = 1 << 12;
-/// And until its sensitivity is below this share of what it was.
+/// A record of DSGD is followed until its sensitivity is below this share of the first one.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// How a method uses each record once.
 pub(crate) struct OneUse {
-    /// Steps are multiplied by this in every round, beside their power law.
+    /// Steps are multiplied by this in every round, in addition to their power law.
     pub(crate) step_ratio: f64,
-    /// Noise scales are multiplied by this in every round, beside their power law.
+    /// Noise scales are multiplied by this in every round, in addition to their power law.
     pub(crate) noise_ratio: f64,
     /// Whether gradients are taken at the learner's own parameters, which depend on earlier records.
     pub(crate) carries_over: bool,
@@ -48,7 +50,7 @@ pub(crate) fn lifetime(mechanism: &Mechanism, uses: &OneUse) -> Result<Lifetime,
     if !(step <= 0.0 && step_ratio <= 1.0 && step <= noise && step_ratio <= noise_ratio) {
         return Err(needs("steps that shrink, and at least as fast as the noise"));
     }
-    // How far gradients at own parameters move them depends on L.
+    // How far an effect on a learner's own parameters carries over depends on L.
     if carries_over && !mechanism.constants.smoothness.is_finite() {
         return Err(NoCertificate::NotConvexAndSmooth);
     }
@@ -70,8 +72,8 @@ pub(crate) fn lifetime(mechanism: &Mechanism, uses: &OneUse) -> Result<Lifetime,
 /// The largest charge for machine arithmetic in any round, in units of that round's noise.
 ///
 /// Both charge and noise are monotone in t; a quotient of a sum of powers by a power is convex in
-/// ln t. So where noise grows the ends of the quotient decide, and where it shrinks the largest charge
-/// and the least noise that the sampler admits, as nothing is sent with less.
+/// ln t. So if noise grows, the quotient is largest at one of the ends. If it shrinks, the largest
+/// charge over the smallest noise is a bound; with noise below the sampler's limit nothing is sent.
 fn machine_ratio(mechanism: &Mechanism, grows: bool) -> f64 {
     let ends = [Round(1), Round::LIMIT];
     let larger_end = |value: &dyn Fn(Round) -> f64| ends.map(value).into_iter().fold(0.0, f64::max);
@@ -82,7 +84,7 @@ fn machine_ratio(mechanism: &Mechanism, grows: bool) -> f64 {
     larger_end(&|t| mechanism.machine_sensitivity(t)) / least
 }
 
-/// A noise scale that the sampler refuses, just below those that it admits.
+/// A noise scale that the sampler refuses, just below the smallest that it accepts.
 fn least_scale(mechanism: &Mechanism) -> f64 {
     let perturbation = mechanism.perturbation(Round::ZERO);
     let admits = |log: f64| Perturbation { scale: log.exp2(), ..perturbation }.grid().is_ok();
@@ -94,7 +96,8 @@ fn least_scale(mechanism: &Mechanism) -> f64 {
     low.exp2()
 }
 
-/// What a record that arrives in a round pays, `machine` being charged in units of the noise.
+/// What a record that arrives in a round pays. `machine` is the machine's charge in units of the
+/// noise.
 fn follow(mechanism: &Mechanism, arrival: Round, machine: f64) -> Result<Lifetime, NoCertificate> {
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
     let records = match arrival {
@@ -114,14 +117,14 @@ fn follow(mechanism: &Mechanism, arrival: Round, machine: f64) -> Result<Lifetim
         round = round.next();
         spent.add(cost(round, sensitivity));
     }
-    // What is left falls at least like the last factor.
+    // The remaining sensitivities shrink at least by the last factor in every round.
     let factor = step.contraction;
     if !(factor < 1.0) {
         return Err(NoCertificate::NoContraction);
     }
     let tail =
         if factor > 0.0 { rest(mechanism, round, sensitivity, factor) } else { Cost::default() };
-    // The running account lets faint records stand for one another, at next to no cost.
+    // The running account merges the entries of faint records, which costs a tiny share more.
     let Cost { pure, zcdp } = spent.cost().plus(tail);
     let total = Cost { pure: pure * FOLDING_ROOM, zcdp: zcdp * FOLDING_ROOM };
     Ok(Lifetime { total, summed_to: round, tail, worst: arrival })

@@ -5,19 +5,19 @@ use super::cost::{Cost, ROUNDING};
 /// What a release of one round costs, for any sensitivity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
-    /// √n, or infinite where the noise has no pure ε.
+    /// √n, or infinite if the noise has no pure ε.
     pub(super) root: f64,
     /// The charge for machine arithmetic, added to the sensitivity.
     pub(super) machine: f64,
     /// ρ_t.
     pub(super) scale: f64,
-    /// Whether rounding errors of earlier rounds may still be there: not where everything but the
-    /// newest gradient is public, and so the same for both histories bit for bit.
+    /// Whether a release may contain rounding errors of earlier rounds. False if everything except
+    /// the newest gradient is public, and so the same for both histories bit for bit.
     pub(super) carries: bool,
 }
 
 impl Price {
-    /// The price of a release that depends on no record but through earlier releases.
+    /// The price of a release that depends on records only through earlier releases.
     pub(super) const FREE: Price =
         Price { root: 0.0, machine: 0.0, scale: f64::INFINITY, carries: true };
 
@@ -30,7 +30,8 @@ impl Price {
         Cost { pure: pure * ROUNDING, zcdp: 0.5 * ratio * ratio * ROUNDING }
     }
 
-    /// What a record pays that others do not: where rounding errors carry over, all pay for them alike.
+    /// The part of the cost that only this record pays: if rounding errors carry over, all records
+    /// pay for them equally.
     pub(super) fn own_cost(&self, sensitivity: f64) -> Cost {
         let machine = if self.carries { 0.0 } else { self.machine };
         Price { machine, ..*self }.cost(sensitivity)

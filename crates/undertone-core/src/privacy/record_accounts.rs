@@ -1,4 +1,4 @@
-//! What every record has paid so far, where records are forgotten and any of them may be the worst.
+//! What every record has paid so far, for memories that forget: any record may pay most.
 //!
 //! Two neighbouring histories differ in one record, so the claim of a run is the largest cost of any
 //! single record. With a full history that is record 0; here each arrival round has its own entry
@@ -22,35 +22,37 @@ pub(super) struct RecordAccounts {
     weights: RecordWeights,
     /// Records that had arrived by the last round.
     records: u64,
-    /// From the oldest arrival to the newest. The first may stand for many that hardly count any more.
+    /// From the oldest arrival to the newest. The first may stand for many whose effect is
+    /// negligible.
     entries: VecDeque<RecordAccount>,
 }
 
-/// One record of a round: all records of a round fare alike.
+/// One record of a round: all records of a round pay the same.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordAccount {
     /// Its arrival; that of the one that has paid most, where it stands for several.
     arrival: Round,
-    /// The latest arrival it stands for: that one is forgotten last.
+    /// The latest arrival round it stands for, which is forgotten last.
     latest: Round,
     weight: f64,
     sensitivity: f64,
     spent: Total,
 }
 
-/// An entry is faint when no later release can cost more than this share of all that is spent, divided
-/// by the rounds so far, if steps go on as they are. Standing for one another then costs at most 2⁻³⁰ · (1 + ln 2³²) of the budget in a
-/// whole life, which the certificate has room for ([`FOLDING_ROOM`]).
+/// An entry is faint when no later release can cost more than this share of all that is spent,
+/// divided by the rounds so far, if steps stay as they are. Merging such entries then costs at most
+/// 2⁻³⁰ · (1 + ln 2³²) of the budget in all rounds together, for which the certificate has room
+/// ([`FOLDING_ROOM`]).
 const FAINT: f64 = 1.0 / (1u64 << 30) as f64;
-/// What the certificate leaves for faint entries that stand for one another: more than 2⁻³⁰ · 23.2.
+/// The certificate's room for merging faint entries: more than 2⁻³⁰ · 23.2.
 pub(super) const FOLDING_ROOM: f64 = 1.0 + 1.0 / (1u64 << 24) as f64;
-/// Forgotten entries may stand for one another while all that they will have paid stays below this share of what
-/// is spent.
+/// Forgotten entries may be merged while their total cost, past and future, stays below this share
+/// of what is spent.
 const MINOR: f64 = 0.5;
-/// What a forgotten entry still pays is at most 1/(1 − c) times its next cost, c the contraction; more by this, as
-/// contractions may fade with the rounds.
+/// The remaining cost of a forgotten entry is at most 1/(1 − c) times its next cost, where c is the
+/// contraction. It is multiplied by this, because contractions may weaken over the rounds.
 const FADING_ROOM: f64 = 2.0;
-/// Beyond so many entries the oldest stand for one another whether faint or not.
+/// Beyond this many entries the oldest are merged, whether faint or not.
 const ENTRIES_MAX: usize = 1 << 17;
 
 impl RecordAccounts {
@@ -69,7 +71,7 @@ impl RecordAccounts {
         self.entries.iter().map(|entry| entry.spent.cost()).fold(Cost::default(), Cost::largest)
     }
 
-    /// When the record arrived that has paid most zCDP; the first of several.
+    /// The arrival round of the record that has paid most zCDP; the first of several.
     pub(super) fn worst(&self) -> Round {
         let mut worst = (0.0, Round::ZERO);
         for entry in &self.entries {
@@ -104,10 +106,10 @@ impl RecordAccounts {
         }
     }
 
-    /// Follows the step of a round: records arrive, weights change, sensitivities with them.
+    /// Follows the step of a round: records arrive, and weights and sensitivities change.
     pub(super) fn advance(&mut self, mechanism: &Mechanism, terms: &RoundTerms) {
         let step = self.advance_all(mechanism, terms);
-        // A release that costs nothing does not tell who is faint.
+        // A release that costs nothing does not show which entries are faint.
         let next = terms.round.next();
         let price = mechanism.gradient_is_released(next).then(|| mechanism.price(next));
         self.fold(price, &step, terms.round);
@@ -135,10 +137,11 @@ impl RecordAccounts {
         step
     }
 
-    /// Lets forgotten entries stand for one another, from the newest on, while both together cannot come near
-    /// the entry that has paid most.
+    /// Merges forgotten entries, from the newest on, while the merged entry cannot come near the
+    /// one that has paid most.
     ///
-    /// Where the coupling fades an entry takes ever longer to become faint, and entries would pile up.
+    /// If the coupling shrinks, entries take longer and longer to become faint, and their number
+    /// would grow without limit.
     fn fold_forgotten(&mut self, price: &Price, contraction: f64) {
         let spent = self.spent();
         let is_minor = |entry: &RecordAccount| {
@@ -165,14 +168,14 @@ impl RecordAccounts {
         }
     }
 
-    /// Lets the oldest entries stand for one another once they are faint.
+    /// Merges the oldest entries once they are faint.
     fn fold(&mut self, price: Option<Price>, step: &StepEffect, round: Round) {
         #[expect(clippy::cast_precision_loss, reason = "rounds stay below 2^32")]
         let share = FAINT / (round.0 + 1) as f64;
         let spent = self.spent();
         let faint = |entry: &RecordAccount| {
             let Some(price) = price else { return false };
-            // What the sensitivity may still rise to under drives like this one.
+            // How much the sensitivity may still rise with drives like this one.
             let rise = step.reach * entry.weight / (1.0 - step.contraction);
             let cost = price.own_cost(entry.sensitivity + rise);
             let pure = cost.pure <= share * spent.pure || !cost.pure.is_finite();
@@ -207,7 +210,7 @@ impl Persist for RecordAccounts {
 }
 
 impl RecordAccount {
-    /// Before the step of its own round nothing depends on a record.
+    /// Nothing depends on a record before the step of its own round.
     fn new(arrival: Round, weight: f64) -> RecordAccount {
         let spent = Total::default();
         RecordAccount { arrival, latest: arrival, weight, sensitivity: 0.0, spent }

@@ -10,13 +10,13 @@ use crate::RecordWeights;
 pub(crate) struct StepEffect {
     /// c_t.
     pub(crate) contraction: f64,
-    /// |1 − a_t|: the contraction where no record has any weight, and so there is no gradient.
+    /// |1 − a_t|: the contraction if no record has any weight, so that there is no gradient.
     pub(crate) idle: f64,
     /// λ_t C.
     pub(crate) reach: f64,
     /// 2λ_t e_t.
     pub(crate) approximation: f64,
-    /// Whether a record counts with all of `reach`, whatever its weight, as in Theorem 5(i).
+    /// Whether a record moves the step by all of `reach`, whatever its weight, as in Theorem 5(i).
     pub(crate) drive_is_whole: bool,
 }
 
@@ -47,7 +47,7 @@ impl StepEffect {
 
     /// The effect of a step in a memory that forgets.
     ///
-    /// Without any record there is no gradient, not even that of the ridge, and only the coupling
+    /// Without any record there is no gradient, not even the ridge's, and only the coupling
     /// contracts.
     pub(super) fn of(
         mechanism: &Mechanism,
@@ -61,7 +61,7 @@ impl StepEffect {
         step
     }
 
-    /// How far a record of this weight moves the step.
+    /// How far a record with this weight moves the step.
     pub(super) fn drive(&self, weight: f64) -> f64 {
         if !self.drive_is_whole {
             return self.reach * weight;
@@ -71,7 +71,7 @@ impl StepEffect {
 
     /// Φ_{t+1}, when the changed record moves the step by at most `drive`.
     pub(crate) fn next(&self, sensitivity: f64, drive: f64) -> f64 {
-        // Without a known L the contraction is infinite, but 0 stays 0.
+        // Without a known L the contraction is infinite, but a sensitivity of 0 stays 0.
         let carried = if sensitivity <= 0.0 { 0.0 } else { self.contraction * sensitivity };
         let next = carried + drive + self.approximation;
         // Zero needs no rounding up.

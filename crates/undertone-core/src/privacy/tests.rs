@@ -1,4 +1,4 @@
-//! The numbers of method.md, and laws that every account must obey.
+//! Reference numbers of the project's design notes, and laws that every account must obey.
 
 use super::*;
 use crate::method::{Algorithm1, Bound, Method, Shielded};
@@ -6,7 +6,7 @@ use crate::noise::NoiseKind;
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 use proptest::prelude::*;
 
-/// The reference case of method.md §3.
+/// The reference case of the design notes.
 pub(super) fn reference(bound: Bound) -> Mechanism {
     reference_of(Method::Algorithm1(Algorithm1 { bound }))
 }
@@ -80,7 +80,8 @@ fn later_records_pay_less() {
 
 #[test]
 fn strong_coupling_is_not_mistaken_for_contraction() {
-    // method.md: with γ0 = 10 the true sum is 52.6 where 1 − a_t would give 0.76 (per C√n).
+    // Design notes: with γ0 = 10 the true sum is 52.6; without the absolute value, 1 − a_t would
+    // give 0.76 (per C√n).
     let mut mechanism = reference(Bound::Tight);
     mechanism.schedule.coupling.initial = 10.0;
     let found = planned_cost(&mechanism, 2000).pure / (2.0 * 112f64.sqrt());

@@ -1,7 +1,9 @@
-//! From a gradient back to records: those whose gradient is the same (DLG and iDLG).
+//! Reconstructs records from a gradient: searches for records with the same gradient (DLG and
+//! iDLG).
 //!
-//! "Deep leakage from gradients" (Zhu, Liu and Han, 2019) looks for records and labels together; the improved
-//! one (Zhao, Mopuri and Bilen, 2020) reads the label off the last layer first. Both then descend by L-BFGS.
+//! "Deep leakage from gradients" (Zhu, Liu and Han, 2019) searches for records and labels together;
+//! the improved method (Zhao, Mopuri and Bilen, 2020) first reads the label from the last layer's
+//! gradient. Both then use L-BFGS.
 
 use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
@@ -21,52 +23,54 @@ pub enum Labels {
     Idlg,
 }
 
-/// How long to look.
+/// How long to search.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Effort {
     /// Steps of L-BFGS from each start.
     pub iterations: u64,
-    /// Random starts, until one explains the gradient.
+    /// The most random starts; the search ends with the first that explains the gradient.
     pub starts: u64,
 }
 
-/// What an attacker believes the records to be.
+/// The attacker's guess of the records.
 #[derive(Clone)]
 pub struct Reconstruction {
-    /// Features of each record, cut to the range that features are known to have.
+    /// Features of each record, clamped to the known range of features.
     pub inputs: Vec<Vec<f64>>,
     /// The label of each.
     pub labels: Vec<usize>,
-    /// ‖their gradient − the one seen‖² / ‖the one seen‖²: all the attacker can judge by.
+    /// ‖gradient of the guess − observed gradient‖² / ‖observed gradient‖², which is all that the
+    /// attacker can compute.
     pub mismatch: f64,
 }
 
-/// Earlier steps that L-BFGS remembers.
+/// The number of earlier steps that L-BFGS uses.
 const MEMORY: usize = 20;
-/// A line search on a rough slope may try many points and get nowhere.
+/// The limit on points: a line search on a function that is not smooth may try many points without
+/// progress.
 const POINTS_PER_STEP: u64 = 3;
-/// A gradient is explained when this share of its squared norm is left.
+/// A gradient counts as explained when the mismatch is at most this.
 const EXPLAINED: f64 = 1e-10;
 
 /// What an attacker knows.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The network's layers.
+    /// The neural network's layers.
     pub network: &'a NeuralNetwork,
-    /// The parameters at which the gradient was taken, as far as they were seen.
+    /// The parameters at which the gradient was taken, as observed.
     pub theta: &'a [f64],
-    /// The mean gradient of the records, as far as it was seen.
+    /// The mean gradient of the records, as observed.
     pub gradient: &'a [f64],
     /// How many records there are.
     pub records: usize,
-    /// Between what numbers every feature lies, if that is known.
+    /// The range of every feature, if it is known.
     pub range: Option<(f64, f64)>,
 }
 
-/// Looks for the records behind a gradient, until `interrupted`.
+/// Searches for the records behind a gradient, until `interrupted`.
 ///
 /// # Errors
-/// When parameters or gradient are not of this network.
+/// When parameters or gradient do not fit the neural network.
 pub fn invert(
     evidence: Evidence<'_>,
     labels: Labels,
@@ -80,7 +84,7 @@ pub fn invert(
         Labels::Dlg => None,
         Labels::Idlg => Some(label_of_gradient(network, target)),
     };
-    // Of size one, so that steps and tolerances mean the same for every gradient.
+    // Scaled to norm one, so that steps and tolerances mean the same for every gradient.
     let scale = if size > 0.0 { size } else { 1.0 };
     let matching = Matching {
         network,
@@ -106,7 +110,7 @@ pub fn invert(
     Ok(matching.best(range))
 }
 
-/// Descends by L-BFGS. Where its line search finds no way down it ends; the best point is kept anyway.
+/// Minimises by L-BFGS. It ends when its line search fails; the best point is kept in any case.
 fn descend(matching: &Matching<'_>, start: Vec<f64>, iterations: u64) {
     let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY)
         .with_tolerance_grad(1e-12)
@@ -126,7 +130,7 @@ fn label_of_gradient(network: &NeuralNetwork, target: &[f64]) -> usize {
     largest(&steepest)
 }
 
-/// The last point that was asked for, as cost and gradient are asked for one after the other; and the best.
+/// The last point, because cost and gradient are requested one after the other, and the best point.
 #[derive(Default)]
 struct Seen {
     point: Vec<f64>,
@@ -135,17 +139,17 @@ struct Seen {
     best: Option<(f64, Vec<f64>)>,
 }
 
-/// How badly guesses explain a gradient.
+/// The mismatch of guesses, as a function to minimise.
 struct Matching<'a> {
     network: &'a NeuralNetwork,
     theta: &'a [f64],
     target: &'a [f64],
     records: usize,
-    /// The label, where it is known already.
+    /// The label, if it is already known.
     known: Option<usize>,
     scale: f64,
     interrupted: &'a (dyn Fn() -> bool + Sync),
-    /// How many more points may be tried from this start.
+    /// How many more points may be evaluated from this start.
     left: Cell<u64>,
     seen: RefCell<Seen>,
 }
@@ -174,7 +178,7 @@ impl Matching<'_> {
         }
     }
 
-    /// Works out the mismatch at a point and its slopes.
+    /// Computes the mismatch at a point, and its gradient.
     fn evaluate(&self, point: &[f64]) -> Result<(), NeuralError> {
         let features = self.network.features();
         let labels = self.label_logits(point);
@@ -217,7 +221,7 @@ impl Matching<'_> {
         self.seen.borrow().best.as_ref().map_or(f64::INFINITY, |best| best.0)
     }
 
-    /// What explains the gradient best of all that was tried.
+    /// The guess with the smallest mismatch so far.
     fn best(&self, range: Option<(f64, f64)>) -> Reconstruction {
         let nothing = (f64::INFINITY, vec![0.0; self.variables()]);
         let (mismatch, point) = self.seen.take().best.unwrap_or(nothing);

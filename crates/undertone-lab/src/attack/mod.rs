@@ -1,6 +1,7 @@
-//! Records reconstructed from releases: what noise protects from, shown on a run's own data.
+//! Reconstructs records from releases, to show on a run's own data what noise protects from.
 //!
-//! `overhear.rs` is what an attacker on the wire sees, [`mod@invert`] goes from there back to records.
+//! `overhear.rs` computes what an attacker on the wire observes; [`mod@invert`] reconstructs
+//! records from it.
 
 pub mod invert;
 mod overhear;
@@ -25,10 +26,10 @@ use undertone_models::Setup;
 use undertone_models::neural::NeuralNetwork;
 use undertone_models::{AnyModel, Record};
 
-/// Beyond this many records behind one gradient nobody has reconstructed any, and each costs time.
+/// The most records behind one gradient: no known attack reconstructs more, and each costs time.
 pub const RECORDS_MAX: usize = 16;
 
-/// Why there is nothing to attack.
+/// Why an attack is not possible.
 #[derive(Debug, Error)]
 pub enum AttackError {
     /// A linear model.
@@ -43,15 +44,15 @@ pub enum AttackError {
     /// A round of a shielded learner without a gradient.
     #[error("no gradient is released after round {round}; the next one is after round {next}")]
     NoGradient {
-        /// Which round was asked for.
+        /// The round requested.
         round: u64,
-        /// The next round with one.
+        /// The next round with a gradient.
         next: u64,
     },
     /// The start matters in round 0 only.
     #[error("only round 0 starts at the public start")]
     StartIsLongAgo,
-    /// A learner runs dry before the round.
+    /// A learner runs out of records before the round.
     #[error("a learner has {found} records, and this round comes after {needed}")]
     TooFewRecords {
         /// How many it has.
@@ -72,37 +73,39 @@ pub enum AttackError {
         round: u64,
         /// How many records.
         found: u64,
-        /// How many it takes.
+        /// The most allowed.
         most: usize,
     },
     /// iDLG with several records.
     #[error("idlg reads one label off the gradient, and there are {0} records behind it: use dlg")]
     OneRecordOnly(u64),
-    /// A multiple of the noise that is none.
+    /// A multiple of the noise that is negative or not finite.
     #[error("noise multiples must be numbers from 0 to 1e6")]
     Multiple,
 }
 
-/// What is attacked, and how hard.
+/// What is attacked, and with how much effort.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
     /// DLG or iDLG.
     pub labels: Labels,
-    /// The noise of the config times each of these; 0 is no noise on the victim.
+    /// Multiples of the config's noise; 0 means no noise on the victim.
     pub multiples: Vec<f64>,
     /// Records that a learner takes in each round, instead of the config's batch; there is no warm-up.
     pub records: u64,
-    /// Whose gradient: that of this round.
+    /// The round whose gradient is attacked.
     pub round: u64,
-    /// Seeds 1 to this, with other records and other noise each.
+    /// Seeds 1 to this, each with other records and other noise.
     pub seeds: u64,
-    /// Whether the attacker uses that the start θ_0 is public: in round 0 one noise fewer is in its way.
+    /// Whether the attacker uses the public start θ_0: in round 0 it then has one noisy value fewer
+    /// to deal with.
     pub knows_start: bool,
     /// How long to look.
     pub effort: Effort,
 }
 
-/// One learner's records and what became of them. Holds private records: for the laboratory only.
+/// One learner's records and the attempts to reconstruct them. Holds private records: for the
+/// laboratory only.
 #[derive(Clone, Serialize)]
 pub struct Victim {
     /// Which run.
@@ -111,12 +114,12 @@ pub struct Victim {
     pub learner: usize,
     /// One for each multiple of the noise.
     pub attempts: Vec<Attempt>,
-    /// The records that the attacker was after.
+    /// The records that were attacked.
     #[serde(skip)]
     pub originals: Vec<Vec<f64>>,
 }
 
-/// What an attacker made of one learner at one noise. Holds reconstructed records.
+/// The attack on one learner at one noise level. Holds reconstructed records.
 #[derive(Clone, Serialize)]
 pub struct Attempt {
     /// The noise, as a multiple of the config's.
@@ -125,21 +128,21 @@ pub struct Attempt {
     pub error: f64,
     /// The share of labels that were found.
     pub labels_found: f64,
-    /// ‖gradient of what was found − gradient seen‖² / ‖gradient seen‖².
+    /// ‖gradient of the guess − observed gradient‖² / ‖observed gradient‖².
     pub mismatch: f64,
-    /// What was found, each next to the original it is closest to.
+    /// The guesses, each beside the original that it is closest to.
     #[serde(skip)]
     pub found: Vec<Vec<f64>>,
 }
 
-/// One line of the result: all victims at one noise.
+/// One line of the result: all victims at one noise level.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Line {
     /// The noise, as a multiple of the config's.
     pub multiple: f64,
     /// Mean over victims of the mean squared error.
     pub error: f64,
-    /// The smallest error of any victim: the one who is protected least.
+    /// The smallest error of any victim, the one that is protected least.
     pub error_min: f64,
     /// The largest error of any victim.
     pub error_max: f64,
@@ -156,7 +159,7 @@ pub struct Attack {
     pub settings: Settings,
     /// Records behind each gradient.
     pub records: u64,
-    /// The error of guesses that are evenly random, for comparison; absent where values have no range.
+    /// The error of uniformly random guesses, for comparison; absent if values have no known range.
     pub error_of_random: Option<f64>,
     /// One for each multiple.
     pub lines: Vec<Line>,
@@ -165,7 +168,7 @@ pub struct Attack {
     /// The shape of a record.
     #[serde(skip)]
     pub shape: Shape,
-    /// The value that is drawn black in pictures.
+    /// The value that pictures show as black.
     #[serde(skip)]
     pub black: f64,
 }
@@ -180,7 +183,7 @@ impl fmt::Debug for Victim {
 /// Attacks every learner of a config, with every multiple of its noise.
 ///
 /// # Errors
-/// When there is nothing to attack, or when interrupted.
+/// When an attack is not possible, or when interrupted.
 pub fn attack(
     loaded: &LoadedExperiment,
     settings: Settings,
@@ -195,7 +198,8 @@ pub fn attack(
         if (watch.interrupted)() {
             return Err(ExperimentError::Interrupted);
         }
-        // Half the noise may cost more than the cap; this is a laboratory.
+        // The caps are removed: half the noise may cost more than they allow, and this is only an
+        // experiment.
         setup.agreement.caps.fill(None);
         shorten(&mut streams, settings.records * (settings.round + 1))?;
         let first = victims.len();
@@ -236,7 +240,7 @@ pub fn attack(
     Ok(Attack { name, settings, records, error_of_random, lines, victims, shape, black })
 }
 
-/// Keeps the records that will be drawn and nothing else.
+/// Keeps only the records that will be drawn.
 fn shorten(streams: &mut Streams, needed: u64) -> Result<(), AttackError> {
     streams.test = Vec::new();
     for stream in &mut streams.learners {
@@ -248,13 +252,13 @@ fn shorten(streams: &mut Streams, needed: u64) -> Result<(), AttackError> {
     Ok(())
 }
 
-/// Pixels lie between 0 and 1, and an attacker knows it; other data have no such range.
+/// Pixels lie between 0 and 1, which an attacker knows. Other data have no such range.
 fn range_of<'a>(mut records: impl Iterator<Item = &'a Vec<f64>>) -> Option<(f64, f64)> {
     let within = |record: &Vec<f64>| record.iter().all(|value| (0.0..=1.0).contains(value));
     records.all(within).then_some((0.0, 1.0))
 }
 
-/// A multiple of the noise, as tables show it.
+/// A multiple of the noise, as shown in tables.
 #[must_use]
 pub fn multiple_in_words(multiple: f64) -> String {
     if multiple > 0.0 { format!("×{multiple}") } else { "none".into() }
@@ -266,7 +270,7 @@ pub fn reconstructions(loaded: &LoadedExperiment, settings: &Settings) -> u64 {
     settings.seeds * (loaded.checked.agreement.graph.learners() * settings.multiples.len()) as u64
 }
 
-/// Whether there is something to attack; gives how many records are behind a gradient.
+/// Checks that an attack is possible. Returns how many records are behind a gradient.
 fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackError> {
     let agreement = &loaded.checked.agreement;
     let Some(network) = &agreement.neural else { return Err(AttackError::NotNeural) };
@@ -312,7 +316,7 @@ fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackEr
     Ok(found)
 }
 
-/// Overhears all learners at a multiple of the config's noise.
+/// Runs and observes all learners at a multiple of the config's noise.
 fn hear(
     setup: &Setup,
     streams: &Streams,
@@ -332,7 +336,8 @@ fn hear(
             mechanism.noise_max.initial *= multiple;
         }
     }
-    // Noise stays what the config's own batch and warm-up ask for, with fewer records behind it.
+    // The noise stays as calibrated for the config's own batch and warm-up, although there are
+    // fewer records.
     let script = Script { seed, round: settings.round, records: settings.records };
     overhear(&setup, streams.clone(), script, view)
 }
@@ -360,7 +365,8 @@ fn attempt(
     Ok(judge(multiple, &heard.truth, &originals, found))
 }
 
-/// Puts originals next to what comes closest, the closest pair first, and counts.
+/// Matches originals with guesses, the closest pair first, and computes errors and the share of
+/// labels found.
 fn judge(
     multiple: f64,
     truth: &[Record],
@@ -396,7 +402,7 @@ fn features(record: &Record) -> Vec<f64> {
     dense
 }
 
-/// The expected squared error of a guess that is evenly spread over [0, 1].
+/// The expected squared error of a uniformly random guess in [0, 1].
 fn of_random(original: &[f64]) -> f64 {
     mean(original.iter().map(|x| x * x - x + 1.0 / 3.0))
 }

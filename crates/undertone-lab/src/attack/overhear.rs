@@ -1,7 +1,8 @@
-//! What an attacker on the wire learns of a learner's gradient.
+//! What an attacker on the wire learns about a learner's gradient.
 //!
-//! Two releases in a row differ by what the neighbours said, which was overheard too, by noise, and by the step
-//! along the gradient. [(1−a_t) y_t + γ_t Σ w_ij y_t^j − y_{t+1}] / λ_t is the gradient, but for the noise.
+//! Two consecutive releases differ by the neighbours' releases, which are observed too, by noise,
+//! and by the step along the gradient. So [(1−a_t) y_t + γ_t Σ w_ij y_t^j − y_{t+1}] / λ_t is the
+//! gradient plus noise.
 
 use crate::entropy::RunEntropy;
 use crate::error::ExperimentError;
@@ -13,39 +14,39 @@ use undertone::{Release, Round};
 use undertone_models::Record;
 use undertone_models::Setup;
 
-/// One learner as seen from outside; and what the attacker is after, to judge it by.
+/// One learner as observed from outside, and the attacked records, to compare guesses with.
 pub(super) struct Overheard {
-    /// Where the gradient was taken, as far as can be seen.
+    /// The point at which the gradient was taken, as observed.
     pub(super) theta: Vec<f64>,
-    /// The gradient, as far as can be seen.
+    /// The gradient, as observed.
     pub(super) gradient: Vec<f64>,
     /// The records behind it. The attacker does not see them.
     pub(super) truth: Vec<Record>,
 }
 
-/// What is overheard.
+/// What is observed.
 #[derive(Clone, Copy)]
 pub(super) struct Script {
     /// The seed of records and noise.
     pub(super) seed: u64,
-    /// Whose gradient: that of this round.
+    /// The round whose gradient is attacked.
     pub(super) round: u64,
     /// Records of a learner in each round.
     pub(super) records: u64,
 }
 
-/// What the attacker sees of a victim.
+/// What the attacker knows about a victim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// What it sends.
+    /// Its releases.
     Releases,
-    /// And θ_0, as all learners start at one public point.
+    /// Its releases and θ_0, because all learners start at one public point.
     ReleasesAndStart,
-    /// Its own numbers before noise: the attack as it would be without any protection.
+    /// Its values before noise: the attack without any protection.
     Unprotected,
 }
 
-/// Runs all learners until their gradient of round t has been released, and listens.
+/// Runs all learners until their gradients of the round have been released, and observes them.
 pub(super) fn overhear(
     setup: &Setup,
     streams: Streams,
@@ -94,7 +95,8 @@ pub(super) fn overhear(
     Ok(found)
 }
 
-/// Where the gradient was taken and what it was, from two views of a learner and its neighbours' releases.
+/// Estimates the gradient and the point where it was taken, from two releases of a learner and
+/// those of its neighbours.
 fn estimate(
     setup: &Setup,
     mechanism: &Mechanism,

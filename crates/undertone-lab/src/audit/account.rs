@@ -1,7 +1,8 @@
-//! The claims about whole runs: planned cost, lifetime certificate and cap, against the running account.
+//! The layer `account`: checks the claims about whole runs against the running account: planned
+//! cost, lifetime certificate and cap.
 //!
-//! Replays show that the account of a run is not below the truth. These rows show that what is
-//! promised beforehand is not below the account.
+//! Replays show that the account of a run is not below the true loss. These rows show that what is
+//! promised in advance is not below the account.
 
 use super::Effort;
 use super::facts::{Facts, account_rounds};
@@ -16,12 +17,12 @@ use undertone::{Forgetting, ReleaseError, Round};
 
 /// Rounds in which a cap should be reached when nobody is heard and no record arrives.
 const CAP_ROUNDS: u64 = 4096;
-/// A cap that refuses after so many rounds has added up what was spent.
+/// A cap that refuses only after this many rounds must have added up what was spent.
 const CAP_ROUNDS_WANTED: u64 = 8;
-/// More records than this are not tried to put off a refusal.
+/// The most records that are tried to delay a refusal.
 const CAP_RECORDS_MAX: u64 = 4096;
 
-/// Checks all promises about whole runs.
+/// Checks all claims about whole runs.
 ///
 /// # Errors
 /// When a release fails for another reason than the budget.
@@ -35,7 +36,7 @@ pub(super) fn audit<S: Subject>(
     Ok(checks)
 }
 
-/// The running account with full attendance, before the release of each round that is asked for.
+/// The running account with all neighbours heard, before the release of each requested round.
 fn spent_by(facts: &Facts, rounds: &[u64]) -> Vec<Cost> {
     let mut account = Accountant::new(facts.mechanism, None);
     let mut spent = Vec::with_capacity(rounds.len());
@@ -75,7 +76,7 @@ fn promises(facts: &Facts, effort: &Effort) -> Vec<Check> {
         row(facts, "lifetime", lifetime.total, followed, last, note),
     ];
     let kept = at(summed);
-    // The certificate is the sum up to here and the tail: both must be in it.
+    // The certificate is the sum up to here plus the tail: it must cover both.
     let whole = kept.plus(lifetime.tail);
     let short = !(whole.zcdp <= lifetime.total.zcdp * ROUNDING);
     let tail = Cost { pure: followed.pure - kept.pure, zcdp: followed.zcdp - kept.zcdp };
@@ -123,8 +124,9 @@ fn row(
     check(name, worst.claimed, worst.found, Verdict::of(worst.ratio() <= ROUNDING), note)
 }
 
-/// Drives a capped learner into its cap: nobody is heard and no record arrives after round 0, which
-/// costs most. With few records the first charge may be refused, so more are tried until several pass.
+/// Runs a learner until its cap refuses a release. No neighbour is heard and no record arrives
+/// after round 0, which costs most. With few records even the first charge may be refused, so more
+/// records are tried until several charges are accepted.
 fn cap<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
@@ -150,7 +152,7 @@ fn cap<S: Subject>(
     Ok(checked.unwrap_or_else(|| skipped("cap", "nothing was tried".into())))
 }
 
-/// Runs one capped learner on so many records, and says in which round it ended.
+/// Runs one capped learner on this many records. Returns the round in which it ended.
 fn drive_to<S: Subject>(
     cap: Cap,
     facts: &Facts,
@@ -167,7 +169,7 @@ fn drive_to<S: Subject>(
     let extent = Extent { rounds: 1, first: records, batch: 0 };
     let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);
     let mut subject = make(&Trial::capped(0));
-    // Refused records only make it dearer.
+    // Refused records only increase the cost.
     let _ = subject.observe(&scenario.records);
     for round in 0..rounds {
         let refused = match subject.release() {

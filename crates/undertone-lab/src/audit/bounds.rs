@@ -1,4 +1,4 @@
-//! Records outside the declared bounds, which everything claimed rests on, must be refused.
+//! Records outside the declared bounds must be refused: all claims depend on the bounds.
 
 use super::facts::Facts;
 use super::limits::Extent;
@@ -9,7 +9,7 @@ use super::subject::{Subject, Trial};
 use undertone::ReleaseError;
 use undertone_models::{Features, Record};
 
-/// Rounds over which the harm of an accepted record is measured.
+/// Rounds over which the effect of an accepted record is measured.
 const ROUNDS: u64 = 8;
 
 fn outside(facts: &Facts) -> [(&'static str, Record); 6] {
@@ -30,7 +30,8 @@ fn outside(facts: &Facts) -> [(&'static str, Record); 6] {
     ]
 }
 
-/// Offers records outside the bounds: each must be refused. What an accepted one does is a note.
+/// Offers records outside the bounds: each must be refused. The note states the effect of an
+/// accepted one.
 ///
 /// # Errors
 /// As [`replay`].

@@ -1,8 +1,10 @@
-//! Layer 3: one secret bit in every coordinate of a release, guessed from the release alone.
+//! The layer `canaries`: one secret bit in every coordinate of a release, guessed from the release
+//! alone.
 //!
-//! Half the claimed scale, or minus that, is each coordinate of the secret (θ, or a gradient), so that the claim is that
-//! each bit is 1-private (ε = 1, or Δ/s = 1 for Gaussian noise). The share of right guesses gives a
-//! lower bound on the truth: above the claim it is broken, far below the test itself is dead.
+//! Each coordinate of the secret (θ, or a gradient) is plus or minus half the claimed scale, so the
+//! claim is that each bit is 1-private (ε = 1, or Δ/s = 1 for Gaussian noise). The share of correct
+//! guesses gives a lower bound on the true loss. Above the claim, the claim is broken; far below
+//! it, the test is dead.
 //!
 //! | test | n | alpha | smallest error seen |
 //! |---|---|---|---|
@@ -24,9 +26,9 @@ use undertone_models::PublicRandom;
 
 /// The claim at which power is checked.
 const CLAIM: f64 = 1.0;
-/// The share of the claim that a live test proves.
+/// The share of the claim that the test must prove, or it is dead.
 const POWER: f64 = 0.9;
-/// Trials of this layer are numbered from here.
+/// The first trial number of this layer.
 const FIRST_TRIAL: u64 = 3 << 40;
 
 /// Plants and guesses the bits.
@@ -64,7 +66,7 @@ pub(super) fn audit<S: Subject>(
     ])
 }
 
-/// How many bits were guessed, and how many rightly.
+/// Returns how many bits were guessed, and how many correctly.
 fn guess<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
@@ -90,7 +92,8 @@ fn guess<S: Subject>(
             break;
         }
         for (y, secret) in subject.release()?.into_iter().zip(secret) {
-            // Between the two values Laplace noise says little; Gaussian noise has no such place.
+            // Between the two values, a Laplace release says little, so it is not counted. Gaussian
+            // noise has no such region.
             let sure = kind == NoiseKind::Gaussian || y.abs() >= half;
             guesses += u64::from(sure);
             right += u64::from(sure && (y > 0.0) == (secret > 0.0));
@@ -99,7 +102,8 @@ fn guess<S: Subject>(
     Ok((guesses, right))
 }
 
-/// Goes on to the first round with a secret, hearing nobody, and gives the noise scale claimed there.
+/// Advances to the first round with a secret, without hearing neighbours. Returns the noise scale
+/// claimed there.
 fn first_secret<S: Subject>(facts: &Facts, subject: &mut S) -> Result<Option<f64>, ReleaseError> {
     for _ in 0..=facts.interval() {
         if subject.secret().is_some() {
@@ -115,7 +119,7 @@ fn check(name: &'static str, claimed: f64, measured: f64, verdict: Verdict, note
     Check { layer: Layer::Canaries, name, claimed, measured, verdict, note }
 }
 
-/// 0.9 of the claim, or what this number of guesses can prove but for bad luck of chance 10⁻⁶.
+/// 0.9 of the claim, or what this number of guesses proves except with probability 10⁻⁶.
 fn required(kind: NoiseKind, guesses: u64) -> f64 {
     let count = guesses.max(1) as f64;
     let share = match kind {

@@ -1,14 +1,14 @@
-//! Pairs of records worth trying: a list that is made one by one, and steps from one pair to the next.
+//! Pairs of records worth trying: a fixed list, and small changes to a pair.
 
 use super::facts::Facts;
 use super::replay::Pair;
 use super::scenario::record;
 use undertone_models::PublicRandom;
 
-/// Parts along the first axis, where a saturated loss has its largest gradient.
+/// Components along the first axis, where a saturated loss has its largest gradient.
 const ALONG: [f64; 9] = [0.0, 0.15, -0.15, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9];
 
-/// Two records that take turns at one place.
+/// The two records that are tried at one place of a history.
 #[derive(Clone)]
 pub(super) struct Point {
     directions: [Vec<f64>; 2],
@@ -27,13 +27,13 @@ impl Point {
     }
 }
 
-/// How many pairs [`candidate`] knows.
+/// How many pairs [`candidate`] has.
 pub(super) fn candidates(facts: &Facts) -> usize {
     let ways = facts.model.spec().features.min(3) - 1;
     8 + ways * ALONG.len() * 4
 }
 
-/// One of the pairs worth trying anywhere. Each is made when it is asked for: directions are long.
+/// One of the pairs of the list. It is computed on request, because directions are long vectors.
 pub(super) fn candidate(facts: &Facts, number: usize) -> Point {
     let features = facts.model.spec().features;
     let [low, high] = facts.labels();
@@ -65,7 +65,7 @@ pub(super) fn candidate(facts: &Facts, number: usize) -> Point {
     Point { directions, labels }
 }
 
-/// A neighbouring point: one or both records turned a little, along ±θ, an axis or at random.
+/// A similar pair: one or both records changed slightly, along ±θ, an axis or a random direction.
 pub(super) fn moved(
     point: &Point,
     theta: &[f64],

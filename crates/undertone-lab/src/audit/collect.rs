@@ -1,4 +1,4 @@
-//! The residuals of many runs: noise over its claimed scale, and what must be exact about a release.
+//! The residuals of many runs: noise over its claimed scale; and the exact properties of releases.
 
 use super::Effort;
 use super::facts::Facts;
@@ -12,13 +12,13 @@ use undertone::{Release, ReleaseError};
 
 /// Rounds of one run.
 const ROUNDS_MAX: u64 = 1024;
-/// Fewer samples of a coordinate than this say little about it.
+/// The fewest samples of a coordinate that say enough about it.
 const SAMPLES_PER_COORDINATE: u64 = 16;
-/// Noise does not depend on records: a few are enough.
+/// Noise does not depend on records, so a few are enough.
 const RECORDS: u64 = 64;
-/// One value in so many is compared with the neighbour's.
+/// One value in this many is compared with the neighbour's.
 const NEIGHBOUR_SHARE: u64 = 4;
-/// Trials of this layer are numbered from here.
+/// The first trial number of this layer.
 const FIRST_TRIAL: u64 = 2 << 40;
 
 /// All residuals, run after run, round after round.
@@ -27,35 +27,37 @@ pub(super) struct Collection {
     pub(super) values: Vec<f64>,
     /// How many rounds with a secret each run had.
     pub(super) runs: Vec<usize>,
-    /// Those of the neighbour in the first of these runs.
+    /// The neighbour's residuals in the first of these runs.
     pub(super) neighbour: Vec<f64>,
-    /// Σ of 1/R over rounds, R the scale in grid steps: half a step either side of zero is a cell.
+    /// Σ of 1/R over rounds, where R is the scale in grid steps. A cell is half a step on either
+    /// side of zero.
     pub(super) cells: f64,
     /// Residuals inside that cell, by coordinate.
     pub(super) tiny: Vec<u64>,
     pub(super) off_grid: u64,
     pub(super) answered_twice: u64,
-    /// For a shielded learner, how far what was sent is from what follows, and how far it may be.
+    /// For a shielded learner, how far the release is from the computed point, and how far it may
+    /// be.
     pub(super) sent_off: Option<(f64, f64)>,
 }
 
-/// How many runs of how many rounds.
+/// How many runs, and how many rounds each has.
 struct Schedule {
     runs: u64,
     rounds: u64,
 }
 
 impl Schedule {
-    /// At least two runs, or two runs could not be compared, and two secrets in each.
+    /// At least two runs, so that runs can be compared, with at least two secrets each.
     fn new(facts: &Facts, effort: &Effort) -> Schedule {
         let dimension = facts.dimension() as u64;
         let interval = facts.interval();
         let fit = limits::vectors(facts, 4) as u64;
         let one = round_cost(facts, 4.0, RECORDS as f64) * interval as f64;
-        // As many secrets as are wanted, fit into memory and can be paid for.
+        // As many secrets as are wanted, fit into memory and fit the time limit.
         let secrets = effort.samples.div_ceil(dimension).max(SAMPLES_PER_COORDINATE);
         let secrets = secrets.min(fit).min(rounds_in_all(one, effort)).max(4);
-        // Round 0 of a shielded learner has none.
+        // Round 0 of a shielded learner has no secret.
         let each = facts.rounds.div_ceil(interval).clamp(2, ROUNDS_MAX).min(secrets / 2);
         let rounds = each * interval + u64::from(facts.is_shielded());
         Schedule { runs: secrets.div_ceil(each), rounds }
@@ -99,7 +101,7 @@ fn one_run<S: Subject>(
     let mut neighbours_heard = scenario.neighbours_heard(facts);
     let mut follower = PublicPoint::new(facts);
     for round in 0..scenario.extent.rounds {
-        // A refused background is no fault here: the noise is the same without records.
+        // A refused record does not matter here: the noise is the same without records.
         let _ = subject.observe(&scenario.records[scenario.range(round)]);
         let secret = subject.secret().map(|secret| secret.for_owner().to_vec());
         let perturbed = subject.release()?;
@@ -124,7 +126,7 @@ fn one_run<S: Subject>(
     Ok(())
 }
 
-/// The residuals of the neighbour, which hears nobody: its noise is the same.
+/// The residuals of the neighbour. It hears no one, which does not change its noise.
 fn neighbour_run<S: Subject>(subject: &mut S, rounds: u64) -> Result<Vec<f64>, ReleaseError> {
     let mut values = Vec::new();
     for _ in 0..rounds {
@@ -143,7 +145,7 @@ impl Collection {
     fn include(&mut self, scale: f64, secret: &[f64], perturbed: &[f64]) {
         let missing = secret.len().abs_diff(perturbed.len());
         self.off_grid += missing as u64;
-        // A scale without a grid cannot have been used: everything sent is off the grid.
+        // A scale without a grid cannot have been used, so every value counts as off the grid.
         let step = Grid::new(scale).map_or(f64::INFINITY, |grid| grid.step());
         self.cells += step / scale;
         for ((&y, &x), tiny) in perturbed.iter().zip(secret).zip(&mut self.tiny) {

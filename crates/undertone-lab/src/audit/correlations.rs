@@ -1,6 +1,7 @@
 //! Rank correlations of noise that should be independent.
 //!
-//! Ranks, so that the heavy tails of the noise do not decide; products, so that a few lines do.
+//! Ranks, because the heavy tails of the noise would dominate; products of ranks, because they need
+//! little code.
 
 use super::intervals::{ALPHA, critical};
 use super::report::{Check, Layer, Verdict};

@@ -1,4 +1,4 @@
-//! The public facts about the learner under audit, and perhaps records of its own.
+//! The public facts about the learner under audit, and optionally records of its own.
 
 use std::sync::Arc;
 use undertone::method::Perturbs;
@@ -7,20 +7,20 @@ use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
 use undertone_models::Setup;
 use undertone_models::{Model, Record};
 
-/// A shielded learner is driven with a gradient in every so many rounds at least, or hours would pass
-/// before its first. What a gradient costs does not depend on the interval.
+/// The longest interval between gradients of a shielded learner under audit; otherwise its first
+/// gradient could take hours. The cost of a gradient does not depend on the interval.
 const INTERVAL_MAX: u64 = 4;
-/// More rounds than this are not added up one by one: half a second.
+/// The most rounds that are added up one by one, which takes half a second.
 const PLANNED_MAX: u64 = 1 << 21;
 
-/// The public facts about the learner under audit, and perhaps records of its own.
+/// The public facts about the learner under audit, and optionally records of its own.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The loss with its bounds.
     pub model: Arc<Model>,
     /// How the history gradient is computed.
     pub memory: MemoryKind,
-    /// What its budget follows from.
+    /// The public facts that its budget follows from.
     pub mechanism: Mechanism,
     /// Θ.
     pub domain: Domain,
@@ -28,15 +28,15 @@ pub struct Facts {
     pub neighbours: Vec<(LearnerId, f64)>,
     /// How many rounds the config runs.
     pub rounds: u64,
-    /// The most it may ever spend.
+    /// The cap.
     pub cap: Option<Cap>,
-    /// The rounds of `planned`: those of the config, or as many as can be added up.
+    /// The rounds of `planned`: those of the config, or as many as are added up.
     pub planned_rounds: u64,
-    /// What releases of rounds 0 to `planned_rounds` are said to cost, with full attendance.
+    /// The claimed cost of the releases of rounds 0 to `planned_rounds`, with all neighbours heard.
     pub planned: Cost,
-    /// What it is said to spend in its life, or why that is not known.
+    /// The lifetime certificate, or why there is none.
     pub lifetime: Result<Lifetime, NoCertificate>,
-    /// Records in order of arrival, of some learners that share these facts, if they are to be used.
+    /// Records of some learners that share these facts, in order of arrival, if they are used.
     pub own: Vec<(LearnerId, Vec<Record>)>,
     /// The seed of the search and of canaries.
     pub seed: u64,
@@ -46,7 +46,7 @@ impl Facts {
     /// The facts about one learner of a setup.
     ///
     /// # Panics
-    /// If the model is a network, which the audit does not [support](super::unsupported).
+    /// If the model is a neural network, which the audit does not [support](super::unsupported).
     #[must_use]
     pub fn new(
         setup: &Setup,
@@ -84,7 +84,7 @@ impl Facts {
         self.mechanism.method.describe().perturbs == Perturbs::Gradient
     }
 
-    /// Rounds from one secret to the next, as driven.
+    /// Rounds from one secret to the next, under audit.
     pub(super) fn interval(&self) -> u64 {
         driven(self.mechanism).method.describe().interval.unwrap_or(1)
     }
@@ -101,7 +101,8 @@ impl Facts {
     }
 }
 
-/// How many rounds of an account cost as much as `rounds` of one that follows a single record.
+/// How many rounds of this account take as much time as `rounds` of one that follows a single
+/// record.
 pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
     match mechanism.forgetting {
         Forgetting::Never => rounds,
@@ -112,7 +113,7 @@ pub(super) fn account_rounds(mechanism: &Mechanism, rounds: u64) -> u64 {
     }
 }
 
-/// The mechanism as the auditor drives it: a long interval between gradients is cut.
+/// The mechanism as audited: a long interval between gradients is shortened.
 pub(super) fn driven(mut mechanism: Mechanism) -> Mechanism {
     if let Some(interval) = mechanism.method.describe().interval {
         mechanism.method = mechanism.method.with_interval(INTERVAL_MAX.min(interval));

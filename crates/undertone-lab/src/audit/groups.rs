@@ -1,4 +1,4 @@
-//! Learners by what their claims follow from: those alike share one audit.
+//! Groups learners by the facts that their claims follow from. Learners of a group share one audit.
 
 use std::collections::BTreeMap;
 use undertone::LearnerId;

@@ -25,7 +25,7 @@ pub(super) fn lower(hits: u64, count: u64, alpha: f64) -> f64 {
     low
 }
 
-/// An upper bound, likewise.
+/// An upper bound on a probability, in the same way.
 pub(super) fn upper(hits: u64, count: u64, alpha: f64) -> f64 {
     1.0 - lower(count - hits, count, alpha)
 }
@@ -35,7 +35,7 @@ pub(super) fn critical(alpha: f64) -> f64 {
     -Normal::standard().inverse_cdf(0.5 * alpha)
 }
 
-/// The privacy parameter that allows a guess to be right with this chance.
+/// The smallest privacy parameter that allows a guess to be right with this probability.
 ///
 /// Laplace: ε, since P(right) ≤ e^ε/(1 + e^ε). Gaussian: Δ/s, since P(right) ≤ Φ(Δ/2s).
 pub(super) fn strength(kind: NoiseKind, right: f64) -> f64 {

@@ -13,18 +13,18 @@ use undertone_models::PublicRandom;
 use undertone_models::Setup;
 use undertone_models::{AnyMemory, Record};
 
-/// Keeps starting points apart from the other uses of a small seed.
+/// Separates the seeds of starting points from other uses of small seeds.
 const START_SEED: u64 = 0x5747_0000_0000_0000;
 
 /// The learner of a config, as `simulate` builds it.
 pub struct LearnerSubject<E> {
     learner: Learner<AuditMemory>,
     entropy: E,
-    /// This round's release, kept so that asking again cannot draw again.
+    /// This round's release, kept so that a second call does not draw again.
     release: Option<Release>,
 }
 
-/// The config's memory, or one that gives the gradient the auditor planted.
+/// The config's memory, or one that returns the gradient that the auditor planted.
 enum AuditMemory {
     Real(Box<AnyMemory>),
     Planted { gradient: Vec<f64>, error: PowerLaw, forgetting: Forgetting },
@@ -107,7 +107,7 @@ impl<E: Entropy> LearnerSubject<E> {
     }
 }
 
-/// A starting point as `parameters.start_spread` wants it: public, and the same in every trial.
+/// A starting point as required by `parameters.start_spread`: public, and the same in every trial.
 fn spread_start(setup: &Setup, id: LearnerId) -> Option<Vec<f64>> {
     let spread = setup.agreement.start_spread;
     let mut random = PublicRandom::new(START_SEED ^ u64::from(id.0));
@@ -115,7 +115,7 @@ fn spread_start(setup: &Setup, id: LearnerId) -> Option<Vec<f64>> {
     (spread > 0.0).then(|| (0..setup.model.parameters()).map(|_| coordinate()).collect())
 }
 
-/// A learner whose first secret is given, with bounds wide enough to let it be.
+/// A learner whose first secret is given, with bounds wide enough for it.
 fn planted(mut setup: LearnerSetup, secret: &[f64], shielded: bool) -> Learner<AuditMemory> {
     let norm = 1.001 * secret.iter().map(|x| x * x).sum::<f64>().sqrt();
     let Mechanism { memory_error: error, forgetting, .. } = setup.mechanism;

@@ -1,15 +1,15 @@
-//! Layer 4: the best distinguisher there is, over several rounds of the real learner.
+//! The layer `likelihood`: the optimal distinguisher, over several rounds of the real learner.
 //!
 //! The learner runs many times on each of two neighbouring histories. The log-likelihood ratio of
-//! everything it sent, added up over the rounds, is compared with a threshold that was chosen on one
-//! half of the runs and is judged on the other, so that choosing costs no confidence.
+//! everything it sent, added up over the rounds, is compared with a threshold. The threshold is
+//! chosen on one half of the runs and tested on the other, so that the choice costs no confidence.
 //!
 //! | test | n | alpha | what it sees |
 //! |---|---|---|---|
 //! | Clopper-Pearson on both sides of a threshold | 2·10⁴ held-out runs a side | 10⁻⁶ | gross faults only |
 //!
-//! Black-box power fades as rounds add up: this layer shows that what the others look at inside is
-//! also what comes out, and leaves small errors to them.
+//! A black-box test loses power over many rounds. This layer shows that the values the other layers
+//! inspect are the ones that are sent, and leaves small errors to those layers.
 
 use super::Effort;
 use super::facts::Facts;
@@ -23,20 +23,20 @@ use rayon::prelude::*;
 use undertone::noise::NoiseKind;
 use undertone::{Release, ReleaseError};
 
-/// Rounds that are added up.
+/// The most rounds of a run.
 const ROUNDS_MAX: u64 = 16;
-/// The loss a distinguisher works best at.
+/// The privacy loss that a distinguisher detects best.
 const LOSS_WANTED: f64 = 3.0;
-/// More records than this in round 0 would only cost time.
+/// The most records in round 0: more would only cost time.
 const FIRST_MAX: f64 = 4096.0;
-/// And more than this in each later round.
+/// The most records in each later round.
 const BATCH_MAX: u64 = 64;
-/// How many numbers of records are tried.
+/// How many different numbers of records are tried.
 const STAGES: u32 = 12;
-/// Trials of this layer are numbered from here.
+/// The first trial number of this layer.
 const FIRST_TRIAL: u64 = 4 << 40;
 
-/// Fewer runs a side than this show nothing.
+/// The fewest runs a side that can show anything.
 const RUNS_MIN: u64 = 80;
 
 /// What the distinguisher knows: the secrets of both sides and the scale, for rounds that have any.
@@ -123,7 +123,8 @@ fn skipped(note: &str) -> Check {
     }
 }
 
-/// What the pair loses under the claimed noise: pure ε, or the root of Σ‖·‖²/s² for Gaussian noise.
+/// The privacy loss of the pair under the claimed noise: pure ε, or the root of Σ‖·‖²/s² for
+/// Gaussian noise.
 fn loss(kind: NoiseKind, outcome: &Outcome) -> f64 {
     match kind {
         NoiseKind::Laplace => outcome.lost.pure,
@@ -131,23 +132,24 @@ fn loss(kind: NoiseKind, outcome: &Outcome) -> f64 {
     }
 }
 
-/// Whether a live test misses the difference with a chance of 10⁻⁶ at most.
+/// Whether the test misses the difference with a probability of at most 10⁻⁶.
 ///
 /// The ratio is nearly normal, its two means d deviations apart, d² = Σ‖θ − θ'‖₂²/ρ² (less for
-/// large steps, hence 0.35 for 0.4). A threshold between them is passed by shares 0.35·d apart at
-/// least while d ≤ 2; both bounds together take 5/√n of that, and bad luck 3.5/√n.
+/// large steps, hence 0.35 for 0.4). While d ≤ 2, the shares of runs above a threshold between them
+/// differ by at least 0.35·d. The two confidence bounds take 5/√n of that, and chance 3.5/√n.
 fn is_visible(outcome: &Outcome, runs: usize) -> bool {
     let apart = (2.0 * outcome.lost.zcdp).sqrt().min(2.0);
     0.35 * apart * (runs as f64).sqrt() >= 8.5
 }
 
-/// A scenario with so many records in round 0 that the pair loses about what is best seen.
+/// A scenario with enough records in round 0 that the pair's loss is near the one that is detected
+/// best.
 fn staged<S: Subject>(
     facts: &Facts,
     make: Make<'_, S>,
 ) -> Result<Option<(Scenario, Pair, Outcome)>, ReleaseError> {
     let kind = facts.mechanism.noise.kind;
-    // Messages and secrets of all rounds are kept.
+    // The messages and secrets of all rounds are kept in memory.
     let fit = limits::vectors(facts, 8) / (limits::neighbours_heard(facts) + 2);
     let least = 2 * facts.interval() + 1;
     let rounds = facts.rounds.min(ROUNDS_MAX).min(fit as u64).max(least);
@@ -161,7 +163,7 @@ fn staged<S: Subject>(
             record(facts, &[(last, 1.0)], norm, high),
         ],
     };
-    // Large models cost more a record.
+    // Large models take more time for each record.
     let first_max = (4e8 / facts.dimension() as f64).clamp(64.0, FIRST_MAX);
     let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
     let mut staged: Option<(Scenario, Pair, Outcome)> = None;
@@ -193,7 +195,7 @@ struct Stage<'a, S> {
 }
 
 impl<S: Subject> Stage<'_, S> {
-    /// Runs one side and hands over the secret of each round that has one, perturbed or as it was.
+    /// Runs one side and passes on the secret of each round that has one, perturbed or not.
     fn run(
         &self,
         side: usize,
@@ -235,7 +237,7 @@ impl<S: Subject> Stage<'_, S> {
         Ok(Paths { rounds: rounds.map(|((left, right), scale)| ([left, right], scale)).collect() })
     }
 
-    /// ln of the likelihood of what was sent under side 0 over that under side 1.
+    /// ln of the likelihood ratio of what was sent, side 0 over side 1.
     fn ratio(
         &self,
         kind: NoiseKind,
@@ -263,7 +265,7 @@ impl<S: Subject> Stage<'_, S> {
     }
 }
 
-/// The bound that one threshold proves.
+/// The lower bound that one threshold proves.
 fn proven(kind: NoiseKind, ours: &[f64], theirs: &[f64], threshold: f64) -> f64 {
     let hits = |side: &[f64]| side.iter().filter(|&&ratio| ratio >= threshold).count() as u64;
     let at_least = lower(hits(ours), ours.len() as u64, 0.5 * ALPHA);
@@ -271,7 +273,7 @@ fn proven(kind: NoiseKind, ours: &[f64], theirs: &[f64], threshold: f64) -> f64 
     separation(kind, at_least, at_most)
 }
 
-/// The threshold that proves most, of about forty.
+/// Of about forty thresholds, the one that proves the largest bound.
 fn best_threshold(kind: NoiseKind, ours: &[f64], theirs: &[f64]) -> f64 {
     let mut sorted = ours.to_vec();
     sorted.sort_by(f64::total_cmp);

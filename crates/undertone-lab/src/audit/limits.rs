@@ -1,4 +1,4 @@
-//! One limit on time and memory for all layers: what a round costs, and how much of a config is used.
+//! Limits on time and memory for all layers: the cost of a round, and how much of a config is used.
 //!
 //! A config may have 10⁶ parameters, 10⁹ records a round and 4·10⁹ rounds. Claims follow the records
 //! actually held and the weights actually heard, so a smaller scenario tests the same claims.
@@ -7,18 +7,18 @@ use super::Effort;
 use super::facts::Facts;
 use undertone::{Forgetting, MemoryKind};
 
-/// Longer warm-ups are cut to this, and further for large models.
+/// Longer warm-ups are cut to this, or to less for large models.
 const WARMUP_MAX: f64 = 2000.0;
 const WARMUP_MIN: f64 = 16.0;
-/// With more neighbours than this the others count as missing.
+/// The most neighbours that are heard; others count as missing.
 const NEIGHBOURS_HEARD_MAX: usize = 32;
-/// Rounds in which candidates are compared, if they can be paid for.
+/// Rounds in which candidates are compared, if the time limit allows it.
 const SHORT: u64 = 24;
-/// The fewest rounds in which anything is paid for and adds up.
+/// The fewest rounds in which a cost arises and adds up.
 const ROUNDS_MIN: u64 = 3;
-/// What one list may take, in bytes: records, messages, residuals.
+/// The most bytes of one list of records, messages or residuals.
 const MEMORY: f64 = 64e6;
-/// What it costs to check, score and remember one record.
+/// The time to check, score and remember one record.
 const OBSERVED: f64 = 100.0;
 
 /// How many records and rounds a scenario has.
@@ -32,12 +32,12 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// As much of the config as `work` pays for, when records have so many entries.
+    /// As much of the config as `work` allows, for records with this many entries.
     pub(super) fn affordable(facts: &Facts, width: f64, work: f64) -> Extent {
         let mechanism = &facts.mechanism;
-        // Even where the config ends before its second charge, two must be seen to add up.
+        // Even if the config ends before its second charge, two charges must be seen to add up.
         let wanted = facts.rounds.max(2 * facts.interval() + 1);
-        // A short replay, of which many are made, may cost a small part of the whole.
+        // There are many short replays, so each may take only a small part of the work.
         let part = work / 64.0;
         let short = short_rounds(facts, width, 0.0, part).min(wanted) as f64;
         let held = short * record_cost(facts, width) + OBSERVED;
@@ -63,10 +63,10 @@ impl Extent {
         Extent { rounds, first, batch }
     }
 
-    /// What the first `rounds` rounds cost a twin, its records included.
+    /// The work of a twin in the first `rounds` rounds, records included.
     pub(super) fn cost(&self, facts: &Facts, width: f64, rounds: u64) -> f64 {
         let records = |rounds: u64| (self.first + self.batch * rounds) as f64;
-        // Histories grow evenly: the middle one stands for all.
+        // Histories grow evenly, so the middle one stands for all.
         let rounds_cost = rounds as f64 * round_cost(facts, width, records(rounds / 2));
         rounds_cost + OBSERVED * records(rounds)
     }
@@ -104,7 +104,7 @@ fn planned_interval(facts: &Facts) -> u64 {
     facts.mechanism.method.describe().interval.unwrap_or(1)
 }
 
-/// What the account of a round costs: where records are forgotten, each has an entry.
+/// The work of the account in a round. If records are forgotten, each has an entry.
 fn account_cost(facts: &Facts) -> f64 {
     match facts.mechanism.forgetting {
         Forgetting::Never => 0.0,
@@ -114,13 +114,13 @@ fn account_cost(facts: &Facts) -> f64 {
     }
 }
 
-/// As many rounds as `part` pays for, few enough to make many replays and enough to be charged.
+/// As many rounds as `part` allows: few enough for many replays, and enough for a charge.
 fn short_rounds(facts: &Facts, width: f64, records: f64, part: f64) -> u64 {
     let paid = (part / round_cost(facts, width, records)).min(SHORT as f64) as u64;
     paid.max(ROUNDS_MIN * facts.interval())
 }
 
-/// What one record of the history costs in each round.
+/// The work for one record of the history in each round.
 fn record_cost(facts: &Facts, width: f64) -> f64 {
     match facts.memory {
         // Every 32 records are summed into a vector of the model's size.
@@ -138,7 +138,7 @@ fn record_cost(facts: &Facts, width: f64) -> f64 {
     }
 }
 
-/// What one round of a twin costs, in units of about a nanosecond.
+/// The work of one round of a twin, in units of about a nanosecond.
 pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
     let dimension = facts.dimension() as f64;
     let history = match facts.memory {
@@ -161,18 +161,18 @@ pub(super) fn round_cost(facts: &Facts, width: f64, records: f64) -> f64 {
         + 2.0 * neighbours * (neighbours_heard + 4.0)
 }
 
-/// How many neighbours speak: their parameters and messages must fit into memory.
+/// How many neighbours are heard: their parameters and messages must fit into memory.
 pub(super) fn neighbours_heard(facts: &Facts) -> usize {
     let fit = MEMORY / (32.0 * facts.dimension() as f64);
     facts.neighbours.len().min(NEIGHBOURS_HEARD_MAX).min((fit as usize).max(1))
 }
 
-/// How many replays of `one` unit the search of a scenario may make at each of its stages.
+/// How many replays of work `one` the search of a scenario may make at each stage.
 pub(super) fn tries(one: f64, work: f64) -> usize {
     (work / one).clamp(4.0, 200.0) as usize
 }
 
-/// How many rounds a layer may run in all when each costs `one`.
+/// How many rounds a layer may run in all, if each takes work `one`.
 pub(super) fn rounds_in_all(one: f64, effort: &Effort) -> u64 {
     (effort.layer_work / one) as u64
 }
@@ -182,7 +182,7 @@ pub(super) fn vectors(facts: &Facts, least: usize) -> usize {
     ((MEMORY / (8.0 * facts.dimension() as f64)) as usize).max(least)
 }
 
-/// How many records with so many entries may be copied for each learner.
+/// How many records with this many entries may be copied for each learner.
 pub(super) fn own_records(width: f64) -> u64 {
     (0.25 * MEMORY / (128.0 + 16.0 * width)) as u64
 }

@@ -1,20 +1,23 @@
-//! An audit of the accountant: four ways to break what a learner claims, on the real code path.
+//! An audit of the accountant: five ways to break a learner's claims, on the real code path.
 //!
-//! 1. *Replay* (`replay`, `search`): twins on two histories that differ in one record hear the same
-//!    messages. In every round what is perturbed (θ, or the gradient of a shielded learner) must differ
-//!    by no more than the claimed Φ, and the exact loss of the pair, added up, by no more than the
-//!    account. The pair is searched for. This layer carries the claim over a whole run.
-//! 2. *Account* (`account`): what is promised for a run or for ever is not less than the running
-//!    account, and a cap is kept.
-//! 3. *Residuals* (`residuals`): what was perturbed minus what it was has the claimed distribution, on
-//!    every coordinate, independently, and a round has one answer.
-//! 4. *Canaries* (`canaries`): secret bits are guessed from one release. What is proven must not
-//!    pass the claim, and must come near it, or the test is dead.
+//! 1. *Replay* (`replay`, `search`): twins are two learners whose histories differ in one record
+//!    and that hear the same messages. In every round their secrets (θ, or the gradient of a
+//!    shielded learner) must differ by at most the claimed Φ, and the summed exact loss of the pair
+//!    must stay within the account. A search looks for the worst pair. This layer covers a whole
+//!    run.
+//! 2. *Account* (`account`): what is promised for a run or for ever must not be less than the
+//!    running account, and a cap must hold.
+//! 3. *Residuals* (`residuals`): the difference of the perturbed secret and the secret must have
+//!    the claimed distribution, independently on every coordinate, and a round must have only one
+//!    release.
+//! 4. *Canaries* (`canaries`): secret bits are guessed from one release. The proven bound must not
+//!    exceed the claim, and must come near it, or the test is dead.
 //! 5. *Likelihood* (`likelihood`): the best distinguisher over several rounds.
 //!
 //! The auditor drives any [`Subject`]; the learner of a config is [`LearnerSubject`]. An audit can
-//! find that a claim is broken. It cannot prove one: proofs are in `docs/adr/0004-accounting.md`.
-//! However large the config, time and memory are bounded (`limits`); notes say what was cut.
+//! find that a claim is broken. It cannot prove a claim; the proofs are in
+//! `docs/adr/0004-accounting.md`. Time and memory are bounded for any config (`limits`); notes
+//! state what was cut.
 
 mod account;
 mod bounds;
@@ -50,13 +53,13 @@ use undertone_models::Setup;
 /// The version of the JSON that `audit` prints.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Own records are used of so many learners of one kind.
+/// Of each group of learners, the records of at most this many are used.
 const OWN_MAX: usize = 4;
 
-/// How hard to try.
+/// How much effort to spend.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Residuals looked at.
+    /// Residuals tested.
     pub samples: u64,
     /// Bits planted.
     pub canaries: u64,
@@ -68,12 +71,13 @@ pub struct Effort {
     pub account_rounds: u64,
     /// What one replay may cost, in units of about a nanosecond.
     pub work: f64,
-    /// What each layer but the replays may cost.
+    /// What each layer except the replays may cost.
     pub layer_work: f64,
 }
 
 impl Effort {
-    /// What the command does: sees noise 1 % too small, in half a minute for each distinct learner.
+    /// The effort of the command. It detects noise that is 1 % too small, in half a minute for each
+    /// distinct learner.
     pub const FULL: Effort = Effort {
         samples: 1_000_000,
         canaries: 1_000_000,
@@ -92,14 +96,14 @@ pub struct Options {
     pub seed: Option<u64>,
     /// One learner only.
     pub learner: Option<LearnerId>,
-    /// How hard to try.
+    /// How much effort to spend.
     pub effort: Effort,
 }
 
-/// Why the learners of a setup cannot be audited, if they cannot.
+/// Why the learners of a setup cannot be audited; `None` if they can.
 ///
-/// The other methods are there to compare with: their learners go on from what they sent, noise
-/// included, which the twins of a replay do not share.
+/// Other methods, which are for comparison only, are not supported: their learners continue from
+/// what they sent, including noise, which the twins of a replay do not share.
 #[must_use]
 pub fn unsupported(setup: &Setup) -> Option<&'static str> {
     if setup.model.linear().is_none() {
@@ -113,13 +117,14 @@ pub fn unsupported(setup: &Setup) -> Option<&'static str> {
     (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
 }
 
-/// Audits every distinct learner of a setup, which must be [supported](unsupported), over so many rounds.
+/// Audits every distinct learner of a setup, which must be [supported](unsupported), over `rounds`
+/// rounds.
 ///
-/// `progress` is told before each of them how many are done and how many there are. With the config's
-/// own data the numbers depend on them, so the report is for their owner.
+/// Before each learner, `progress` is called with the number done and the total. With the config's
+/// own data the numbers depend on the records, so the report is for their owner only.
 ///
 /// # Errors
-/// When a release fails for another reason than the budget: no entropy, above all.
+/// When a release fails for another reason than the budget, for example without entropy.
 pub fn audit(
     setup: &Setup,
     rounds: u64,
@@ -153,7 +158,7 @@ pub fn audit(
     })
 }
 
-/// Audits anything that behaves like a learner.
+/// Audits any subject.
 ///
 /// # Errors
 /// When a release fails for another reason than the budget.

@@ -1,15 +1,17 @@
-//! What a shielded learner sends must follow from perturbed gradients and from what it heard.
+//! Checks that a shielded learner's releases follow from perturbed gradients and from what it
+//! heard.
 //!
-//! The other checks of its noise look at the perturbed gradient; this one ties it to what left.
+//! The other checks of its noise examine the perturbed gradient; this one connects the gradient to
+//! the release.
 
 use super::facts::Facts;
 use undertone::{Release, Round};
 
-/// The point of a shielded learner, worked out from public values alone.
+/// The point of a shielded learner, computed from public values only.
 pub(super) struct PublicPoint<'a> {
     facts: &'a Facts,
     point: Vec<f64>,
-    /// The largest distance of a sent value from the one that follows.
+    /// The largest distance of a sent value from the computed one.
     pub(super) worst: f64,
 }
 
@@ -18,12 +20,14 @@ impl<'a> PublicPoint<'a> {
         PublicPoint { facts, point: Vec::new(), worst: 0.0 }
     }
 
-    /// How far a sent value may be off: it is sent on a grid of 2⁻³² of the radius.
+    /// How far a sent value may be from the computed one: values are sent on a grid of 2⁻³² of the
+    /// radius.
     pub(super) fn tolerance(&self) -> f64 {
         self.facts.mechanism.radius * (-30f64).exp2()
     }
 
-    /// Takes the step that a perturbed gradient stands for and compares. The start is taken as it is.
+    /// Takes the step along a perturbed gradient and compares. The starting point is taken from the
+    /// first release.
     pub(super) fn follow(&mut self, round: Round, perturbed: &[f64], sent: &[f64]) {
         if !perturbed.is_empty() && round > Round::ZERO {
             let lambda = self.facts.mechanism.step(Round(round.0 - 1));
@@ -44,7 +48,7 @@ impl<'a> PublicPoint<'a> {
         self.point.extend_from_slice(sent);
     }
 
-    /// Moves towards what was heard.
+    /// Moves towards the releases heard.
     pub(super) fn mix(&mut self, round: Round, heard: &[Release]) {
         let mechanism = &self.facts.mechanism;
         let (gamma, bound) =

@@ -1,9 +1,10 @@
-//! Layer 1: twins on neighbouring histories, with the same messages heard, against the claims.
+//! The layer `replay`: twins with neighbouring histories hear the same messages, and are compared
+//! with the claims.
 //!
-//! The twins of Algorithm 1 are compared by θ. Those of a shielded learner take no steps of their own,
-//! so that they stay at the same public point, which the messages move through Θ; their gradients are
-//! compared. That is all there is to compare: given what was released before, the point is the same.
-//! No cap is in force: a replay that is refused tests nothing. (`account` tests the cap.)
+//! The twins of Algorithm 1 are compared by θ. Those of a shielded learner take no steps of their
+//! own, so that they stay at the same public point, which the messages move through Θ; their
+//! gradients are compared. Nothing else needs to be compared: given the earlier releases, the point
+//! is the same. There is no cap: a replay that is refused tests nothing. (`account` tests the cap.)
 
 use super::facts::{Facts, driven};
 use super::report::{Check, Layer, Verdict};
@@ -19,21 +20,21 @@ use undertone_models::Record;
 
 /// Room for the rounding of the auditor's own sums: 2⁻³⁰.
 pub(super) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 30) as f64;
-/// A search that reaches less than this share of the best bound known could not have seen a claim
-/// that is too small by half. Sound configs were seen to reach 0.45 to 1.
+/// A search must reach this share of the best known bound; otherwise it could not have found a
+/// claim that is half too small. Sound configs reached 0.45 to 1.
 const POWER: f64 = 0.25;
 
 /// Builds subjects.
 pub(super) type Make<'a, S> = &'a (dyn Fn(&Trial) -> S + Sync);
 
-/// Two neighbouring histories: the record at one place is the first or the second of two.
+/// Two neighbouring histories, which have different records at one place.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) index: usize,
     pub(super) records: [Record; 2],
 }
 
-/// A number found and the claim it is held against.
+/// A measured number and its claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) claimed: f64,
@@ -46,7 +47,8 @@ impl Measured {
         if self.found <= 0.0 { 0.0 } else { self.found / self.claimed }
     }
 
-    /// Keeps the mark with the larger ratio; NaN, which must not pass, stays once it is there.
+    /// Keeps the number with the larger ratio to its claim. A NaN must fail, so it is kept once it
+    /// occurs.
     pub(super) fn keep_worse(&mut self, other: Measured) {
         if !self.ratio().is_nan() && !(other.ratio() <= self.ratio()) {
             *self = other;
@@ -70,7 +72,7 @@ impl Measured {
     }
 }
 
-/// How far a pair of histories drove the twins apart.
+/// How far apart the twins of a pair of histories were.
 #[derive(Clone, Default)]
 pub(super) struct Outcome {
     /// The round in which ‖secret − secret'‖₂ came closest to the claimed Φ.
@@ -81,7 +83,7 @@ pub(super) struct Outcome {
     pub(super) zcdp: Measured,
     /// The largest secret, against the bound it is clamped to.
     pub(super) radius: Measured,
-    /// The round in which ‖secret − secret'‖₂ came closest to the best bound known.
+    /// The round in which ‖secret − secret'‖₂ came closest to the best known bound.
     pub(super) power: Measured,
     /// Both sums over all rounds.
     pub(super) lost: Cost,
@@ -91,7 +93,7 @@ pub(super) struct Outcome {
     pub(super) rounds: u64,
     /// How many of them cost anything.
     pub(super) paid: u64,
-    /// Where the first twin is at the end: θ, or the public point. Follows from records: private.
+    /// The first twin's θ, or public point, at the end. It follows from records: private.
     pub(super) point: Vec<f64>,
 }
 
@@ -116,7 +118,7 @@ impl Distance {
         let (left, right) = match (left, right) {
             (Some(left), Some(right)) => (left.for_owner(), right.for_owner()),
             (None, None) => return Distance::default(),
-            // One twin perturbs something and the other does not: there is no bound on that.
+            // One twin has a secret and the other has none: no bound holds then.
             _ => return Distance { absolute: f64::NAN, square: f64::NAN, norm: f64::NAN },
         };
         let mut apart = Distance::default();
@@ -133,7 +135,7 @@ impl Distance {
 }
 
 impl Outcome {
-    /// What the search wants to raise.
+    /// What the search maximises.
     pub(super) fn score(&self) -> f64 {
         self.distance.ratio().max(self.pure.ratio()).max(self.zcdp.ratio())
     }
@@ -155,14 +157,14 @@ impl Outcome {
         self.rounds = round + 1;
     }
 
-    /// A point that depends on records though nothing perturbed led there.
+    /// The points of the twins differ although no perturbed value explains it.
     fn points_differ(&mut self, round: u64) {
         self.distance = Measured { claimed: 0.0, found: f64::INFINITY, round };
     }
 }
 
-/// An account by the tightest recursion known, for exact gradients: what the power of the search is
-/// held against.
+/// An account by the tightest known recursion, for exact gradients. The power of the search is
+/// measured against it.
 fn best_account(facts: &Facts) -> Accountant {
     let mut mechanism = driven(facts.mechanism);
     mechanism.memory_error = PowerLaw::ZERO;
@@ -222,7 +224,8 @@ pub(super) fn replay<S: Subject>(
     Ok(Some(outcome))
 }
 
-/// Hands out the records of a round, each twin its own of the pair. `false` when one is refused.
+/// Gives the twins the records of a round, each with its own record of the pair. Returns `false` if
+/// one is refused.
 fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, round: u64) -> bool {
     let range = scenario.range(round);
     let batch = &scenario.records[range.clone()];
@@ -236,7 +239,7 @@ fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, rou
     })
 }
 
-/// The rows of the table for what the search found.
+/// The rows of the table for the search's result.
 pub(super) fn checks(facts: &Facts, found: &Found) -> Vec<Check> {
     let secret = if facts.is_shielded() { "gradient" } else { "theta" };
     let unit = format!("2-norm of {secret} - {secret}'");
@@ -257,7 +260,7 @@ pub(super) fn checks(facts: &Facts, found: &Found) -> Vec<Check> {
     checks
 }
 
-/// Whether the search could have seen anything.
+/// Whether the search could have found a broken claim.
 fn power(found: &Found) -> Check {
     let measured = found.power.0.ratio();
     let note = if found.pairs == 0 {

@@ -1,4 +1,4 @@
-//! What an audit says: one row for each claim that was tried.
+//! The report of an audit: one row for each claim that was tested.
 
 use serde::Serialize;
 
@@ -40,20 +40,20 @@ pub enum Verdict {
     Holds,
     /// The claim is broken.
     Broken,
-    /// The check could not have seen a broken claim: as bad as a broken one.
+    /// The check could not have found a broken claim, which counts as a fault too.
     Dead,
     /// It does not apply here; the note says why.
     Skipped,
 }
 
 impl Verdict {
-    /// Holds or broken.
+    /// `Holds` or `Broken`.
     #[must_use]
     pub fn of(holds: bool) -> Verdict {
         if holds { Verdict::Holds } else { Verdict::Broken }
     }
 
-    /// Whether it is no fault. [`passes`] judges the audit as a whole.
+    /// Whether the verdict is not a fault. [`passes`] judges the whole audit.
     #[must_use]
     pub fn passes(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Skipped)
@@ -71,7 +71,7 @@ impl Verdict {
     }
 }
 
-/// One claim, and what was found. NaN and infinity are null in JSON.
+/// One claim, and the measured value. NaN and infinity are null in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// Which part of the audit.
@@ -99,9 +99,9 @@ pub struct LearnerAudit {
     pub checks: Vec<Check>,
 }
 
-/// Whether an audit passes: nothing failed, and no layer that the claims rest on was left out.
+/// Whether an audit passes: no check failed, and no layer that the claims depend on was skipped.
 ///
-/// The distinguisher may be: it sees gross faults only, and those the others see too.
+/// The distinguisher may be skipped: it finds only gross faults, which the other layers find too.
 #[must_use]
 pub fn passes(checks: &[Check]) -> bool {
     let holds =
@@ -119,7 +119,8 @@ pub struct AuditReport {
     pub name: String,
     /// The seed of a repeatable audit.
     pub seed: Option<u64>,
-    /// Whether records of the config's data were used. Then the numbers depend on them: keep the report.
+    /// Whether records of the config's data were used. If so, the numbers depend on them: keep the
+    /// report private.
     pub own_data: bool,
     /// Whether every check passed.
     pub passed: bool,

@@ -1,4 +1,5 @@
-//! Layer 2: a perturbed secret minus the secret, divided by the claimed scale, is noise of scale 1.
+//! The layer `residuals`: a perturbed secret minus the secret, divided by the claimed scale, is
+//! noise of scale 1.
 //!
 //! | check | test | alpha | smallest error seen at n = 10⁶ |
 //! |---|---|---|---|
@@ -26,17 +27,17 @@ use statrs::distribution::{ContinuousCDF, DiscreteCDF, Normal, Poisson};
 use undertone::ReleaseError;
 use undertone::noise::NoiseKind;
 
-/// Distances in rounds that are looked at.
+/// The largest distance in rounds that is tested.
 const LAGS_MAX: usize = 64;
 
-/// Residuals with the law they should follow.
+/// Residuals, with the distribution they should have.
 struct Residuals {
     kind: NoiseKind,
     dimension: usize,
     found: Collection,
 }
 
-/// Runs the learner and looks at its noise.
+/// Runs the learner and tests its noise.
 ///
 /// # Errors
 /// When a release fails.
@@ -80,13 +81,14 @@ impl Residuals {
         }
     }
 
-    /// The score of a sum of sizes, about standard normal (Wilson and Hilferty, 1931).
+    /// The score of a sum of sizes, which is approximately standard normal (Wilson and Hilferty,
+    /// 1931).
     fn score(&self, sum: f64, count: usize) -> f64 {
         let shape = count as f64 * if self.kind == NoiseKind::Laplace { 1.0 } else { 0.5 };
         ((sum / shape).cbrt() - 1.0 + 1.0 / (9.0 * shape)) * 3.0 * shape.sqrt()
     }
 
-    /// The scale that a sum of sizes points to.
+    /// The scale estimated from a sum of sizes.
     fn scale_of(&self, sum: f64, count: usize) -> f64 {
         match self.kind {
             NoiseKind::Laplace => sum / count as f64,
@@ -121,7 +123,8 @@ impl Residuals {
             let here = (below - rank / count).abs().max((below - (rank + 1.0) / count).abs());
             if worst >= here { worst } else { here }
         });
-        // Values lie on a grid, 4096 steps or more to the scale: that moves ranks by half a step.
+        // Values lie on a grid with at least 4096 steps to the scale, which moves ranks by half a
+        // step.
         let limit = ((2.0 / ALPHA).ln() / (2.0 * count)).sqrt() + 0.5 / 8192.0;
         let note = "Kolmogorov-Smirnov distance, largest allowed on the left".into();
         row("shape", limit, distance, Verdict::of(distance <= limit), note)
@@ -130,7 +133,7 @@ impl Residuals {
     fn signs(&self) -> Check {
         let count = self.found.values.len() as f64;
         let positive = self.found.values.iter().filter(|&&x| x > 0.0).count() as f64;
-        // Exact zeros are as good as either sign.
+        // Exact zeros may count as either sign.
         let zero = self.found.values.iter().filter(|&&x| x.abs() <= 0.0).count() as f64;
         let share = (positive + 0.5 * zero) / count;
         let score = (share - 0.5) * 2.0 * count.sqrt();

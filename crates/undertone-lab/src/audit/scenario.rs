@@ -1,4 +1,4 @@
-//! Everything around the learner under audit: the other records, and what its neighbours say.
+//! The surroundings of the learner under audit: the other records, and what its neighbours send.
 
 use super::facts::Facts;
 use super::limits::{self, Extent};
@@ -12,32 +12,32 @@ use undertone::{
 };
 use undertone_models::{Features, Record};
 
-/// The records that do not change.
+/// The records that both twins share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Background {
     /// Records without features: no curvature.
     Empty,
     /// All along one axis with one label: the most curvature.
     Aligned,
-    /// Along one axis, to and fro.
+    /// Along one axis, with alternating signs.
     Alternating,
-    /// Those of one learner that shares the facts, by its place in the list.
+    /// Those of one learner that shares the facts, by its index in the list.
     Own(usize),
 }
 
-/// What all neighbours say.
+/// What all neighbours send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Nobody is heard.
+    /// No neighbour is heard.
     Silent,
     /// Zero.
     Still,
-    /// Nearly at the edge of Θ along the features of the first axis, always. Beyond it the projection
-    /// would draw the twins together.
+    /// Always a point near the edge of Θ along the features of the first axis. Beyond the edge, the
+    /// projection would move the twins together.
     Push,
     /// The same along the diagonal.
     PushEvenly,
-    /// Far beyond the edge along the first axis, to and fro.
+    /// Far beyond the edge along the first axis, with alternating signs.
     Swing,
 }
 
@@ -60,7 +60,7 @@ impl Background {
     }
 }
 
-/// Stored entries of a record, judged by the first few.
+/// The average number of stored entries of a record, estimated from the first few.
 pub(super) fn average_entries(records: &[Record]) -> f64 {
     let looked_at = records.len().min(64);
     let entries: usize =
@@ -80,7 +80,7 @@ impl Message {
     }
 }
 
-/// A stream and what is heard, round by round.
+/// The records and the messages heard, round by round.
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) records: Vec<Record>,
@@ -113,7 +113,7 @@ impl Scenario {
         Scenario { name, records, extent, message }
     }
 
-    /// Where the records of a round lie.
+    /// The range of a round's records.
     pub(super) fn range(&self, round: u64) -> std::ops::Range<usize> {
         let end = |round: u64| (self.extent.first + self.extent.batch * round) as usize;
         let start = if round == 0 { 0 } else { end(round - 1) };
@@ -134,19 +134,20 @@ impl Scenario {
         ScriptedNeighbours::new(facts, self.message)
     }
 
-    /// What the weights of those who are heard add up to.
+    /// The sum of the weights of the neighbours that are heard.
     pub(super) fn weight_heard(&self, facts: &Facts) -> f64 {
         let heard = facts.neighbours.iter().take(limits::neighbours_heard(facts));
         if self.message == Message::Silent { 0.0 } else { heard.map(|&(_, weight)| weight).sum() }
     }
 
-    /// Where the twins start: where they are pushed to anyway, or where the config says.
+    /// The twins' starting point: the point that the neighbours push them to, or the config's.
     pub(super) fn start(&self, facts: &Facts) -> Option<Vec<f64>> {
         let script = Script::new(facts, self.message);
         matches!(self.message, Message::Push | Message::PushEvenly).then(|| {
             let mut point = vec![0.0; facts.dimension()];
             script.target(Round::ZERO, &mut point);
-            // The first gradient weighs most: as near to the edge as the projection allows.
+            // The first gradient has the most weight, so it starts as near to the edge as the
+            // projection allows.
             point.iter_mut().for_each(|x| *x *= 0.99 / PUSH);
             point
         })
@@ -170,10 +171,11 @@ pub(super) fn record(facts: &Facts, entries: &[(usize, f64)], norm: f64, label: 
     Record { features, label }
 }
 
-/// Neighbours that say what the auditor wants, through the same `Learner` and the same `Release`.
+/// Neighbours that send what the auditor wants, through the real `Learner` and `Release`.
 ///
-/// Each follows a script: its step is 1 and its gradient is the way to the next message, so θ_{t+1}
-/// is that message. Their noise is a billionth of the message; both twins hear the same anyway.
+/// Each follows a script: its step is 1 and its gradient is the difference to the next message, so
+/// θ_{t+1} is that message. Its noise is a billionth of the message; both twins hear the same
+/// noise.
 pub(super) struct ScriptedNeighbours {
     learners: Vec<Learner<Script>>,
     entropy: SeededEntropy,
@@ -286,7 +288,7 @@ impl ScriptedNeighbours {
         ScriptedNeighbours { learners, entropy: SeededEntropy::new(0) }
     }
 
-    /// What all of them send in the next round.
+    /// The releases of all of them in the next round.
     pub(super) fn next_releases(&mut self) -> Result<Vec<Release>, ReleaseError> {
         let entropy = &mut self.entropy;
         self.learners

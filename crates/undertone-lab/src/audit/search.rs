@@ -1,9 +1,9 @@
-//! The search for the worst pair of neighbouring histories.
+//! Searches for the worst pair of neighbouring histories.
 //!
-//! In every scenario (other records × messages) a list of pairs is tried over a few rounds: opposite
-//! directions, flipped labels, coordinates, the diagonal, with parts along ±θ where a saturated loss
-//! has its largest gradient. The best is improved by hill climbing and then replayed over the
-//! whole run, at the first place and at later ones.
+//! In every scenario (other records × messages) a list of pairs is tried over a few rounds:
+//! opposite directions, flipped labels, coordinates, the diagonal, with parts along ±θ where a
+//! saturated loss has its largest gradient. The best pair is improved by hill climbing, and then
+//! replayed over the whole run, as the first record and as later ones.
 
 use super::Effort;
 use super::candidates::{Point, candidate, candidates, moved};
@@ -20,7 +20,7 @@ use undertone_models::PublicRandom;
 /// Rounds after the arrival of a later record.
 const AFTER_ARRIVAL: u64 = 48;
 
-/// The worst found, each with the scenario it was found in.
+/// The worst results, each with its scenario.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) distance: (Measured, String),
@@ -72,7 +72,7 @@ impl Found {
     }
 }
 
-/// Tries to break the claims of layer 1.
+/// Tries to break the claims of the layer `replay`.
 ///
 /// # Errors
 /// As [`replay`].
@@ -144,7 +144,7 @@ impl<S: Subject> PairSearch<'_, S> {
         }
         let Some((_, point, _)) = best else { return Ok(self.found) };
         self.replay(&point.pair(facts, 0), extent.rounds)?;
-        // A record that is forgotten is followed until it is, and on.
+        // A record is followed until it is forgotten, and for some rounds after that.
         let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
         for (index, arrival) in self.later_arrivals().into_iter().take(affordable) {
             let rounds = extent.rounds.min(arrival.saturating_add(after));
@@ -153,12 +153,12 @@ impl<S: Subject> PairSearch<'_, S> {
         Ok(self.found)
     }
 
-    /// Other places for the record, with their rounds: in the warm-up, and in later rounds.
+    /// Other positions of the record, with their rounds: in the warm-up, and in later rounds.
     fn later_arrivals(&self) -> Vec<(usize, u64)> {
         let Extent { rounds, first, .. } = self.scenario.extent;
         let first = first as usize;
         let mut places = vec![(first / 2, 0), (first.saturating_sub(1), 0)];
-        // Where records are forgotten, the worst need not be the first.
+        // If records are forgotten, the worst record need not be the first.
         let worst = match self.facts.mechanism.forgetting {
             Forgetting::Never => None,
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {

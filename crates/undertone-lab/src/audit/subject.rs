@@ -1,4 +1,4 @@
-//! What the auditor drives: anything that observes, releases, absorbs and claims.
+//! What is audited: anything that observes, releases, absorbs and states claims.
 
 use crate::entropy::{RunEntropy, SeededEntropy};
 use std::fmt;
@@ -9,8 +9,8 @@ use undertone_models::Record;
 
 /// A learner under audit.
 ///
-/// The real one is [`LearnerSubject`](super::LearnerSubject). Tests wrap it to plant faults, so that
-/// no fault switch exists anywhere in the product.
+/// The real one is [`LearnerSubject`](super::LearnerSubject). Tests wrap it to plant faults, so the
+/// program itself needs no switch for faults.
 ///
 /// Algorithm 1 perturbs its parameters in every round and sends the result. A shielded learner
 /// perturbs the history gradient it holds, in some rounds only, and sends the point it steps to.
@@ -21,20 +21,20 @@ pub trait Subject {
     /// When a record is outside the declared bounds.
     fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError>;
 
-    /// What this round's release will perturb, asked for before `release`: θ_t, or a gradient.
+    /// What this round's release will perturb: θ_t, or a gradient. Called before `release`.
     ///
     /// `None` in a round whose release contains nothing new.
     fn secret(&self) -> Option<PrivateParameters<'_>>;
 
-    /// Pays and sends. Gives the secret with its noise; nothing when there was no secret.
+    /// Pays and sends. Returns the secret with its noise; empty if there was no secret.
     ///
-    /// Asked again in the same round it must answer the same bytes.
+    /// A second call in the same round must return the same bytes.
     ///
     /// # Errors
     /// When the release is refused, or there is no entropy.
     fn release(&mut self) -> Result<Vec<f64>, ReleaseError>;
 
-    /// The values that really left in this round, after `release`.
+    /// The values that were sent in this round, after `release`.
     fn sent(&self) -> &[f64];
 
     /// Ends the round with what the neighbours sent.
@@ -53,30 +53,31 @@ pub struct Claims {
     pub sensitivity: f64,
     /// ρ_t, the noise scale of this round's release.
     pub scale: f64,
-    /// Everything spent, this round's release included once it was asked for.
+    /// Everything spent, including this round's release once it was called.
     pub spent: Cost,
 }
 
 /// Which subject to build.
 #[derive(Clone, Default)]
 pub struct Trial {
-    /// Two trials of different number draw independent noise.
+    /// Trials with different numbers draw independent noise.
     pub number: u64,
     /// A public point of Θ to start at; `None` starts as the config does.
     pub start: Option<Vec<f64>>,
-    /// The first secret itself, over a Θ and a bound wide enough for it; no record is then looked at.
+    /// The first secret itself, with Θ and a bound wide enough for it. Records are then ignored.
     pub planted: Option<Vec<f64>>,
-    /// Whether the config's cap is in force. Noise does not depend on it, and setting up an account
-    /// with a cap costs as much as a hundred releases.
+    /// Whether the config's cap is enforced. Noise does not depend on it, and an account with a cap
+    /// takes as long to set up as a hundred releases.
     pub capped: bool,
-    /// A shielded learner takes no steps, so that its point follows from what it hears alone.
+    /// Whether a shielded learner takes no steps, so that its point follows only from what it
+    /// hears.
     pub still: bool,
-    /// The first neighbour instead, with the same source of keys.
+    /// Whether to build the first neighbour instead, with the same source of keys.
     pub neighbour: bool,
 }
 
 impl Trial {
-    /// A trial that starts where the config does, without a cap.
+    /// A trial that starts as the config does, without a cap.
     #[must_use]
     pub fn new(number: u64) -> Trial {
         Trial { number, ..Trial::default() }
@@ -88,7 +89,7 @@ impl Trial {
         Trial { capped: true, ..Trial::new(number) }
     }
 
-    /// The keys of this trial: the operating system's, or those that belong to a seed (NOT PRIVATE).
+    /// The keys of this trial: from the operating system, or from a seed (NOT PRIVATE).
     #[must_use]
     pub fn entropy(&self, seed: Option<u64>) -> RunEntropy {
         match seed {

@@ -21,7 +21,7 @@ struct Facts {
     scale: (f64, f64),
 }
 
-/// zCDP and pure ε of releases 1 … last, straight from method.md §3.
+/// zCDP and pure ε of releases 1 … last, by the formulas of the project's design notes.
 fn recompute(facts: &Facts, last: u64) -> (f64, f64) {
     let (mut phi, mut zcdp, mut pure) = (0.0f64, 0.0, 0.0);
     for t in 0..=last {

@@ -154,7 +154,8 @@ mod tests {
         }
     }
 
-    /// method.md quotes 2.8e-2 and 0.108: the first term of the link's Chebyshev series.
+    /// The project's design notes quote 2.8e-2 and 0.108, from the first term of the link's
+    /// Chebyshev series.
     #[test]
     fn the_fit_beats_the_truncated_chebyshev_series() {
         for (range, series, minimax) in [(2.0, 0.028_36, 0.027_31), (4.0, 0.108_43, 0.099_56)] {

@@ -4,7 +4,7 @@ use crate::wire::OwnRelease;
 use undertone::privacy::Refusal;
 use undertone::{LearnerId, Round, RoundReport, Score};
 
-/// What a node wants done.
+/// An action for the driver.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Send this to all neighbours.

@@ -14,16 +14,16 @@ pub enum OpenError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StorageError),
-    /// What it holds was not written by this learner with this config.
+    /// What it holds was not written by this learner with this agreement.
     #[error("{0}")]
     Damaged(#[from] Damaged),
     /// A release in it is not one of this network.
     #[error("a release in the store is not of this network: {0}")]
     Release(#[from] Rejection),
-    /// A record in it is out of the config's bounds.
+    /// A record in it is out of the agreement's bounds.
     #[error("a record in the store is out of bounds: {0}")]
     Record(#[from] RecordError),
-    /// A charge that was made then is refused now.
+    /// A charge that was made before is now refused.
     #[error("the account of the store does not come out again: {0}")]
     Refused(#[from] Refusal),
     /// Only Algorithm 1 and `shielded` run on a network.
@@ -31,12 +31,12 @@ pub enum OpenError {
         "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
     )]
     Method,
-    /// There is nobody to talk to.
+    /// The learner has no neighbours.
     #[error(
         "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"
     )]
     Alone,
-    /// What was charged comes out differently.
+    /// A recomputed charge differs from the stored one.
     #[error("the account of the store does not come out again: the last receipt is another one")]
     Receipt,
     /// The memory does not fit the loss.
@@ -53,7 +53,7 @@ pub enum Halt {
     /// No noise could be drawn.
     #[error(transparent)]
     Release(ReleaseError),
-    /// A stored record is out of bounds: it was stored under another config.
+    /// A stored record is out of bounds: it was stored under another agreement.
     #[error("a record in the store is out of bounds: {0}")]
     Record(RecordError),
     /// A release has no receipt.

@@ -1,4 +1,4 @@
-//! What a learner knows of one neighbour.
+//! What a learner knows about one neighbour.
 
 use super::KEPT_ROUNDS;
 use super::following::Mark;

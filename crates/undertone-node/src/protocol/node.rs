@@ -1,7 +1,8 @@
 //! One learner in its network: when it releases, which neighbours it waits for, and when it stops waiting.
 //!
-//! A node knows no sockets and no clock. Its driver tells it what has arrived and what time it is, and does the
-//! [`Action`]s it returns. Read next: `round` (deadlines), `journal` (what is stored), `catch_up`.
+//! A node has no sockets and no clock. Its driver tells it what has arrived and what time it is,
+//! and does the [`Action`]s it returns. Read next: `round` (deadlines), `journal` (what is stored),
+//! `catch_up`.
 
 use super::action::{Action, RoundEnd};
 use super::catch_up::{self, CatchUp, LateReleases};
@@ -82,7 +83,7 @@ impl<E, S> Node<E, S> {
 }
 
 impl<E: Entropy, S: Storage> Node<E, S> {
-    /// Starts, or resumes after a restart: the newest release is sent again.
+    /// Starts the node. After a restart, sends the newest release again.
     ///
     /// # Errors
     /// When the node has halted.
@@ -195,8 +196,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// Stores records and accepts them, and notes how far their source was read. The next `tick` uses them.
     ///
     /// # Errors
-    /// When one is out of bounds or too many are waiting, and then none is accepted. When they could not be stored
-    /// the node has halted, and whether they were accepted shows when it is opened again.
+    /// When one record is out of bounds or too many are waiting: then none is accepted. When they
+    /// could not be stored: the node has then halted, and whether they were stored is known only
+    /// after it is opened again.
     pub fn accept_records(
         &mut self,
         records: Vec<Record>,
@@ -276,7 +278,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         self.learner.memory().records() > 0
     }
 
-    /// Whether there is anybody to release for, a round to do it in, and a budget.
+    /// Whether there is a neighbour to release for, a round to run, and budget left.
     fn may_begin(&self) -> bool {
         self.round.refusal().is_none()
             && !self.round.is_past_end(self.learner.round())
@@ -293,7 +295,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Ok(false);
         }
         if self.learner.accountant().would_exceed() {
-            // Checked before any record is used that would then have no round.
+            // Checked first, so that no record is taken for a round that will not run.
             self.exhaust(actions);
             return Ok(false);
         }
@@ -336,7 +338,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(())
     }
 
-    /// Ends the round, if everybody who is waited for was heard, the deadline is over, or neighbours are far ahead.
+    /// Ends the round if all expected neighbours were heard, the deadline is over, or neighbours
+    /// are far ahead.
     fn end_round(&mut self, now: Duration, actions: &mut Vec<Action>) -> bool {
         let round = self.learner.round();
         let attendance = self.neighbours.attendance(round);

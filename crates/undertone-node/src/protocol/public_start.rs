@@ -1,4 +1,4 @@
-//! Where learners start: a public point that everybody computes alike from the network's id.
+//! Where learners start: a public point that all learners compute from the network's id.
 
 use crate::wire::Wire;
 use sha2::{Digest as _, Sha256};
@@ -9,8 +9,8 @@ use undertone_models::{AnyMemory, AnyModel, MemoryError};
 
 /// A learner before round 0, at the public start of its network.
 ///
-/// A neural network learns nothing from zeros, and its learners must start at one point. So each learner computes the
-/// start from the network's id.
+/// A neural network cannot learn from a start at zero, and all learners must start at the same
+/// point. So each learner computes the start from the network's id.
 pub(super) fn learner_at_start(
     wire: &Wire,
     id: LearnerId,
@@ -35,7 +35,7 @@ pub(super) fn learner_at_start(
     })
 }
 
-/// Pseudorandom numbers that everybody can compute. NOT for noise.
+/// Pseudorandom numbers that anyone can compute. NOT for noise.
 struct PublicNumbers {
     network: NetworkId,
     learner: u32,

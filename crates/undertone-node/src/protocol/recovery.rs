@@ -1,4 +1,4 @@
-//! Opening a node: from the contents of its store to the learner it was, bit for bit.
+//! Opens a node: restores the learner from the contents of its store, bit for bit.
 
 use super::KEPT_ROUNDS;
 use super::catch_up::LateReleases;
@@ -24,7 +24,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// Opens a learner with the contents of its store. With an empty store it is before round 0.
     ///
     /// # Errors
-    /// When the store holds anything that this learner with this config has not written.
+    /// When the store holds anything that this learner did not write under this agreement.
     ///
     /// # Panics
     /// When the setup has no such learner: a bug in the caller.
@@ -101,7 +101,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(())
     }
 
-    /// Computes a round again: ends the one before, observes, and takes the release that was drawn then.
+    /// Recomputes a round: ends the one before, observes, and takes the release that was drawn
+    /// before the restart.
     fn replay_round(&mut self, entry: &Entry) -> Result<(), OpenError> {
         // Every round but a learner's first ends the one before.
         match &entry.closing {
@@ -126,7 +127,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(())
     }
 
-    /// Ends a round again with the releases that ended it then.
+    /// Ends a round again with the releases that ended it before the restart.
     fn replay_closing(&mut self, closing: &Closing) -> Result<(), OpenError> {
         let round = self.learner.round();
         let heard: Vec<ReceivedRelease> =

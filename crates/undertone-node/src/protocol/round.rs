@@ -1,4 +1,4 @@
-//! Where a learner is in its round, and when the next step is due.
+//! The phase of a learner's round, and when the next step is due.
 
 use super::settings::Settings;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) enum Phase {
 pub(super) struct Attendance {
     /// How many neighbours were heard.
     pub(super) heard: usize,
-    /// Whether a neighbour that is waited for was not.
+    /// Whether an expected neighbour was not heard.
     pub(super) missing: bool,
     /// How many neighbours could be heard at all.
     pub(super) reachable: usize,
@@ -126,7 +126,8 @@ impl RoundState {
         if self.checked_at < deadline { request_at.min(deadline) } else { request_at }
     }
 
-    /// Whether the round can end: enough neighbours were heard, and all that are waited for or the deadline is over.
+    /// Whether the round can end: enough neighbours were heard, and either all expected ones were
+    /// or the deadline is over.
     pub(super) fn can_end(&self, attendance: &Attendance, now: Duration) -> bool {
         let over = now >= self.since + self.settings.deadline;
         self.heard_enough(attendance) && (!attendance.missing || over)

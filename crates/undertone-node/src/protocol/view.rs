@@ -105,7 +105,7 @@ impl<E, S> Node<E, S> {
         self.inbox.positions()
     }
 
-    /// What follows from the config.
+    /// What follows from the agreement.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         self.wire.setup()

@@ -14,8 +14,8 @@
 //! | 8 for each value | the value, as a whole number of steps of the sender's public grid |
 //! | 4 | CRC-32 of everything before |
 //!
-//! There are no floating-point numbers, so none can be infinite or NaN. Decoding allocates memory for one message of the
-//! size that follows from the config, and rejects any other size.
+//! There are no floating-point numbers, so none can be infinite or NaN. Decoding allocates memory
+//! for one message of the size that follows from the agreement, and rejects any other size.
 
 mod release;
 
@@ -36,7 +36,7 @@ const VERSION: u32 = 1;
 const HEADER: usize = 4 + 4 + 16 + 4 + 4 + 8;
 const CHECKSUM: usize = 4;
 
-/// Larger whole numbers are not all f64.
+/// Above this, not every whole number is an f64.
 const STEPS_MAX: u64 = 1 << 53;
 
 /// The wire format of one network.
@@ -61,7 +61,7 @@ pub enum Rejection {
     /// Damaged in transit.
     #[error("the checksum is wrong")]
     Checksum,
-    /// Of another network, or of one with another config.
+    /// Of another network, or of one with another agreement.
     #[error("of another network, or of another config")]
     Network,
     /// Not made by the learner that sent it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use undertone::persist::Fields;
 use undertone::{LearnerId, ReleaseView, Round};
 
-/// The bytes of a release, whoever made it. Clones share them: releases may be large.
+/// The bytes of a release, own or received. Clones share the bytes, because releases may be large.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct EncodedRelease(Arc<Vec<u8>>);
 

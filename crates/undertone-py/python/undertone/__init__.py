@@ -1,8 +1,8 @@
 """Private decentralised online learning, with a budget that stays finite for ever.
 
-`Learner` is one learner on its own stream, shaped like River's models; `undertone.sklearn` has estimators for
-scikit-learn. `Network` is many learners in this process, each with its own source. `Accountant` follows what
-releases cost, `plan` finds the noise for a target, and `doctor`, `audit` and `verify` check what is claimed.
+`Learner` is one learner on its own stream, with the interface of River's models; `undertone.sklearn` has estimators
+for scikit-learn. `Network` is several learners in this process, each with its own source. `Accountant` computes what
+releases cost, `plan` finds the noise for a target, and `doctor`, `audit` and `verify` check the claims.
 """
 
 from ._accountant import Accountant

@@ -1,4 +1,4 @@
-"""The account of one learner, apart from any learning: what its releases cost."""
+"""The account of one learner, without learning: what its releases cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Accountant(_undertone.Accountant):
     """Follows the privacy of a learner round by round: in zCDP, in pure ε, and as ε at any δ.
 
     Takes a :class:`Config`, a preset's name, a file's path or a dict, or else the keywords of
-    :class:`Learner`. A round costs O(1) to account for, however many were before it.
+    :class:`Learner`. A round takes O(1) time in the account, however many rounds came before.
 
     >>> from undertone import Accountant, BudgetError
     >>> account = Accountant("mushrooms")
@@ -47,9 +47,9 @@ class Accountant(_undertone.Accountant):
         tune: bool = False,
         records: int | None = None,
     ) -> Config:
-        """The config with the least noise that keeps to a target for ever, or for `rounds` rounds.
+        """The config with the least noise that meets a target for ever, or for `rounds` rounds.
 
-        `undertone.plan` gives a report with it.
+        `undertone.plan` also returns a report.
 
         >>> from undertone import Accountant
         >>> Accountant.plan("mushrooms", target_epsilon=1.0, delta=1e-6).lifetime_epsilon <= 1.0

@@ -1,4 +1,4 @@
-"""Tables of any kind as the arrays that the compiled part takes."""
+"""Converts tables of any kind to the arrays that the compiled part takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["as_labels", "as_matrix", "column_names", "from_numbers"]
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """The names of a table's columns; None for what has none."""
+    """The names of a table's columns; None if it has none."""
     columns = getattr(table, "column_names", None)
     columns = getattr(table, "columns", None) if columns is None else columns
     return None if columns is None else list(columns)
@@ -37,7 +37,7 @@ def as_matrix(table: Any, names: Sequence[str] | None) -> np.ndarray:
 
 
 def _floats(values: Any, what: str) -> np.ndarray:
-    """float64, or an error without the value, which numpy's own words repeat."""
+    """Converts to float64. The error does not contain the value, unlike numpy's own."""
     try:
         return np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -47,7 +47,7 @@ def _floats(values: Any, what: str) -> np.ndarray:
 
 
 def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
-    """Labels as float64, classes by their number."""
+    """Labels as float64, with classes by number."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -74,7 +74,7 @@ def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
 
 
 def from_numbers(numbers: np.ndarray, classes: Sequence[Any] | None) -> np.ndarray:
-    """What was predicted, classes by their labels."""
+    """Predictions, with classes by label."""
     if classes is None:
         return numbers
     return np.asarray(classes)[numbers.astype(np.intp)]

@@ -1,4 +1,4 @@
-"""One learner on its own stream, shaped like River's models."""
+"""One learner on its own stream, with the interface of River's models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Learner"]
 class Learner(_undertone.Learner):
     """A learner that makes a private step with every full batch of its stream.
 
-    What it has learnt can be published (`public_model`) at a privacy cost that is bounded for ever, however
-    long the stream is: ε = `epsilon` at δ = `delta` for each record. Neither has a default.
+    Its public model may be published at a privacy cost that is bounded for ever, however long the stream is:
+    ε = `epsilon` at δ = `delta` for each record. Neither has a default.
 
     >>> from undertone import Learner
     >>> learner = Learner(["age", "hours"], classes=["no", "yes"], epsilon=4.0, delta=1e-6, batch=8, window=4)
@@ -34,14 +34,14 @@ class Learner(_undertone.Learner):
 
     Parameters
     ----------
-    features : their number, or their names. Fixed, as the number of parameters is public.
+    features : their number, or their names. Fixed, because the number of parameters is public.
     epsilon, delta : the budget of a record, for ever; or for `rounds` rounds, if these are given.
     classes : the labels, in order. Two are told apart by logistic regression, more by softmax.
     label_bound : without classes, labels are numbers up to this, fitted by Huber's loss. Without either, labels are
         the classes 0 and 1.
     loss : another loss by name (``"ridge"``, ``"huber"``, ``"logistic"``, …), or a :class:`Loss` of your own.
-    feature_norm : a public bound on the Euclidean norm of a record, intercept included. Longer ones are
-        scaled down to it; with `normalise` all are scaled to it.
+    feature_norm : a public bound on the Euclidean norm of a record, intercept included. Longer records are
+        scaled down to it; with `normalise` all records are scaled to it.
     batch, window : records for each step, and how many of the last batches a step learns from. More records
         mean less noise in each step, and fewer or slower steps.
     warmup : records that are collected before the first step, by default ``(window - 1) * batch``.
@@ -82,16 +82,16 @@ class Learner(_undertone.Learner):
     def learn_many(self, X: Any, y: Any) -> None:
         """Takes the rows of a table, in order: an array, a pandas or polars frame, an Arrow table.
 
-        All of them, or none if one does not fit; the error says which one it was.
+        Takes all rows, or none if one does not fit; the error names the row.
         """
         self._learn_rows(as_matrix(X, self.feature_names), as_labels(y, self.classes))
 
     def predict_many(self, X: Any) -> np.ndarray:
-        """What `predict_one` says of each row."""
+        """The result of `predict_one` for each row."""
         return from_numbers(self._predict_rows(as_matrix(X, self.feature_names)), self.classes)
 
     def predict_proba_many(self, X: Any) -> np.ndarray:
-        """The probability of each class for each row, classes in order."""
+        """The probability of each class for each row, with classes in order."""
         return self._predict_proba_rows(as_matrix(X, self.feature_names))
 
     @classmethod
@@ -106,7 +106,7 @@ class Learner(_undertone.Learner):
     ) -> "Learner":
         """Takes over the learner that `save` moved into a file, and deletes the file.
 
-        Names of features and classes, a loss and a seed are not in the file; give them as before.
+        The file does not contain names of features and classes, a loss or a seed; pass them as before.
         """
         names = None if features is None else list(features)
         labels = None if classes is None else list(classes)

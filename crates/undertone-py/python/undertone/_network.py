@@ -42,7 +42,7 @@ class Network(_undertone.Network):
     Parameters
     ----------
     sources : one for each learner: a pair (X, y) of array-likes, a frame or Arrow table whose column `label`
-        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as rounds need.
+        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as the rounds need.
     graph : ``"ring"``, ``"complete"``, ``"path"``, ``"star"``, a list of edges ``[(0, 1), ...]``, or a
         networkx graph of the nodes 0, 1, …
     weight : of every edge; by default Metropolis weights.
@@ -115,11 +115,11 @@ class Network(_undertone.Network):
         progress: bool = True,
         callback: Callback | None = None,
     ) -> "Result":
-        """Runs rounds, by default all that the config has left, and gives what has come of it.
+        """Runs rounds, by default all that the config has left, and returns the result so far.
 
-        May be called again to go on. `callback(rounds_run, measurements)` is called after each round; what it
-        raises stops the run between two rounds, and so does Ctrl-C. Raises :class:`BudgetError` when a cap
-        stops the run at once; one that stops it later ends the run early (`ended`).
+        May be called again to continue. `callback(rounds_run, measurements)` is called after each round; an
+        exception in it stops the run between two rounds, and so does Ctrl-C. Raises :class:`BudgetError` if a
+        cap stops the run before its first round; a cap that is reached later ends the run early (`ended`).
         """
         left = self.config["rounds"] - self.rounds_run
         rounds = left if rounds is None else rounds
@@ -138,7 +138,7 @@ class Network(_undertone.Network):
         return Result(self)
 
     def _run_slowly(self, rounds: int, line: "_Progress", callback: Callback | None) -> int:
-        """One round at a time, so that a callback may look at the network."""
+        """Runs one round at a time, so that a callback can inspect the network."""
         try:
             for done in range(rounds):
                 ran, row = self._run(1)
@@ -161,7 +161,7 @@ class Network(_undertone.Network):
 
 
 class Result:
-    """What has come of a run so far."""
+    """The result of a run so far."""
 
     def __init__(self, network: Network):
         self.public_model: PublicModel = network.public_model
@@ -194,7 +194,7 @@ class Result:
         return pandas.DataFrame(columns).set_index("round") if columns else pandas.DataFrame()
 
     def plot(self, path: Any = None) -> Any:
-        """Loss, accuracy and budget by round, with matplotlib; gives the figure, and saves it to a path."""
+        """Plots loss, accuracy and budget by round with matplotlib. Returns the figure; saves it to `path`."""
         try:
             from matplotlib.figure import Figure
         except ImportError:
@@ -270,7 +270,7 @@ def _is_table(source: Any) -> bool:
 def _features(
     sources: list[Any], features: int | Sequence[str] | None, label: str | None
 ) -> tuple[int | list[str], list[Any]]:
-    """The features that all sources have, and the sources, an iterator's first pair put back."""
+    """The features that all sources have, and the sources, with an iterator's first pair put back."""
     if features is not None:
         return features if isinstance(features, Integral) else [str(name) for name in features], sources
     if not sources:
@@ -321,7 +321,7 @@ def _row(x: Any, names: list[str] | None) -> list[float]:
 
 
 class _Progress:
-    """One line on standard error, if a person may be looking."""
+    """One line on standard error, if that is a terminal."""
 
     def __init__(self, total: int, wanted: bool):
         self.total, self.shown, self.said = total, wanted and sys.stderr.isatty(), ""

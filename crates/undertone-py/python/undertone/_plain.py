@@ -1,10 +1,10 @@
-"""Values that JSON does not know, as those that it does."""
+"""Converts values that JSON does not have to those that it has."""
 
 from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A numpy number or array, a path or a tuple as Python's own kind."""
+    """A numpy number or array, or a path, as a plain Python value."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "__fspath__"):

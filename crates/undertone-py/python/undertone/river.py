@@ -1,8 +1,8 @@
 """Models for River's pipelines and metrics, which must be installed.
 
-River learns names of features as they come; here they are fixed beforehand, as their number is public. Steps
-before this one that learn from data (a `StandardScaler`, say) see records without noise, and what they learn
-is not accounted for: use ones that do not, and bounds that everybody knows.
+River discovers names of features in the stream; here they are fixed beforehand, because their number is public.
+Earlier steps of a pipeline that learn from data (for example a `StandardScaler`) see records without noise, and the
+account does not cover them: use steps that do not learn from data, and public bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
 
 class _Private(base.Estimator):
-    """Holds a learner, which says nothing of itself."""
+    """Holds a learner."""
 
     def __init__(self, **options: Any):
         self._options = options
@@ -31,7 +31,7 @@ class _Private(base.Estimator):
         return type(self)(**{**self._options, **(new_params or {})})
 
     def learn_one(self, x: dict, y: Any) -> None:
-        """Takes one record; with every full batch there is a step."""
+        """Takes one record. With every full batch the learner makes a step."""
         self.learner.learn_one(x, y)
 
 
@@ -67,5 +67,5 @@ class PrivateRegressor(_Private, base.Regressor):
     """A private regression; options are those of :class:`undertone.Learner`, `label_bound` among them."""
 
     def predict_one(self, x: dict) -> float:
-        """What the learner says of a record."""
+        """The number that the learner predicts for a record."""
         return self.learner.predict_one(x)

@@ -1,12 +1,12 @@
 """Estimators for scikit-learn, which must be installed.
 
-They differ from scikit-learn's own in what privacy asks for:
+They differ from scikit-learn's own estimators where privacy requires it:
 
 - `epsilon` and `delta` have no defaults.
-- A record is used once, by `fit`, which learns from all records in one go, or by `partial_fit`, which learns
-  from a stream, for ever. `partial_fit` after `fit` starts from what was published: give it other records.
-- Every `fit` pays: fitting twice, cross-validation and grid searches on the same records cost the sum, and
-  what an estimator says of ε is of its own fit alone.
+- A record is used once: by `fit`, which learns from all records at once, or by `partial_fit`, which learns from a
+  stream, for ever. `partial_fit` after `fit` starts from the published model: give it other records.
+- Every `fit` pays: fitting twice, cross-validation and grid searches on the same records cost the sum, and each
+  estimator reports only the ε of its own fit.
 - Features beyond `feature_norm` are scaled down to it: scale your columns with numbers that do not come from
   the data.
 - Parameters left at None are as Rust's `LearnerBuilder` has them; docs/python.md says how to see them.
@@ -80,7 +80,7 @@ class _Private(BaseEstimator):
         return {name: getattr(self, name) for name in names}
 
     def _learn_all(self, X: np.ndarray, y: np.ndarray, **kind: Any) -> None:
-        """Rounds over all records: all but one for each round are collected first."""
+        """Runs rounds over all records: the warm-up has all records except one for each round."""
         self._learner = None
         rounds = max(1, min(FIT_ROUNDS, len(X) - 1))
         learner = Learner(
@@ -109,7 +109,7 @@ class _Private(BaseEstimator):
         self._learner.learn_many(X, y)
 
     def _checked(self, *data: Any, **options: Any) -> Any:
-        """What scikit-learn's validation gives, whose errors may repeat a value."""
+        """The result of scikit-learn's validation, without its errors that may contain a value."""
         try:
             return validate_data(self, *data, dtype=np.float64, **options)
         except ValueError as error:
@@ -129,7 +129,7 @@ class _Private(BaseEstimator):
 
     @property
     def privacy_statement_(self) -> list[str]:
-        """What may be said about privacy, in sentences."""
+        """The privacy statement, in sentences."""
         check_is_fitted(self, "n_features_in_")
         return self._statement if self._learner is None else self._learner.privacy_statement
 
@@ -163,9 +163,9 @@ class PrivateClassifier(ClassifierMixin, _Private):
     """
 
     def fit(self, X: Any, y: Any) -> "PrivateClassifier":
-        """Learns from all records at once, and spends the whole budget on it.
+        """Learns from all records at once, and spends the whole budget on them.
 
-        The classes are taken from `y`, and count as public.
+        The classes are taken from `y` and count as public.
         """
         X, y = self._checked(X, y)
         check_classification_targets(y)
@@ -175,7 +175,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "PrivateClassifier":
-        """Learns from more of a stream. `classes` names all labels, and is needed the first time."""
+        """Learns from more records of a stream. `classes` lists all labels, and is required in the first call."""
         first = "classes_" not in self.__dict__
         X, y = self._checked(X, y, reset=first)
         check_classification_targets(y)
@@ -260,12 +260,12 @@ class PrivateRegressor(RegressorMixin, _Private):
         return self
 
     def partial_fit(self, X: Any, y: Any) -> "PrivateRegressor":
-        """Learns from more of a stream."""
+        """Learns from more records of a stream."""
         first = "_learner" not in self.__dict__
         X, y = self._checked(X, y, reset=first, y_numeric=True)
         self._learn_more(X, y, label_bound=self.label_bound)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """What the published parameters say of each row."""
+        """The prediction for each row, by the published parameters."""
         return self._said("predict", X)

@@ -6,7 +6,7 @@ use undertone_core::agreement::{Agreement, Condition, Limits, Numbers};
 use undertone_core::graph::Graph;
 use undertone_core::privacy::NoCertificate;
 
-/// What to change so that a condition holds; `None` where it holds, or nothing is known.
+/// What to change so that a condition holds; `None` if it holds, or if no change is known to help.
 #[must_use]
 pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
     if condition.holds == Some(true) {

@@ -1,7 +1,8 @@
 //! Which assumptions and theorems of the paper a config satisfies, and what to change if not.
 //!
-//! The conditions themselves are in [`agreement`](undertone_core::agreement), where an agreement that breaks
-//! some of them is refused unless it says `unproven = true`. Here all of them are asked and put together.
+//! The conditions themselves are in [`agreement`](undertone_core::agreement), which refuses an
+//! agreement that breaks some of them unless it has `unproven = true`. This module evaluates all of
+//! them and adds advice.
 
 mod advice;
 mod rates;
@@ -39,23 +40,23 @@ pub struct Diagnosis {
     pub numbers: Numbers,
     /// Every condition, with what was found and what is needed.
     pub findings: Vec<Finding>,
-    /// Whether `assumption1` to `assumption5` hold; `None` where that cannot be worked out.
+    /// Whether `assumption1` to `assumption5` hold; `None` if that cannot be computed.
     pub assumptions: BTreeMap<&'static str, Option<bool>>,
     /// `theorem1` to `theorem5`.
     pub theorems: BTreeMap<&'static str, Theorem>,
-    /// What no config can show.
+    /// Conditions that cannot be checked from a config.
     pub not_checked: Vec<&'static str>,
-    /// What of it rests on the word of the user whose loss it is; null for losses that we know.
+    /// What the user has declared about a loss of their own; null for built-in losses.
     pub declared_by_user: Option<String>,
 }
 
-/// A condition, and what to change where it does not hold.
+/// A condition, and what to change if it does not hold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The condition.
     #[serde(flatten)]
     pub condition: Condition,
-    /// What to change; `None` where it holds.
+    /// What to change; `None` if it holds.
     pub advice: Option<String>,
 }
 
@@ -67,7 +68,7 @@ impl Deref for Finding {
     }
 }
 
-/// How an agreement is going to be used.
+/// How an agreement will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// How many rounds are planned, if anything says so.
@@ -79,16 +80,16 @@ pub struct Usage {
 /// What one theorem has to say about an agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Theorem {
-    /// Whether all its conditions hold; `None` where one cannot be worked out and none is broken.
+    /// Whether all its conditions hold; `None` if one cannot be computed and none is broken.
     pub holds: Option<bool>,
     /// What it promises.
     pub promise: &'static str,
-    /// The ids of the findings that stand in its way.
+    /// The ids of the findings that do not hold.
     pub missing: Vec<&'static str>,
     /// β, for Theorems 1 to 4.
     pub rate: Option<Rate>,
-    /// t0 of Theorems 3 and 4: they say nothing of earlier rounds. Infinite (null in JSON) when too
-    /// large to write down; `None` where its formula has no meaning.
+    /// t0 of Theorems 3 and 4, which say nothing about earlier rounds. Infinite (null in JSON) if
+    /// it overflows; `None` if its formula is undefined.
     pub from_round: Option<f64>,
 }
 
@@ -99,7 +100,7 @@ const TRACKING: &str = "tracking error E‖θ − θ*‖² in O(t^-β)";
 const REGRET: &str = "instantaneous regret E[F(θ) − F(θ*)] in O(t^-β)";
 const PRIVACY: &str = "Theorem 1's tracking error and a finite pure ε for ever";
 
-/// Ids or their beginnings: what each theorem asks for on top of Assumptions 1 to 4.
+/// What each theorem requires in addition to Assumptions 1 to 4, as ids or beginnings of ids.
 const THEOREM_1: [&str; 3] = ["theorem1.convexity", "theorem1.coupling", "theorem1.step"];
 const THEOREM_2: [&str; 3] = ["theorem2.exponents", "theorem1.coupling", "theorem2.step"];
 const THEOREM_3: [&str; 1] = ["theorem1.convexity"];
@@ -109,8 +110,8 @@ const THEOREM_5: [&str; 5] =
 
 /// Examines an agreement.
 ///
-/// The bound on the memory's error comes from the crate that implements the memory. Nothing is read
-/// but the config: no record, no file.
+/// The bound on the memory's error comes from the crate that implements the memory. Neither records
+/// nor files are read.
 #[must_use]
 pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Diagnosis {
     let numbers = Numbers::of(agreement);
@@ -162,7 +163,7 @@ fn asked<'a>(findings: &'a [Finding], ids: &[&str]) -> impl Iterator<Item = &'a 
     findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.starts_with(id)))
 }
 
-/// Broken if one is broken, unknown if one is unknown, and holding otherwise.
+/// False if one finding is broken, otherwise `None` if one is unknown, otherwise true.
 fn verdict(findings: &[Finding], ids: &[&str]) -> Option<bool> {
     if asked(findings, ids).any(|finding| finding.holds == Some(false)) {
         return Some(false);
@@ -190,7 +191,7 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
                     let epsilon = format_epsilon(epsilon);
                     format!("at most ε = {epsilon} at δ = {:e}", agreement.delta)
                 }
-                // Whether there is one does not depend on the scale, only on the exponents.
+                // Whether a certificate exists does not depend on the scale, only on the exponents.
                 NoiseScale::Lifetime => "exists; the noise is calibrated to it".into(),
                 NoiseScale::Rounds(_) => "exists; the noise is calibrated to the rounds".into(),
             };

@@ -1,4 +1,5 @@
-//! Each broken condition is found, alone; the paper's own settings are told what they break.
+//! Each broken condition is found, and no other; the conditions that the paper's own settings break
+//! are reported.
 
 use super::rates::{rate_convex, rate_strongly_convex, start_convex, start_strongly_convex};
 use super::*;
@@ -362,8 +363,8 @@ fn following_the_advice_on_weights_mends_assumption_2_and_no_more_does() {
 }
 
 proptest! {
-    /// The gate and the doctor cannot disagree: a config runs without `unproven` exactly when
-    /// Theorem 3 or Theorem 4 covers it (with an exact memory in a ball).
+    /// The check of an agreement and the doctor agree: a config runs without `unproven` exactly
+    /// when Theorem 3 or Theorem 4 covers it (with an exact memory in a ball).
     #[test]
     fn a_config_is_proven_exactly_when_theorem_3_or_4_holds(
         weight in 0.2f64..0.32,

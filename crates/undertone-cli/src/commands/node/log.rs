@@ -12,9 +12,9 @@ pub(crate) enum Line {
     Started { learner: u32, network: String, round: u64, http: Option<String> },
     /// A round has ended.
     Round { learner: u32, round: u64, heard: usize, missing: usize, records: u64, epsilon: f64 },
-    /// Neighbours were not heard since the start.
+    /// Neighbours were not heard for a while after the start.
     Unheard { learner: u32, neighbours: Vec<u32>, hint: String },
-    /// A neighbour sent two different releases of one round, and is not heard any more.
+    /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff { learner: u32, neighbour: u32 },
     /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet.
     NotFollowed { learner: u32, neighbour: u32, round: u64, claimed: u64, hint: String },
@@ -34,7 +34,7 @@ struct Timed<'a> {
     line: &'a Line,
 }
 
-/// Writes a line. Nobody may be reading; the learner goes on.
+/// Writes a line. A failed write is ignored: the learner continues.
 pub(crate) fn log(line: &Line) {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let time = (time.as_secs_f64() * 1e3).round() / 1e3;

@@ -49,7 +49,7 @@ pub(super) struct Direct {
 
 struct Shared {
     identity: Identity,
-    /// None on one machine.
+    /// `None` without certificates, on one machine.
     credentials: Option<Credentials>,
     incoming: Deliver,
     active: ActiveConnections,
@@ -322,7 +322,8 @@ impl Shared {
     }
 }
 
-/// Replies over one connection. It does not keep the connection open: requests may wait for long.
+/// Replies over one connection. It does not keep the connection open, because a request may wait
+/// for a long time.
 pub(super) struct ReplyTo(Weak<Connection>);
 
 impl ReplyTo {
