@@ -15,6 +15,7 @@ use undertone_models::{Setup, SetupError};
 
 /// A config as written and as checked.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a command has one, and does not move it about")]
 pub enum LoadedConfig {
     /// An agreement on its own.
     Agreement(Loaded<RawAgreement>),

@@ -65,16 +65,11 @@ pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr 
         }
         error @ (StreamError::Data(_)
         | StreamError::Partition(_)
-        | StreamError::Features { .. }
-        | StreamError::ImageShape { .. }
-        | StreamError::Classes { .. }
         | StreamError::Format { .. }
         | StreamError::UnknownSource { .. }
         | StreamError::Catalogue(_)
         | StreamError::UnusedKey { .. }
         | StreamError::UnusedByImages { .. }
-        | StreamError::OwnClasses
-        | StreamError::OwnCategories { .. }
         | StreamError::WarmupTooLong { .. }) => ConfigError::new_err(format!("{place}{error}")),
     }
 }

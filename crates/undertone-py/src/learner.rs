@@ -360,7 +360,11 @@ impl PyLearner {
             self.learner = refused.learner.map(|learner| *learner);
             match refused.error {
                 LearnerFileError::Learner(error) => self.error(error),
-                error => file_error(error),
+                error @ (LearnerFileError::Io { .. }
+                | LearnerFileError::Exists { .. }
+                | LearnerFileError::Left { .. }
+                | LearnerFileError::Damaged { .. }
+                | LearnerFileError::OtherNetwork { .. }) => file_error(error),
             }
         })
     }

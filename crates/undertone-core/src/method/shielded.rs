@@ -1,7 +1,7 @@
 //! The shielded method: noise on the history gradient instead of the parameters.
 //!
-//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when round t
-//! + 1 releases x_{t+1}. Everything sent is computed from perturbed gradients, taken at points that
+//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when
+//! round t + 1 releases x_{t+1}. Everything sent is computed from perturbed gradients, taken at points that
 //! were themselves computed from perturbed gradients. So x is public, and a record pays only for
 //! its share C / h_t of each gradient. Neither convexity, smoothness nor contraction is needed (ADR
 //! 0012).

@@ -277,7 +277,10 @@ mod tests {
             let labels = (labels.0 % rows.len(), labels.1 % rows.len());
             let trial = Trial::new(&rows, scale, angle, labels);
             let (reach, x, y) = trial.place();
-            prop_assume!(reach > 1e-3);
+            // Next to no scores and rounding: one trial in a thousand.
+            if reach <= 1e-3 {
+                return Ok(());
+            }
             let head = Head { reach, classes: f64::from(u32::try_from(rows.len()).unwrap()) };
             let bound = head.bound(&Square { x, y, side: 0.0 });
             prop_assert!(trial.square() <= bound * (1.0 + 1e-6), "{} {bound}", trial.square());
