@@ -116,7 +116,11 @@ mod tests {
             let limit = match loss {
                 Loss::Logistic => 2.0,
                 Loss::Softmax { .. } => 2.0 * SQRT_2,
-                _ => f64::INFINITY,
+                Loss::Squared
+                | Loss::Power { .. }
+                | Loss::Huber { .. }
+                | Loss::Neural { .. }
+                | Loss::Declared { .. } => f64::INFINITY,
             };
             assert!(unbounded >= limit && !(unbounded > limit * (1.0 + 2e-12)), "{loss:?}");
             assert!(spread(loss, 0.0, 1.0, 1.0).abs() < 1e-300);
