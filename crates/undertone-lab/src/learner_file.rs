@@ -56,6 +56,9 @@ pub struct Header {
     pub seeded: bool,
     /// What records have paid for the model that the learner started from, as ε at the agreement's δ.
     pub start_epsilon: f64,
+    /// Whether that model came from an experiment whose labels are public.
+    #[serde(default)]
+    pub start_labels_public: bool,
 }
 
 /// A claimed learner: its file has been renamed, so no other process finds it.
@@ -198,7 +201,12 @@ mod tests {
     use super::*;
 
     fn header() -> Header {
-        Header { settings: "settings".into(), seeded: true, start_epsilon: 0.5 }
+        Header {
+            settings: "settings".into(),
+            seeded: true,
+            start_epsilon: 0.5,
+            start_labels_public: true,
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use undertone::{OnlineError, OnlineLearner};
 use undertone_lab::RunEntropy;
 use undertone_lab::learner_file::{self, Header, LearnerFileError};
+use undertone_lab::stream::PublicParts;
 use undertone_lab::summary::{NOT_PRIVATE, rounded_up};
 use undertone_models::{Features, Prediction, Record};
 
@@ -32,6 +33,8 @@ pub(crate) struct PyLearner {
     seeded: bool,
     /// What records have paid for the model that it started from.
     start_epsilon: f64,
+    /// Whether that model came from an experiment whose labels are public.
+    start_labels_public: bool,
     /// The process it was made in: a forked one has a copy.
     process: u32,
 }
@@ -100,7 +103,17 @@ impl PyLearner {
         };
         let learner = Some(learner.map_err(online_error)?);
         let (seeded, process) = (seed.is_some(), std::process::id());
-        Ok(PyLearner { learner, schema, config, loss, seeded, start_epsilon: 0.0, process })
+        let (start_epsilon, start_labels_public) = (0.0, false);
+        Ok(PyLearner {
+            learner,
+            schema,
+            config,
+            loss,
+            seeded,
+            start_epsilon,
+            start_labels_public,
+            process,
+        })
     }
 }
 
@@ -128,6 +141,7 @@ impl PyLearner {
                 if let Some(start) = start {
                     learner.seeded |= !start.private;
                     learner.start_epsilon = start.epsilon;
+                    learner.start_labels_public = start.public.labels;
                 }
                 Ok(learner)
             }
@@ -140,6 +154,7 @@ impl PyLearner {
                         PyLearner::build(py, config, names, classes, loss, seed, state)?;
                     learner.seeded |= claimed.header.seeded;
                     learner.start_epsilon = claimed.header.start_epsilon;
+                    learner.start_labels_public = claimed.header.start_labels_public;
                     Ok(learner)
                 };
                 match build() {
@@ -254,6 +269,13 @@ impl PyLearner {
                 rounded_up(self.start_epsilon)
             ));
         }
+        if self.start_labels_public {
+            text.push(
+                "The labels of those records, and their split among learners, are public: that model protects \
+                 their features, and not their labels."
+                    .into(),
+            );
+        }
         Ok(text)
     }
 
@@ -270,6 +292,7 @@ impl PyLearner {
             // No record is in both: what the one that paid most has paid.
             epsilon: self.get_epsilon(None)?.max(self.start_epsilon),
             private: !self.seeded,
+            public: PublicParts { labels: self.start_labels_public, schema: false },
         })
     }
 
@@ -345,7 +368,8 @@ impl PyLearner {
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
         let (seeded, start_epsilon) = (self.seeded, self.start_epsilon);
-        let header = Header { settings, seeded, start_epsilon };
+        let start_labels_public = self.start_labels_public;
+        let header = Header { settings, seeded, start_epsilon, start_labels_public };
         let state = self.get_mut()?.save();
         let state = state.map_err(|error| self.error(error))?;
         let written = learner_file::write(&path, &header, &state);

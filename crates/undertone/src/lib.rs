@@ -44,11 +44,13 @@
 //! in `undertone-lab`. Neither can be named from here.
 
 mod builder;
+mod certified;
 pub mod doctor;
 pub mod load;
 mod online;
 
 pub use builder::{BuildError, Declared, Label, LearnerBuilder};
+pub use certified::{Certified, ForEver, Planned};
 pub use load::{LoadError, Loaded, load};
 pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{

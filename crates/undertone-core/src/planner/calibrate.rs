@@ -11,12 +11,17 @@ use crate::privacy::{Cap, Horizon, Mechanism, calibrate_scale};
 /// With these scales, the certified cost of every learner is at most its target.
 ///
 /// # Errors
-/// When a learner has no target, or no scale meets it.
+/// When a learner has no target, no scale meets it, or nothing is released within the horizon.
 pub fn calibrate(
     agreement: &Agreement,
     memory_error: PowerLaw,
     horizon: Horizon,
 ) -> Result<Vec<f64>, PlannerError> {
+    if let (Horizon::Rounds(rounds), Some(interval)) = (horizon, agreement.method.interval())
+        && interval > rounds
+    {
+        return Err(PlannerError::NothingReleased { interval, rounds });
+    }
     // The largest scale enters every learner's charge for machine arithmetic, so the scales must meet
     // their targets with a bound on all of them. That charge is a factor 2⁻⁴⁴ smaller than the noise:
     // one repetition is the rule, and more than a few mean that it outgrows the noise over the horizon.

@@ -1,9 +1,12 @@
-//! Which assumptions and theorems of the paper a config satisfies, and what to change if not.
+//! Which assumptions and theorems of the paper a config satisfies, and what to change if not. They are about
+//! Algorithm 1; of the shielded method it says what its certificate rests on, and of any other whether there is
+//! one.
 //!
 //! The conditions themselves are in [`agreement`](undertone_core::agreement), where an agreement that breaks
 //! some of them is refused unless it says `unproven = true`. Here all of them are asked and put together.
 
 mod advice;
+mod shielded;
 
 pub use advice::advice;
 
@@ -13,6 +16,7 @@ use std::ops::Deref;
 use undertone_core::PowerLaw;
 use undertone_core::agreement::digits::short;
 use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, Rate, all_conditions};
+use undertone_core::method::Method;
 use undertone_core::privacy::{Lifetime, NoCertificate, epsilon_from_zcdp, lifetimes};
 
 #[cfg(test)]
@@ -28,6 +32,8 @@ pub struct Diagnosis {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
+    /// The method's name.
+    pub method: &'static str,
     /// How many rounds it runs.
     pub rounds: u64,
     /// Whether every finding holds.
@@ -38,9 +44,10 @@ pub struct Diagnosis {
     pub numbers: Numbers,
     /// Every condition, with what was found and what is needed.
     pub findings: Vec<Finding>,
-    /// Whether `assumption1` to `assumption5` hold; `None` where that cannot be worked out.
+    /// Whether `assumption1` to `assumption5` hold; `None` where that cannot be worked out. Empty for methods
+    /// other than Algorithm 1.
     pub assumptions: BTreeMap<&'static str, Option<bool>>,
-    /// `theorem1` to `theorem5`.
+    /// `theorem1` to `theorem5`; empty for methods other than Algorithm 1.
     pub theorems: BTreeMap<&'static str, Theorem>,
     /// What no config can show.
     pub not_checked: Vec<&'static str>,
@@ -112,38 +119,18 @@ const THEOREM_5: [&str; 5] =
 /// but the config: no record, no file.
 #[must_use]
 pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Diagnosis {
-    let numbers = Numbers::of(agreement);
-    let with_advice = |condition| Finding { advice: advice(agreement, &condition), condition };
-    let mut findings: Vec<Finding> =
-        all_conditions(agreement).into_iter().map(with_advice).collect();
+    let of_paper = agreement.method.theorems_apply();
+    let mut findings = facts(agreement, usage);
     findings.push(certificate(agreement, memory_error, usage));
-    let of = |beginning: &&'static str| (*beginning, verdict(&findings, &[*beginning]));
-    let assumptions = ASSUMPTIONS.iter().map(of).collect();
-    let theorem = |needs: &[&str], promise, rate, from_round| {
-        let all: Vec<&str> = ASSUMPTIONS[..4]
-            .iter()
-            .copied()
-            .chain(["algorithm1"])
-            .chain(needs.iter().copied())
-            .collect();
-        let missing = asked(&findings, &all)
-            .filter(|finding| finding.holds != Some(true))
-            .map(|finding| finding.id)
-            .collect();
-        Theorem { holds: verdict(&findings, &all), promise, missing, rate, from_round }
+    let numbers = Numbers::of(agreement);
+    let (assumptions, theorems) = match of_paper {
+        true => (assumptions(&findings), theorems(&findings, &numbers)),
+        false => (BTreeMap::new(), BTreeMap::new()),
     };
-    let strong = Some(numbers.rate_strongly_convex());
-    let convex = Some(numbers.rate_convex());
-    let theorems = BTreeMap::from([
-        ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
-        ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
-        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, numbers.start_strongly_convex())),
-        ("theorem4", theorem(&THEOREM_4, REGRET, convex, numbers.start_convex())),
-        ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
-    ]);
     Diagnosis {
         schema_version: SCHEMA_VERSION,
         name: agreement.name.clone(),
+        method: agreement.method.name(),
         rounds: usage.rounds,
         declared_by_user: agreement.model.declared_by_user(),
         holds: findings.iter().all(|finding| finding.holds == Some(true)),
@@ -151,9 +138,50 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
         numbers,
         assumptions,
         theorems,
-        not_checked: not_checked(usage),
+        not_checked: not_checked(of_paper, usage),
         findings,
     }
+}
+
+/// What is asked of a method beside a certificate: conditions of the paper are asked of Algorithm 1 alone.
+fn facts(agreement: &Agreement, usage: Usage) -> Vec<Finding> {
+    match agreement.method {
+        Method::Algorithm1(_) => {
+            let with_advice = |condition| Finding { advice: advice(agreement, &condition), condition };
+            all_conditions(agreement).into_iter().map(with_advice).collect()
+        }
+        Method::Shielded(_) => shielded::facts(agreement, usage),
+        Method::Dsgd(_) | Method::Dola(_) | Method::Pdop(_) | Method::Local(_) => Vec::new(),
+    }
+}
+
+fn assumptions(findings: &[Finding]) -> BTreeMap<&'static str, Option<bool>> {
+    ASSUMPTIONS.iter().map(|beginning| (*beginning, verdict(findings, &[*beginning]))).collect()
+}
+
+fn theorems(findings: &[Finding], numbers: &Numbers) -> BTreeMap<&'static str, Theorem> {
+    let theorem = |needs: &[&str], promise, rate, from_round| {
+        let all: Vec<&str> = ASSUMPTIONS[..4]
+            .iter()
+            .copied()
+            .chain(["algorithm1"])
+            .chain(needs.iter().copied())
+            .collect();
+        let missing = asked(findings, &all)
+            .filter(|finding| finding.holds != Some(true))
+            .map(|finding| finding.id)
+            .collect();
+        Theorem { holds: verdict(findings, &all), promise, missing, rate, from_round }
+    };
+    let strong = Some(numbers.rate_strongly_convex());
+    let convex = Some(numbers.rate_convex());
+    BTreeMap::from([
+        ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
+        ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
+        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, numbers.start_strongly_convex())),
+        ("theorem4", theorem(&THEOREM_4, REGRET, convex, numbers.start_convex())),
+        ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
+    ])
 }
 
 /// The findings whose ids begin with one of these.
@@ -169,10 +197,13 @@ fn verdict(findings: &[Finding], ids: &[&str]) -> Option<bool> {
     asked(findings, ids).all(|finding| finding.holds.is_some()).then_some(true)
 }
 
-fn not_checked(usage: Usage) -> Vec<&'static str> {
-    let mut list = vec![
-        "Assumption 3: records are independent, and those of a learner come from one distribution",
-    ];
+fn not_checked(of_paper: bool, usage: Usage) -> Vec<&'static str> {
+    let mut list = vec![match of_paper {
+        true => {
+            "Assumption 3: records are independent, and those of a learner come from one distribution"
+        }
+        false => "convergence: the paper's theorems are about Algorithm 1, this method was only measured",
+    }];
     if usage.records_repeat {
         list.push("data.repeat draws records again once they run out; those are not fresh records");
     }

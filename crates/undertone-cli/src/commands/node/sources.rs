@@ -16,6 +16,7 @@ use undertone_node::daemon::Event;
 use undertone_node::feed::{Feeder, source_of};
 use undertone_node::intake::Intake;
 use undertone_node::mailbox::Sender;
+use undertone_node::owner::REPLAY;
 
 #[derive(Args)]
 #[group(skip)]
@@ -96,7 +97,7 @@ impl Arguments {
         );
         let mut streams = stream::load(&loaded.checked, &loaded.folder, 0)?;
         let stream = streams.learners.swap_remove(own.0 as usize);
-        Ok(Source::Replay { name: "replay".into(), stream, rate: self.rate })
+        Ok(Source::Replay { name: REPLAY.into(), stream, rate: self.rate })
     }
 }
 
