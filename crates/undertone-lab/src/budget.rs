@@ -1,11 +1,14 @@
 //! The budget of each learner, computed without data.
 
+use crate::experiment::Experiment;
+use crate::stream::PublicParts;
 use serde::Serialize;
 use undertone::Round;
 use undertone::agreement::NoiseScale;
 use undertone::method::Bound;
 use undertone::privacy::{
-    Cap, Cost, Mechanism, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost, worst_record,
+    Cap, Cost, Mechanism, UNIT, epsilon_from_zcdp, planned_cost, record_cost, user_cost,
+    worst_record,
 };
 use undertone_models::Setup;
 
@@ -112,6 +115,15 @@ impl LifetimeBudget {
                 LifetimeBudget { no_certificate: Some(reason.to_string()), ..Default::default() }
             }
         }
+    }
+}
+
+impl BudgetReport {
+    /// The same in the unit of an experiment, whose partition may make labels public.
+    #[must_use]
+    pub fn in_unit_of(self, experiment: &Experiment) -> BudgetReport {
+        let labels = experiment.data.partition.depends_on_labels();
+        BudgetReport { unit: PublicParts { labels, schema: false }.unit(), ..self }
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn budget<'py>(
     let rounds = checked_rounds(rounds.unwrap_or(config.loaded.checked.rounds))?;
     let delta = checked_delta(delta, setup.agreement.delta)?;
     let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
+    let report = report.in_unit_of(&config.loaded.checked);
     to_python(py, &report)
 }
 

@@ -4,10 +4,10 @@
 //! state between two batches is that of a learner that has released and waits for records; what a round
 //! releases does not depend on the records of that round, so the order changes nothing that is counted.
 
+use crate::{Certified, ForEver};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
-use crate::{Certified, ForEver};
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};

@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let setup = loaded.checked.setup()?;
     let report = budget(&setup, loaded.checked.rounds, setup.agreement.delta);
+    let report = report.in_unit_of(&loaded.checked);
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;

@@ -10,10 +10,11 @@ use undertone::agreement::Condition;
 use undertone::doctor::{Diagnosis, Finding, Theorem, Usage, examine};
 use undertone_lab::memory_error;
 
-/// Say which assumptions and theorems a config satisfies, or what its certificate rests on, and what to change
+/// Say which assumptions and theorems a config satisfies, or what its certificate rests on
 ///
-/// The paper's theorems are about Algorithm 1; other methods are not held to them. Works on configs outside the theorems too, with or without `unproven = true`. Ends with code 0 when
-/// every condition holds and 1 when some do not.
+/// The paper's theorems are about Algorithm 1; other methods are not held to them. Works on configs outside the
+/// theorems too, with or without `unproven = true`. Ends with code 0 when every condition holds and 1 when some do
+/// not.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

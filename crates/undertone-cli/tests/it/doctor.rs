@@ -151,7 +151,10 @@ fn a_shielded_config_ends_with_code_0_and_says_what_its_certificate_rests_on() {
         (broken(&found).join(" "), shell.expect(1, &["doctor", "mine.toml"]).0)
     };
     let (ids, out) = changed("interval = 8", "interval = 300");
-    assert!(ids == "shielded.interval" && out.contains("set schedule.interval to at most 299"), "{out}");
+    assert!(
+        ids == "shielded.interval" && out.contains("set schedule.interval to at most 299"),
+        "{out}"
+    );
     assert!(out.contains("1 of 7 do not hold."), "{out}");
     let (ids, out) = changed("coupling = 0.63", "coupling = 2.5");
     assert!(ids == "shielded.weights" && out.contains("set schedule.coupling below"), "{out}");

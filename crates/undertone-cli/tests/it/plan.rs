@@ -117,7 +117,10 @@ fn a_tuned_plan_of_a_few_rounds_releases_a_gradient_and_spends_something() {
     // Without tuning the interval is the config's, and one that is too long is refused.
     let arguments = ["plan", "--preset", "shielded-mushrooms", "--finite", "--rounds", "5"];
     let (_, err) = shell.expect(2, &arguments);
-    assert!(err.contains("no gradient is released in 5 rounds") && err.contains("at most 4"), "{err}");
+    assert!(
+        err.contains("no gradient is released in 5 rounds") && err.contains("at most 4"),
+        "{err}"
+    );
 }
 
 /// A bound for ever of 44 once stood beside a plan for 4.
@@ -141,7 +144,10 @@ fn a_finite_plan_is_shown_first_and_what_it_would_cost_for_ever_is_labelled() {
             fs::write(shell.path().join(path), lines.collect::<String>()).unwrap();
         }
         let (out, _) = shell.expect(0, &["budget", path]);
-        assert!(out.contains("if it ran on: epsilon") && !out.contains("for ever: epsilon"), "{out}");
+        assert!(
+            out.contains("if it ran on: epsilon") && !out.contains("for ever: epsilon"),
+            "{out}"
+        );
         assert!(out.contains("The cap holds however long a learner runs"), "{out}");
         assert_eq!(out.contains("chosen for rounds 1 to 60"), planned, "{out}");
         let folder = format!("run-{planned}");
@@ -151,11 +157,18 @@ fn a_finite_plan_is_shown_first_and_what_it_would_cost_for_ever_is_labelled() {
         let text = fs::read_to_string(shell.path().join(&folder).join("summary.json")).unwrap();
         let summary = json(&text);
         assert_eq!(summary["planned_rounds"].as_u64(), planned.then_some(60));
-        let statement: Vec<&str> =
-            summary["privacy_statement"].as_array().unwrap().iter().filter_map(|one| one.as_str()).collect();
+        let statement: Vec<&str> = summary["privacy_statement"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|one| one.as_str())
+            .collect();
         let place = |start: &str| statement.iter().position(|one| one.starts_with(start));
         assert_eq!(place("Planned: ε = 4.0000").is_some(), planned, "{statement:?}");
-        assert!(place("Planned").is_none_or(|first| Some(first) < place("For ever")), "{statement:?}");
+        assert!(
+            place("Planned").is_none_or(|first| Some(first) < place("For ever")),
+            "{statement:?}"
+        );
         let for_ever = statement[place("For ever").unwrap()];
         assert!(for_ever.contains("the cap of ε = 4:") && for_ever.contains(label), "{for_ever}");
         let page = fs::read_to_string(shell.path().join(&folder).join("report.html")).unwrap();
@@ -165,8 +178,8 @@ fn a_finite_plan_is_shown_first_and_what_it_would_cost_for_ever_is_labelled() {
     // The control: noise chosen for ever has one number, and no label.
     let (out, _) = shell.expect(0, &["budget", "--preset", "shielded-mushrooms"]);
     assert!(out.contains("for ever: epsilon") && !out.contains("ran on"), "{out}");
-    let (out, _) =
-        shell.expect(0, &["simulate", "--preset", "shielded-mushrooms", "--rounds", "9", "--out", "c"]);
+    let (out, _) = shell
+        .expect(0, &["simulate", "--preset", "shielded-mushrooms", "--rounds", "9", "--out", "c"]);
     assert!(out.contains("8.0000 for ever") && !out.contains("the cap"), "{out}");
     let text = fs::read_to_string(shell.path().join("c/summary.json")).unwrap();
     assert!(!text.contains(label) && text.contains("For ever: ε = 8.0000"), "{text}");

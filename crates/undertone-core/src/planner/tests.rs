@@ -209,7 +209,10 @@ fn a_tuned_plan_releases_a_gradient_within_its_rounds_and_spends_its_budget() {
                 Goal { outlook, horizon, memory_error: PowerLaw::ZERO, records, warmup_max: 100 };
             let tuned = tune(&start, &goal).unwrap();
             let found = tuned.agreement.method.interval().unwrap();
-            assert!(found < rounds.max(2), "{found} in {rounds} rounds from {interval}, {horizon:?}");
+            assert!(
+                found < rounds.max(2),
+                "{found} in {rounds} rounds from {interval}, {horizon:?}"
+            );
             for mechanism in tuned.agreement.mechanisms(PowerLaw::ZERO, &tuned.scales) {
                 // The releases of a run of these rounds, and those that the account counts.
                 for last in [(rounds - 1).max(1), rounds] {
@@ -240,7 +243,10 @@ fn control_a_plan_that_releases_no_gradient_is_predicted_to_be_better_than_any_t
         assert!(planned_cost(&mechanism, 20).zcdp <= 0.0, "it spends nothing");
         predict(&idle, &scales, &outlook).objective
     });
-    assert!(longer.iter().any(|&objective| objective < allowed.objective), "{longer:?} {allowed:?}");
+    assert!(
+        longer.iter().any(|&objective| objective < allowed.objective),
+        "{longer:?} {allowed:?}"
+    );
 }
 
 #[test]

@@ -202,7 +202,9 @@ fn certified_card(summary: &Summary) -> String {
         return card("ε planned", &epsilon(planned), &note);
     }
     match certified.for_ever() {
-        ForEver::Bound(bound) => card("ε for ever", &epsilon(bound), "bound over all future rounds"),
+        ForEver::Bound(bound) => {
+            card("ε for ever", &epsilon(bound), "bound over all future rounds")
+        }
         ForEver::Cap { cap, .. } => {
             card("ε for ever", &epsilon(cap), "the cap: a release that would pass it is refused")
         }

@@ -48,8 +48,7 @@ pub(super) fn distribute(
     let labels: Vec<f64> = train.iter().map(|&index| labels[index]).collect();
     let classes = dataset.classes.as_ref().map_or(0, Vec::len);
     let (learners, how) = (agreement.graph.learners(), experiment.data.partition);
-    let mut parts =
-        partition::split(&labels, classes, learners, how, &mut || order.next_u64())?;
+    let mut parts = partition::split(&labels, classes, learners, how, &mut || order.next_u64())?;
     if file_order {
         // The assignment stays random; each learner's records arrive in file order.
         parts.iter_mut().for_each(|part| part.sort_unstable());

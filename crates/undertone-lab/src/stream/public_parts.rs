@@ -67,7 +67,8 @@ impl PublicParts {
 }
 
 /// Said wherever a run whose labels are public is described.
-pub const LABELS_PUBLIC: &str = "Labels: labels and the split among learners are public in this experiment";
+pub const LABELS_PUBLIC: &str =
+    "Labels: labels and the split among learners are public in this experiment";
 
 const WHY_LABELS: &str = "A record's label decides which learner holds it, or when it comes (data.partition, or a \
                           folder of images), so a record with another label would be elsewhere, and this \

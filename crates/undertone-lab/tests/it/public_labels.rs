@@ -147,7 +147,8 @@ fn one_flipped_label_of_a_file_changes_no_other_record_of_any_stream() {
         let mut moved = 0;
         for flipped in [0, 17, 150, 299] {
             let flip = |label| if label == "a" { "b" } else { "a" };
-            let other = |number| if number == flipped { flip(label(number)) } else { label(number) };
+            let other =
+                |number| if number == flipped { flip(label(number)) } else { label(number) };
             csv(&after, other, |_| "red");
             let held = |path: &Path, but: bool| -> Vec<Vec<u64>> {
                 let loaded = of_file(path, how, true, 1);
@@ -156,7 +157,8 @@ fn one_flipped_label_of_a_file_changes_no_other_record_of_any_stream() {
                 let own = streams.learners.iter_mut().map(|stream| stream.next(300));
                 let all = own.chain([std::mem::take(&mut streams.test)]).map(|own| numbers(&own));
                 let itself = (flipped as f64 / 1000.0).to_bits();
-                all.map(|own| own.into_iter().filter(|&one| !but || one != itself).collect()).collect()
+                all.map(|own| own.into_iter().filter(|&one| !but || one != itself).collect())
+                    .collect()
             };
             assert_eq!(held(&before, true), held(&after, true), "{how}");
             moved += usize::from(held(&before, false) != held(&after, false));

@@ -147,7 +147,8 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
 fn facts(agreement: &Agreement, usage: Usage) -> Vec<Finding> {
     match agreement.method {
         Method::Algorithm1(_) => {
-            let with_advice = |condition| Finding { advice: advice(agreement, &condition), condition };
+            let with_advice =
+                |condition| Finding { advice: advice(agreement, &condition), condition };
             all_conditions(agreement).into_iter().map(with_advice).collect()
         }
         Method::Shielded(_) => shielded::facts(agreement, usage),
@@ -202,7 +203,9 @@ fn not_checked(of_paper: bool, usage: Usage) -> Vec<&'static str> {
         true => {
             "Assumption 3: records are independent, and those of a learner come from one distribution"
         }
-        false => "convergence: the paper's theorems are about Algorithm 1, this method was only measured",
+        false => {
+            "convergence: the paper's theorems are about Algorithm 1, this method was only measured"
+        }
     }];
     if usage.records_repeat {
         list.push("data.repeat draws records again once they run out; those are not fresh records");

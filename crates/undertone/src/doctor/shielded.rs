@@ -149,5 +149,8 @@ fn interval(agreement: &Agreement, usage: Usage) -> Option<Finding> {
         found: format!("one in every {interval} rounds, of {}", usage.rounds),
         needed: format!("an interval of at most {most}"),
     };
-    Some(finding(condition, format!("set schedule.interval to at most {most}, or plan more rounds")))
+    Some(finding(
+        condition,
+        format!("set schedule.interval to at most {most}, or plan more rounds"),
+    ))
 }

@@ -444,7 +444,11 @@ fn each_fact_that_a_shielded_config_lacks_is_found() {
     // Eigenvalues of large networks are not computed.
     let mut many = shielded();
     many.network.learners = Some(1001);
-    assert_eq!(with(Some(true), &diagnose(&many, PowerLaw::ZERO)).len(), 7, "by Gershgorin's bound");
+    assert_eq!(
+        with(Some(true), &diagnose(&many, PowerLaw::ZERO)).len(),
+        7,
+        "by Gershgorin's bound"
+    );
     many.schedule.coupling = Some(2.1);
     assert_eq!(with(None, &diagnose(&many, PowerLaw::ZERO)), ["shielded.weights"]);
 }

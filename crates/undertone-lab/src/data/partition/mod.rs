@@ -16,13 +16,13 @@
 
 mod deal;
 mod dirichlet;
-mod proportions;
-mod random;
-mod test_records;
 #[cfg(test)]
 mod neighbour_tests;
 #[cfg(test)]
 mod proportion_tests;
+mod proportions;
+mod random;
+mod test_records;
 #[cfg(test)]
 mod tests;
 

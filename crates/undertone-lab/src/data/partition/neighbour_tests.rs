@@ -10,7 +10,8 @@ type Shares = Vec<Vec<usize>>;
 /// Whether every learner holds the same records in the same order, one record aside.
 fn same_but_for(record: usize, before: &Shares, after: &Shares) -> bool {
     let without = |shares: &Shares| -> Shares {
-        let others = |share: &Vec<usize>| share.iter().copied().filter(|&one| one != record).collect();
+        let others =
+            |share: &Vec<usize>| share.iter().copied().filter(|&one| one != record).collect();
         shares.iter().map(others).collect()
     };
     without(before) == without(after)

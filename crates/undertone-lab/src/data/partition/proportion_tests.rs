@@ -17,7 +17,10 @@ fn near(held: usize, count: usize, share: f64) -> bool {
 fn ten_classes(mixed: bool) -> Vec<f64> {
     let sorted = labels(&[6000; 10]);
     match mixed {
-        true => shuffled((0..60_000).collect(), &mut source(7)).into_iter().map(|at| sorted[at]).collect(),
+        true => shuffled((0..60_000).collect(), &mut source(7))
+            .into_iter()
+            .map(|at| sorted[at])
+            .collect(),
         false => sorted,
     }
 }
@@ -46,7 +49,8 @@ fn own_class_gives_the_share_to_the_owner_and_the_rest_evenly() {
         let even = split(&labels, 10, 5, Partition::Iid, &mut source(1)).unwrap();
         assert!(!own_class_fits(&labels, &even, 0.4));
     }
-    let alone = split(&ten_classes(true), 10, 1, Partition::OwnClass { share: 0.4 }, &mut source(1));
+    let alone =
+        split(&ten_classes(true), 10, 1, Partition::OwnClass { share: 0.4 }, &mut source(1));
     assert_eq!(alone.unwrap()[0].len(), 60_000);
 }
 

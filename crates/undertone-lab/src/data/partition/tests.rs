@@ -84,7 +84,8 @@ fn five_learners_and_two_classes_split_as_in_the_paper() {
     let shares = deal(&labels, 5, Partition::ByClass, &mut source(1)).unwrap();
     let owners = [[0, 1, 2].as_slice(), [3, 4].as_slice()];
     for (class, (count, owners)) in [300, 200].into_iter().zip(owners).enumerate() {
-        let each: Vec<usize> = (0..5).map(|learner| held(&shares, &labels, learner, class)).collect();
+        let each: Vec<usize> =
+            (0..5).map(|learner| held(&shares, &labels, learner, class)).collect();
         assert_eq!(each.iter().sum::<usize>(), count);
         for (learner, &held) in each.iter().enumerate() {
             // Blocks of sixty records of one class are dealt evenly.
@@ -193,4 +194,3 @@ fn control_a_dirichlet_of_another_alpha_or_mean_is_noticed() {
         assert!(!fits(alpha, (1.1 * mean, variance)), "mean, alpha {alpha}");
     }
 }
-
