@@ -1,6 +1,6 @@
 //! Learning: one learner's stream, whole networks, and memories early and late.
 
-use crate::neural::Network;
+use crate::network::Network;
 use crate::{MEASURED, configs, median, unit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Large networks in one process.
 
 use crate::learning::rows;
-use crate::neural::Network;
+use crate::network::Network;
 use crate::{configs, noise};
 use std::time::Instant;
 use undertone::LearnerId;

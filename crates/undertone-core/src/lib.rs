@@ -35,7 +35,7 @@ pub use loss::{
     DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec,
     NEURAL_ROUNDING,
 };
-pub use memory::{Memory, MemoryKind, RecordError, Score};
+pub use memory::{Memory, MemoryKind, Score};
 pub use release::{LatePull, PublicModel, Release, ReleaseView};
 pub use schedule::{PowerLaw, Schedule};
 pub use units::{LearnerId, Round};

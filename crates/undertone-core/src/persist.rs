@@ -24,6 +24,8 @@ pub trait Fields {
     fn bytes(&mut self, values: &mut [u8]);
     /// The length of a list whose entries take at least `entry_bytes`; gives the length it is to have.
     fn length(&mut self, length: usize, entry_bytes: usize) -> usize;
+    /// What was loaded cannot have been saved: the state is damaged. Does nothing while saving.
+    fn reject(&mut self);
 }
 
 /// A yes or no among the fields.
@@ -72,7 +74,7 @@ pub fn save(state: &mut impl Persist) -> Vec<u8> {
 /// Loads what [`save`] gave.
 ///
 /// # Errors
-/// When the bytes are too few or too many. The state is then of no use.
+/// When the bytes are too few or too many, or hold what cannot have been saved. The state is then of no use.
 pub fn load(state: &mut impl Persist, bytes: &[u8]) -> Result<(), Damaged> {
     let mut loader = Loader { rest: bytes, damaged: false };
     state.visit(&mut loader);
@@ -103,6 +105,8 @@ impl Fields for Size {
         self.0 += 8;
         length
     }
+
+    fn reject(&mut self) {}
 }
 
 struct Saver(Vec<u8>);
@@ -130,6 +134,8 @@ impl Fields for Saver {
         self.0.extend_from_slice(&(length as u64).to_le_bytes());
         length
     }
+
+    fn reject(&mut self) {}
 }
 
 struct Loader<'a> {
@@ -188,6 +194,10 @@ impl Fields for Loader<'_> {
             return 0;
         }
         usize::try_from(length).unwrap_or(0)
+    }
+
+    fn reject(&mut self) {
+        self.damaged = true;
     }
 }
 

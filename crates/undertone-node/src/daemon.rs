@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use undertone::noise::Entropy;
 use undertone::privacy::Refusal;
-use undertone::{LearnerId, RecordError, Round};
-use undertone_models::{ExportError, Features, Prediction, Record};
+use undertone::{LearnerId, Round};
+use undertone_models::{BoundedRecord, ExportError, Features, Prediction, RecordError};
 
 /// What the learner's thread handles.
 pub enum Event {
@@ -22,7 +22,7 @@ pub enum Event {
     /// The owner has records.
     Records {
         /// The records.
-        records: Vec<Record>,
+        records: Vec<BoundedRecord>,
         /// How far their source was read.
         position: Option<Position>,
         /// Receives whether they were accepted.
@@ -206,7 +206,7 @@ fn handle_incoming<E: Entropy, S: Storage>(
 /// Accepts records and answers. If the node halts, the sender is not told why: the error goes to the caller of `run`.
 fn accept_records<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
-    records: Vec<Record>,
+    records: Vec<BoundedRecord>,
     position: Option<Position>,
     answer: oneshot::Sender<Result<Accepted, AcceptError>>,
 ) -> Result<(), Halt> {

@@ -163,10 +163,10 @@ fn drive_to<S: Subject>(
         Cap::Approximate { epsilon, delta } => (epsilon, epsilon_from_zcdp(spent.zcdp, delta)),
     };
     let extent = Extent { rounds: 1, first: records, batch: 0 };
-    let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);
     let mut subject = make(&Trial::capped(0));
-    // Refused records only make it dearer.
-    let _ = subject.observe(&scenario.records);
+    let scenario = Scenario::new(facts, &subject, Background::Empty, Message::Silent, extent);
+    // Without records, where they are refused, it is only dearer.
+    subject.observe(&scenario.records);
     for round in 0..rounds {
         let refused = match subject.release() {
             Ok(_) => false,

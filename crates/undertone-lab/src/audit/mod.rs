@@ -177,7 +177,7 @@ fn own_records(
     rounds: u64,
     streams: &Streams,
     learners: &[LearnerId],
-) -> Vec<(LearnerId, Vec<Record>)> {
+) -> Vec<(LearnerId, Vec<BoundedRecord>)> {
     let planned = setup.agreement.records.taken_after(rounds);
     let one = |&id: &LearnerId| {
         let stream = &streams.learners[id.0 as usize];

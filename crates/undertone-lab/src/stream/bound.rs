@@ -1,32 +1,30 @@
-//! Bounding records, and counting those scaled or left out.
+//! Checking the records of a stream, and counting those scaled or left out.
 
 use super::StreamError;
-use undertone::agreement::Agreement;
-use undertone_models::Record;
-use undertone_models::bounds::{BoundFault, Bounds};
+use undertone_models::{BoundedRecord, Record, RecordChecker, RecordError};
 
 /// Bounded records, and how many were scaled or left out.
 pub(crate) struct Bounded {
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<BoundedRecord>,
     pub(crate) scaled: u64,
     pub(crate) refused: u64,
 }
 
 pub(crate) fn keep_to_bounds(
-    agreement: &Agreement,
+    checker: &RecordChecker,
     records: Vec<Record>,
 ) -> Result<Bounded, StreamError> {
-    let limits = Bounds::of(agreement);
     let mut bounded = Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
-    for (index, mut record) in records.into_iter().enumerate() {
-        match limits.apply(&mut record) {
-            Ok(changed) => {
-                // With `normalise` every row is scaled, whether or not it is within the bounds.
-                bounded.scaled += u64::from(changed && !limits.normalise);
+    for (index, record) in records.into_iter().enumerate() {
+        match checker.check(record) {
+            Ok(record) => {
+                bounded.scaled += u64::from(record.was_scaled());
                 bounded.records.push(record);
             }
-            Err(BoundFault::Norm { .. } | BoundFault::Label { .. }) => bounded.refused += 1,
-            Err(fault) => return Err(StreamError::Bounds { record: index + 1, fault }),
+            Err(RecordError::FeatureNorm { .. } | RecordError::Label { .. }) => {
+                bounded.refused += 1;
+            }
+            Err(error) => return Err(StreamError::Record { record: index + 1, error }),
         }
     }
     Ok(bounded)

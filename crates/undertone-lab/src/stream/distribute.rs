@@ -4,7 +4,7 @@ use super::source::record_order;
 use super::{Stream, StreamError, Streams, keep_to_bounds};
 use crate::data::{Dataset, partition};
 use crate::experiment::{Experiment, RecordOrder};
-use undertone_models::{PublicRandom, Record};
+use undertone_models::{BoundedRecord, PublicRandom, RecordChecker};
 
 /// A data set and its order.
 pub(super) struct OrderedSource {
@@ -31,9 +31,10 @@ pub(super) fn distribute(
     let OrderedSource { mut dataset, test_rows, in_time_order } = source;
     let mut records = std::mem::take(&mut dataset.records);
     let own_test = records.split_off(records.len() - test_rows.min(records.len()));
-    let mut bounded = keep_to_bounds(agreement, records)?;
+    let checker = RecordChecker::of(agreement)?;
+    let mut bounded = keep_to_bounds(&checker, records)?;
     let train_count = bounded.records.len();
-    let own_test = keep_to_bounds(agreement, own_test)?;
+    let own_test = keep_to_bounds(&checker, own_test)?;
     bounded.records.extend(own_test.records);
     bounded.scaled += own_test.scaled;
     bounded.refused += own_test.refused;
@@ -49,7 +50,7 @@ pub(super) fn distribute(
             partition::train_test_split(count, fraction, &mut || order.next_u64())
         }
     };
-    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label).collect();
+    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label()).collect();
     let learners = agreement.graph.learners();
     let mut parts =
         partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
@@ -58,11 +59,11 @@ pub(super) fn distribute(
         parts.iter_mut().for_each(|part| part.sort_unstable());
     }
     // Every record goes to exactly one learner, so it is moved, not cloned: image sets are large.
-    let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
+    let mut records: Vec<Option<BoundedRecord>> = bounded.records.into_iter().map(Some).collect();
     let mut take = |index: usize| records[index].take().expect("every record is assigned once");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<Record> = part.iter().map(|&index| take(train[index])).collect();
+        let own: Vec<BoundedRecord> = part.iter().map(|&index| take(train[index])).collect();
         if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
             let needed = agreement.records.warmup;
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
@@ -85,7 +86,7 @@ pub(super) fn distribute(
 mod tests {
     use super::*;
     use crate::presets::load_preset_with;
-    use undertone_models::Features;
+    use undertone_models::{Features, Record};
 
     /// Twenty records, numbered, the last five of which are for testing.
     fn source(in_time_order: bool) -> OrderedSource {
@@ -105,8 +106,8 @@ mod tests {
         OrderedSource { dataset, test_rows: 5, in_time_order }
     }
 
-    fn numbers(records: &[Record]) -> Vec<f64> {
-        records.iter().map(|record| (20.0 * record.features.norm()).round()).collect()
+    fn numbers(records: &[BoundedRecord]) -> Vec<f64> {
+        records.iter().map(|record| (20.0 * record.features().norm()).round()).collect()
     }
 
     fn distributed(in_time_order: bool, test_fraction: Option<f64>) -> Streams {

@@ -5,7 +5,7 @@ use crate::data::DataError;
 use crate::data::partition::PartitionError;
 use thiserror::Error;
 use undertone::neural::Shape;
-use undertone_models::bounds::BoundFault;
+use undertone_models::{ModelError, RecordError};
 
 /// Why the records cannot be used.
 #[derive(Debug, Error)]
@@ -13,14 +13,17 @@ pub enum StreamError {
     /// A file or record is bad.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A record cannot be bounded.
-    #[error("record {record}: {fault}")]
-    Bounds {
+    /// A record does not fit the model, and not because it is above a bound.
+    #[error("record {record}: {error}")]
+    Record {
         /// Which record, from 1.
         record: usize,
         /// Why.
-        fault: BoundFault,
+        error: RecordError,
     },
+    /// A bound on records is outside its range.
+    #[error("model: {0}")]
+    Model(#[from] ModelError),
     /// The records cannot be distributed.
     #[error("data.partition: {0}")]
     Partition(#[from] PartitionError),

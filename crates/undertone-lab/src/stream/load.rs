@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use std::path::Path;
 use undertone::agreement::Agreement;
 use undertone::neural::Shape;
-use undertone_models::{PublicRandom, Record};
+use undertone_models::{PublicRandom, Record, RecordChecker};
 
 /// Loads, bounds and distributes the records of an experiment; data sets come from the default cache.
 ///
@@ -74,7 +74,7 @@ pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Stream, StreamErro
         dataset.centre();
     }
     let records = std::mem::take(&mut dataset.records);
-    Ok(Stream::new(keep_to_bounds(agreement, records)?.records, false))
+    Ok(Stream::new(keep_to_bounds(&RecordChecker::of(agreement)?, records)?.records, false))
 }
 
 /// Bounds records in memory: those of each learner, in order of arrival, and test records.
@@ -88,9 +88,10 @@ pub fn from_records(
     seed: u64,
 ) -> Result<Streams, StreamError> {
     let agreement = &experiment.agreement;
+    let checker = RecordChecker::of(agreement)?;
     let (mut scaled, mut refused) = (0, 0);
     let mut bounded = |records: Vec<Record>| {
-        let Bounded { records, scaled: more, refused: fewer } = keep_to_bounds(agreement, records)?;
+        let Bounded { records, scaled: more, refused: fewer } = keep_to_bounds(&checker, records)?;
         scaled += more;
         refused += fewer;
         Ok::<_, StreamError>(records)

@@ -3,12 +3,12 @@
 use super::{add_ridge, observe_batch};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
+use undertone_core::{Forgetting, Memory, PowerLaw, RecordWeights, Round, Score};
 
 /// Keeps the records of the last rounds and sums their gradients in each round, weighted by age.
 ///
@@ -75,14 +75,14 @@ impl Recent {
 }
 
 impl Memory for Recent {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let pending = &mut self.pending;
         let score =
-            observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label))?;
+            observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label));
         self.records += batch.len() as u64;
-        Ok(score)
+        score
     }
 
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {

@@ -9,7 +9,7 @@ use undertone::agreement::{Agreement, RawAgreement};
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Record, Setup};
+use undertone_models::{BoundedRecord, Features, Model, Record, Setup};
 use undertone_node::protocol::Settings;
 use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
 
@@ -115,12 +115,23 @@ pub(crate) fn settings(end: u64) -> Settings {
     }
 }
 
-pub(crate) fn record(dice: &mut Dice) -> Record {
+/// A record for any of the setups here.
+pub(crate) fn record(dice: &mut Dice) -> BoundedRecord {
     let values: Vec<f64> = (0..FEATURES).map(|_| dice.unit() - 0.5).collect();
     let mut features = Features::Dense(values.into());
     features.clip_norm(0.9);
     let label = if dice.below(2) == 0 { 0.0 } else { 1.0 };
-    Record { features, label }
+    let spec = ModelSpec {
+        loss: Loss::Logistic,
+        features: FEATURES,
+        degree: 1,
+        ridge: 0.01,
+        lasso: 0.0,
+        clip: f64::INFINITY,
+    };
+    let bounds = DataBounds { feature_norm: 1.0, label: 0.0, radius: 5.0 };
+    let model = Model::new(spec, bounds).unwrap();
+    model.record_checker(MemoryKind::Exact).check(Record { features, label }).unwrap()
 }
 
 /// The same noise for the same learner and round.
@@ -207,11 +218,11 @@ impl Storage for MemoryStore {
 
     fn accept(
         &mut self,
-        records: &[Record],
+        records: &[BoundedRecord],
         position: Option<&Position>,
     ) -> Result<(), StorageError> {
         self.0.borrow_mut().operate(|disk| {
-            disk.stored.waiting.extend(records.iter().cloned());
+            disk.stored.waiting.extend(records.iter().map(|record| record.as_record().clone()));
             if let Some(Position { source, reached }) = position {
                 disk.stored.positions.insert(source.clone(), *reached);
             }
