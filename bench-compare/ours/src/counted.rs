@@ -6,7 +6,7 @@ use undertone::LearnerId;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
 use undertone::privacy::Accountant;
 use undertone::{Learner, Round};
-use undertone_models::AnyMemory;
+use undertone_models::{AnyMemory, BoundedRecord};
 use undertone_node::wire::Wire;
 
 /// The same key every time, so that counts can be repeated. NOT PRIVATE.
@@ -43,7 +43,7 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             let memory = what.split('-').nth(1).expect("a memory");
             let setup = learning::pair(memory);
             let mut pair = [0, 1].map(|id| setup.learner(LearnerId(id)).expect("a learner"));
-            let rows = learning::rows(64, 112);
+            let rows = learning::bounded_rows(&setup, 64);
             for t in 0..count as usize {
                 round(&mut pair, &rows[t % 64..=t % 64]);
             }
@@ -64,10 +64,10 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
     count as f64
 }
 
-fn round(pair: &mut [Learner<AnyMemory>; 2], batch: &[undertone_models::Record]) {
+fn round(pair: &mut [Learner<AnyMemory>; 2], batch: &[BoundedRecord]) {
     let [left, right] = pair;
-    left.observe(batch).expect("records");
-    right.observe(batch).expect("records");
+    left.observe(batch);
+    right.observe(batch);
     let releases = [left, right].map(|learner| learner.release(&mut Fixed).expect("a release"));
     let [left, right] = pair;
     left.absorb(&[&releases[1]]);

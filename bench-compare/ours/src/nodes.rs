@@ -13,7 +13,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Setup, Record};
+use undertone_models::{BoundedRecord, Features, Record, Setup};
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Event, Until, deliver_to, run};
 use undertone_node::link::{Addresses, Identity, Link, Security};
@@ -158,7 +158,7 @@ impl Storage for NoStore {
     fn load(&mut self) -> Result<Stored, StorageError> {
         Ok(Stored { waiting: VecDeque::new(), ..Stored::default() })
     }
-    fn accept(&mut self, _: &[Record], _: Option<&Position>) -> Result<(), StorageError> {
+    fn accept(&mut self, _: &[BoundedRecord], _: Option<&Position>) -> Result<(), StorageError> {
         Ok(())
     }
     fn commit(&mut self, _: Commit<'_>) -> Result<(), StorageError> {
@@ -232,7 +232,8 @@ fn learner<S: Storage>(
     let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
     let (answer, _taken) = tokio::sync::oneshot::channel();
-    let records = vec![Record { features, label: 1.0 }];
+    let record = Record { features, label: 1.0 };
+    let records = vec![setup.record_checker().check(record).unwrap()];
     sender.send(Event::Records { records, position: None, answer }).unwrap();
     let until = Until { end: Round(rounds), linger: Duration::from_secs(1) };
     let (mut begin, mut speed) = (Instant::now(), 0.0);

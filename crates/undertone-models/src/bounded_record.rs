@@ -112,8 +112,7 @@ pub fn save_records(records: &mut Vec<BoundedRecord>) -> Vec<u8> {
 
     impl Persist for Saved<'_> {
         fn visit(&mut self, fields: &mut dyn Fields) {
-            let mut plain: Vec<Record> =
-                self.0.iter_mut().map(BoundedRecord::take).collect();
+            let mut plain: Vec<Record> = self.0.iter_mut().map(BoundedRecord::take).collect();
             visit_records(fields, &mut plain);
             for (bounded, record) in self.0.iter_mut().zip(plain) {
                 bounded.record = record;

@@ -5,12 +5,12 @@
 use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
 use crate::neural::NeuralError;
+use crate::record_bounds::RecordBounds;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
 use crate::vector;
-use crate::record_bounds::RecordBounds;
-use crate::{Features, Record, RecordChecker, RecordError};
+use crate::{Features, Record, RecordChecker};
 use std::borrow::Cow;
 use std::sync::Arc;
 use thiserror::Error;

@@ -282,10 +282,7 @@ mod tests {
     fn refusing_names_the_bound_but_no_value() {
         let refused = |record| refusing(1, 1.0).check(record).unwrap_err().to_string();
         assert_eq!(refused(dense(&[31.25], 0.0)), "feature norm is above the bound 1");
-        assert_eq!(
-            refused(dense(&[0.5], 31.25)),
-            "label is above the bound 2 in absolute value"
-        );
+        assert_eq!(refused(dense(&[0.5], 31.25)), "label is above the bound 2 in absolute value");
     }
 
     #[test]
@@ -331,8 +328,7 @@ mod tests {
         let (checker, record) = (scaling(2, 1.0), dense(&[0.1, 0.2], 1.0));
         let checked = checker.check(record.clone()).unwrap();
         assert!(checker.has_checked(&checked) && refusing(2, 1.0).has_checked(&checked));
-        let logistic =
-            RecordChecker::refusing(bounds(Loss::Logistic, 2, 1.0), MemoryKind::Exact);
+        let logistic = RecordChecker::refusing(bounds(Loss::Logistic, 2, 1.0), MemoryKind::Exact);
         let others = [scaling(3, 1.0), scaling(2, 1.0_f64.next_up()), logistic];
         assert!(others.iter().all(|other| !other.has_checked(&checked)));
         let recursive = RecordChecker { separable: true, ..checker };

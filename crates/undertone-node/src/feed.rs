@@ -211,11 +211,7 @@ impl Feeder {
     }
 
     /// Sends records, and waits while the learner has no room for them.
-    fn send(
-        &self,
-        records: Vec<BoundedRecord>,
-        position: Option<Position>,
-    ) -> Result<(), Stopped> {
+    fn send(&self, records: Vec<BoundedRecord>, position: Option<Position>) -> Result<(), Stopped> {
         if records.is_empty() && position.is_none() {
             return Ok(());
         }

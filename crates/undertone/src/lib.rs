@@ -55,8 +55,8 @@ pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
     DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner,
     LearnerId, LearnerSetup, Loss, LossConstants, Memory, MemoryKind, ModelSpec, NEURAL_ROUNDING,
-    PowerLaw, PrivateParameters, PublicModel, RecordWeights, Release, ReleaseError,
-    ReleaseView, Round, RoundReport, Schedule, Score,
+    PowerLaw, PrivateParameters, PublicModel, RecordWeights, Release, ReleaseError, ReleaseView,
+    Round, RoundReport, Schedule, Score,
 };
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;

@@ -106,9 +106,7 @@ fn ring(learners: u32, cap: Option<Cap>) -> Vec<Learner<Mean>> {
 }
 
 fn record(learner: u32, round: u64) -> [f64; DIMENSION] {
-    std::array::from_fn(|j| {
-        ((u64::from(learner) * 31 + round * 7 + j as u64) as f64).sin() / 3.0
-    })
+    std::array::from_fn(|j| ((u64::from(learner) * 31 + round * 7 + j as u64) as f64).sin() / 3.0)
 }
 
 fn release_all(learners: &mut [Learner<Mean>], entropy: &mut impl Entropy) -> Vec<Release> {

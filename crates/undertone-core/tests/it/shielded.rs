@@ -7,8 +7,8 @@ use undertone_core::privacy::{
     Accountant, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost,
 };
 use undertone_core::{
-    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
-    Round, Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round,
+    Schedule, Score,
 };
 
 /// A gradient that is whatever the test wants it to be.

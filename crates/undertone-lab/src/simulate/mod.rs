@@ -270,12 +270,7 @@ pub fn simulate(
 }
 
 /// Learners may clip gradients; the metrics use the loss without clipping.
-fn evaluator(
-    setup: &Setup,
-    rounds: u64,
-    histories: usize,
-    test: &[BoundedRecord],
-) -> Evaluator {
+fn evaluator(setup: &Setup, rounds: u64, histories: usize, test: &[BoundedRecord]) -> Evaluator {
     let agreement = &setup.agreement;
     match &setup.model {
         AnyModel::Linear(model) if model.is_declared() => {

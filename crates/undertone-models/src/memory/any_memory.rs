@@ -1,8 +1,8 @@
 //! One type for all memories.
 
 use super::{
-    Anchored, DecayedMoments, Exact, MemoryError, Moments, NeuralArrival, NeuralHistory, Polynomial,
-    Recent, Recursive, unsupported_loss,
+    Anchored, DecayedMoments, Exact, MemoryError, Moments, NeuralArrival, NeuralHistory,
+    Polynomial, Recent, Recursive, unsupported_loss,
 };
 use crate::{AnyModel, BoundedRecord, NeuralModel};
 use std::sync::Arc;
@@ -87,7 +87,10 @@ impl AnyMemory {
     }
 }
 
-pub(super) fn neural_memory(kind: MemoryKind, model: Arc<NeuralModel>) -> Result<AnyMemory, MemoryError> {
+pub(super) fn neural_memory(
+    kind: MemoryKind,
+    model: Arc<NeuralModel>,
+) -> Result<AnyMemory, MemoryError> {
     let history = |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
     match kind {
         MemoryKind::Exact => Ok(history(None)),

@@ -1,8 +1,8 @@
 //! Sufficient statistics of the squared loss with exponential weights.
 
 use super::{MemoryError, add_ridge, constant, moments, observe_batch};
-use crate::compensated::CompensatedSum;
 use crate::bounded_record::visit_bounded_records;
+use crate::compensated::CompensatedSum;
 use crate::row::Row;
 use crate::{BoundedRecord, Model};
 use std::fmt;

@@ -79,8 +79,7 @@ impl Memory for Recent {
 
     fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let pending = &mut self.pending;
-        let score =
-            observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label));
+        let score = observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label));
         self.records += batch.len() as u64;
         score
     }

@@ -4,7 +4,9 @@ use crate::store::Pieces;
 use crate::wire::{EncodedRelease, OwnRelease};
 use undertone::Round;
 use undertone::persist::{Fields, Persist};
-use undertone_models::{BoundedRecord, Record, RecordChecker, RecordError, save_records, visit_records};
+use undertone_models::{
+    BoundedRecord, Record, RecordChecker, RecordError, save_records, visit_records,
+};
 
 /// One round: how the round before ended, and what this one released. Private: it holds records.
 ///

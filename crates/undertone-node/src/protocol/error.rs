@@ -3,9 +3,9 @@
 use crate::store::StorageError;
 use crate::wire::Rejection;
 use thiserror::Error;
+use undertone::ReleaseError;
 use undertone::persist::Damaged;
 use undertone::privacy::Refusal;
-use undertone::ReleaseError;
 use undertone_models::{MemoryError, RecordError};
 
 /// Why a learner cannot be opened. Nothing was changed.

@@ -18,7 +18,11 @@ impl Inbox {
     }
 
     /// Restores what the store held.
-    pub(super) fn restore(&mut self, records: VecDeque<BoundedRecord>, positions: BTreeMap<String, u64>) {
+    pub(super) fn restore(
+        &mut self,
+        records: VecDeque<BoundedRecord>,
+        positions: BTreeMap<String, u64>,
+    ) {
         (self.records, self.positions) = (records, positions);
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use undertone::agreement::{Agreement, RawAgreement};
 use undertone::noise::{Cipher, Entropy, EntropyError, StreamKey};
 use undertone::privacy::Receipt;
-use undertone::{LearnerId, Round};
+use undertone::{DataBounds, LearnerId, Loss, MemoryKind, ModelSpec, Round};
 use undertone_models::{BoundedRecord, Features, Model, Record, Setup};
 use undertone_node::protocol::Settings;
 use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
