@@ -5,7 +5,7 @@ use std::hint::black_box;
 use undertone::LearnerId;
 use undertone::noise::{Cipher, Entropy, EntropyError, NoiseKind, Perturbation, StreamKey, perturb};
 use undertone::privacy::Accountant;
-use undertone::{Learner, Round};
+use undertone::{Learner, OnlineLearner, Round};
 use undertone_models::{AnyMemory, BoundedRecord};
 use undertone_node::wire::Wire;
 
@@ -46,6 +46,14 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             let rows = learning::bounded_rows(&setup, 64);
             for t in 0..count as usize {
                 round(&mut pair, &rows[t % 64..=t % 64]);
+            }
+        }
+        "learn-112" => {
+            // A record on its way in: checked, and handed over to the memory with its batch.
+            let mut learner = OnlineLearner::new(configs::alone(112), Fixed).expect("a learner");
+            let rows = learning::rows(64, 112);
+            for t in 0..count as usize {
+                learner.learn_record(black_box(rows[t % 64].clone())).expect("within the budget");
             }
         }
         "decode-112" | "decode-50000" => {

@@ -72,10 +72,11 @@ impl AnyModel {
     /// Checks records for this model and a kind of memory; refuses every record above the bounds.
     #[must_use]
     pub fn record_checker(&self, memory: MemoryKind) -> RecordChecker {
-        match self {
-            AnyModel::Linear(model) => model.record_checker(memory),
-            AnyModel::Neural(model) => model.record_checker(memory),
-        }
+        let bounds = match self {
+            AnyModel::Linear(model) => model.record_bounds(),
+            AnyModel::Neural(model) => model.record_bounds(),
+        };
+        RecordChecker::refusing(*bounds, memory)
     }
 
     /// The prediction at θ for features.

@@ -3,10 +3,10 @@
 use crate::model::ModelError;
 use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
 use crate::record_bounds::RecordBounds;
-use crate::{BoundedRecord, Features, RecordChecker, RecordError};
+use crate::{BoundedRecord, Features, RecordError};
 use std::num::NonZeroUsize;
 use undertone_core::persist::{Fields, Persist, whole_numbers};
-use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec, Score};
+use undertone_core::{DataBounds, Loss, ModelSpec, Score};
 
 /// A neural network with its data bounds and the bound on each record's gradient.
 #[derive(Debug)]
@@ -90,10 +90,8 @@ impl NeuralModel {
         &self.bounds
     }
 
-    /// Checks records for this model and a kind of memory; refuses every record above the bounds.
-    #[must_use]
-    pub fn record_checker(&self, memory: MemoryKind) -> RecordChecker {
-        RecordChecker::refusing(self.record_bounds, memory)
+    pub(crate) fn record_bounds(&self) -> &RecordBounds {
+        &self.record_bounds
     }
 
     /// Scores a batch and appends it to `pending`.

@@ -1,7 +1,7 @@
 //! Data sets: loading them and distributing them among learners.
 //!
 //! [`load`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. [`undertone_models::bounds`] then bounds every
+//! read files of many images, and [`mushrooms`] is built in. [`undertone_models::RecordChecker`] then bounds every
 //! record by the norm that the account relies on, and [`partition`] decides which learner holds which
 //! records.
 //!

@@ -146,8 +146,9 @@ fn small_model(clip: f64) -> Arc<NeuralModel> {
     }
 }
 
-fn record(model: &NeuralModel, a: f64, b: f64, label: f64) -> BoundedRecord {
-    model.record_checker(MemoryKind::Exact).check(Record::dense([a, b], label)).unwrap()
+fn record(model: &Arc<NeuralModel>, a: f64, b: f64, label: f64) -> BoundedRecord {
+    let checker = AnyModel::Neural(Arc::clone(model)).record_checker(MemoryKind::Exact);
+    checker.check(Record::dense([a, b], label)).unwrap()
 }
 
 fn point(model: &NeuralModel, salt: f64) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! A quadratic model of the history at an anchor, recomputed when its error bound exceeds the tolerance.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
 use crate::packed_symmetric::PackedSymmetric;
@@ -201,8 +201,7 @@ impl Memory for Anchored {
 /// Prints the shape only: history and model are private.
 impl fmt::Debug for Anchored {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records());
-        write!(formatter, "Anchored(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Anchored", &self.model, self.records())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sufficient statistics of the squared loss with exponential weights.
 
-use super::{MemoryError, add_ridge, constant, moments, observe_batch};
+use super::{MemoryError, add_ridge, constant, moments, observe_batch, write_shape};
 use crate::bounded_record::visit_bounded_records;
 use crate::compensated::CompensatedSum;
 use crate::row::Row;
@@ -184,8 +184,7 @@ impl Memory for DecayedMoments {
 /// Prints the shape only: moments are private.
 impl fmt::Debug for DecayedMoments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "DecayedMoments(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "DecayedMoments", &self.model, self.records)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The full history: exact for any loss, at a cost that grows with the history.
 
-use super::{add_ridge, inverse_count, observe_batch};
+use super::{add_ridge, inverse_count, observe_batch, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::{BLOCK, History};
 use crate::{BoundedRecord, Model};
@@ -137,8 +137,7 @@ impl Memory for Exact {
 /// Prints the shape only: records are private.
 impl fmt::Debug for Exact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records());
-        write!(formatter, "Exact(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Exact", &self.model, self.records())
     }
 }
 

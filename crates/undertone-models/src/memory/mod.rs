@@ -60,6 +60,7 @@ use crate::row::Row;
 use crate::vector;
 use crate::{AnyModel, BoundedRecord, Model};
 use any_memory::neural_memory;
+use std::fmt;
 use std::sync::Arc;
 use undertone_core::{Loss, MemoryKind, PowerLaw, Score};
 
@@ -165,6 +166,17 @@ fn add_ridge(model: &Model, theta: &[f64], out: &mut [f64]) {
     for (slot, &x) in out.iter_mut().zip(theta) {
         *slot += ridge * x;
     }
+}
+
+/// Prints how large a memory is: what it holds is private.
+fn write_shape(
+    formatter: &mut fmt::Formatter<'_>,
+    name: &str,
+    model: &Model,
+    records: u64,
+) -> fmt::Result {
+    let n = model.parameters();
+    write!(formatter, "{name}(parameters={n}, records={records}, <redacted>)")
 }
 
 /// 1/h for h > 0 records.

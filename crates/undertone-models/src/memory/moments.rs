@@ -1,6 +1,6 @@
 //! Sufficient statistics of the squared loss: S = Σaaᵀ and q = Σba.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::packed_symmetric::PackedSymmetric;
 use crate::{BoundedRecord, Model};
@@ -107,8 +107,7 @@ impl Memory for Moments {
 /// Prints the shape only: moments are private.
 impl fmt::Debug for Moments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "Moments(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Moments", &self.model, self.records)
     }
 }
 

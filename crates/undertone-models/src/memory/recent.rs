@@ -1,6 +1,6 @@
 //! The records of the last rounds, weighted by their age: exact for any loss.
 
-use super::{add_ridge, observe_batch};
+use super::{add_ridge, observe_batch, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
 use crate::{BoundedRecord, Model};
@@ -117,8 +117,7 @@ impl Memory for Recent {
 /// Prints the shape only: records are private.
 impl fmt::Debug for Recent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, kept) = (self.model.parameters(), self.records_kept());
-        write!(formatter, "Recent(parameters={n}, records={kept}, <redacted>)")
+        write_shape(formatter, "Recent", &self.model, self.records_kept())
     }
 }
 

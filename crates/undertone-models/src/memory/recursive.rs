@@ -4,7 +4,7 @@
 //! iterates and divide by θ_{t−1} − θ_{t−2}, which loses all digits as steps shrink. Here the same polynomial
 //! is stored by its values at q fixed Chebyshev nodes on [−B, B], and evaluated by the barycentric formula.
 
-use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::{BoundedRecord, Model};
 use std::f64::consts::PI;
@@ -148,8 +148,7 @@ impl Memory for Recursive {
 /// Prints the shape only: sums are private.
 impl fmt::Debug for Recursive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "Recursive(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Recursive", &self.model, self.records)
     }
 }
 

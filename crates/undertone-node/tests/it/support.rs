@@ -42,14 +42,28 @@ pub(crate) fn setup(learners: usize, method: &str, more: &str) -> Arc<Setup> {
 
 /// The same with `features` features, and a memory of the same size.
 pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
-    let memory = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
-    let text = text(learners, "algorithm1", "unproven = true")
-        .replace(&format!("features = {FEATURES}"), &format!("features = {features}"))
-        .replace(memory, "kind = \"window\"\nwindow = 1");
-    let setup = parsed(&text);
-    assert_eq!(setup.agreement.model.features, features);
-    setup
+    let (now, then) = (format!("features = {FEATURES}"), format!("features = {features}"));
+    let memory = (MEMORY, "kind = \"window\"\nwindow = 1");
+    changed_setup(learners, "algorithm1", "unproven = true", &[(&now, &then), memory])
 }
+
+/// The same with parts of the text replaced.
+pub(crate) fn changed_setup(
+    learners: usize,
+    method: &str,
+    more: &str,
+    changes: &[(&str, &str)],
+) -> Arc<Setup> {
+    let mut text = text(learners, method, more);
+    for (now, then) in changes {
+        assert!(text.contains(now), "{now}");
+        text = text.replace(now, then);
+    }
+    parsed(&text)
+}
+
+/// The memory in the text of a setup.
+pub(crate) const MEMORY: &str = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
 
 fn parsed(text: &str) -> Arc<Setup> {
     let raw: RawAgreement = toml::from_str(text).unwrap();
@@ -81,9 +95,7 @@ loss = "logistic"
 features = {FEATURES}
 ridge = 0.01
 [memory]
-kind = "anchored"
-tolerance = 0.05
-tolerance_exponent = 0.3
+{MEMORY}
 [parameters]
 set = "ball"
 radius = 5.0
