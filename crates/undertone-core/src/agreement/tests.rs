@@ -264,7 +264,7 @@ fn forgetful() -> RawAgreement {
 
 #[test]
 fn a_memory_that_forgets_needs_its_keys_and_unproven() {
-    let config = Agreement::try_from(&forgetful()).unwrap();
+    let config = checked(&forgetful()).unwrap();
     assert_eq!(config.memory, MemoryKind::Window { rounds: 20 });
     let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
     assert_eq!(mechanism.forgetting, crate::Forgetting::Window { rounds: 20 });
