@@ -4,15 +4,13 @@
 //! takes both kinds.
 
 use crate::ExperimentError;
-use crate::experiment::{
-    LoadedExperiment, Overrides, RawExperiment, resolved, resolved_agreement,
-};
+use crate::experiment::{LoadedExperiment, Overrides, RawExperiment, resolved, resolved_agreement};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
-use undertone::{LoadError, Round};
 use undertone::agreement::{Agreement, NoiseScale, RawAgreement};
 use undertone::load::{Loaded, Source, Strictness, load};
+use undertone::{LoadError, Round};
 use undertone_models::{Setup, SetupError};
 
 /// A config as written and as checked.

@@ -8,8 +8,8 @@ use crate::stream::StreamError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use undertone::{LoadError, Round};
 use undertone::planner::PlannerError;
+use undertone::{LoadError, Round};
 use undertone_models::neural::NeuralError;
 use undertone_models::{ExportError, SetupError};
 

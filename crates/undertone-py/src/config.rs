@@ -166,7 +166,9 @@ pub(crate) fn from_any_for_examination(source: &Bound<'_, PyAny>) -> PyResult<Lo
 /// The experiment that a config must be.
 pub(crate) fn experiment(loaded: &LoadedConfig) -> PyResult<&LoadedExperiment> {
     loaded.experiment().ok_or_else(|| {
-        ConfigError::new_err("an experiment is needed, with rounds and data, and this is an agreement")
+        ConfigError::new_err(
+            "an experiment is needed, with rounds and data, and this is an agreement",
+        )
     })
 }
 

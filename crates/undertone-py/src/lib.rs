@@ -1,7 +1,7 @@
 //! Undertone for Python: the compiled part of the package `undertone`.
 //!
-//! Nothing is decided here. Python's values become records and configs, the laboratory does the work, and
-//! what comes of it becomes Python's values again. The package's own Python files are in `python/undertone`.
+//! Nothing is decided here. Python's values become records and configs, the crate `undertone` (for simulations,
+//! audits and seeds the laboratory) does the work, and what comes of it becomes Python's values again. The package's own Python files are in `python/undertone`.
 
 mod account;
 mod arrays;

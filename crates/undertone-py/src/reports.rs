@@ -12,8 +12,8 @@ use undertone::load::check_again;
 use undertone::privacy::Horizon;
 use undertone_lab::audit::{Effort, Options, unsupported};
 use undertone_lab::catalogue::{self, Cache, client};
-use undertone_lab::planner::{self, Request};
 use undertone_lab::config::LoadedConfig;
+use undertone_lab::planner::{self, Request};
 use undertone_lab::presets::preset_names;
 use undertone_lab::{LoadedExperiment, ledger_file, memory_error, stream};
 

@@ -4,7 +4,7 @@ use crate::{FixedEntropy, records};
 use std::sync::Arc;
 use undertone::models::DeclaredLoss;
 use undertone::{
-    BuildError, Declared, DeclarationError, LearnerBuilder, OnlineError, OwnLoss, Setup,
+    BuildError, DeclarationError, Declared, LearnerBuilder, OnlineError, OwnLoss, Setup,
     check_declaration,
 };
 
@@ -82,8 +82,7 @@ fn declarations_are_tried() {
     assert!(matches!(spread, DeclarationError::Spread { .. }), "{spread}");
     let norm = found(&untried(3.0, Some((1.0, 0.0)), None));
     assert!(matches!(norm, DeclarationError::Norm { .. }), "{norm}");
-    let gradient =
-        tried(&honest, &Square { wrong_gradient: true, ..Square::HONEST }).unwrap_err();
+    let gradient = tried(&honest, &Square { wrong_gradient: true, ..Square::HONEST }).unwrap_err();
     assert!(matches!(gradient, DeclarationError::Gradient { .. }), "{gradient}");
     let failed = tried(&honest, &Square { fails_at: 0.5, ..Square::HONEST }).unwrap_err();
     assert_eq!(failed, DeclarationError::Failed);
@@ -103,8 +102,8 @@ fn a_builder_tries_the_loss_and_learns_with_it() {
     assert!(learner.statement().iter().any(|sentence| sentence.contains("declared by user")));
     let wrong = Square { wrong_gradient: true, ..Square::HONEST };
     let refused = builder().own_loss(declared(6.0, curvature, None), wrong).build().unwrap_err();
-    let expected = BuildError::Declaration(DeclarationError::Gradient { found: 0.0, expected: 0.0 });
-    assert_eq!(std::mem::discriminant(&refused), std::mem::discriminant(&expected), "{refused}");
+    let tried = matches!(refused, BuildError::Declaration(DeclarationError::Gradient { .. }));
+    assert!(tried, "{refused}");
 }
 
 #[test]
