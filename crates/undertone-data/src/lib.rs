@@ -49,7 +49,6 @@ use line_guard::LineGuard;
 pub use agreed::{check_shape, load_own, task};
 pub use bounded::Bounded;
 pub use error::{DataError, FileFault, Location, RecordFault};
-pub use image_folder::ImageFault;
 pub use options::{Format, LoadOptions, Task};
 
 /// The largest dimension that is loaded, the intercept not counted.
@@ -215,7 +214,7 @@ mod tests {
         let images = directory.path().join("images");
         std::fs::create_dir(&images).unwrap();
         let no_classes = |path: &Path, options: &LoadOptions| match load(path, options) {
-            Err(DataError::File { fault, .. }) => fault == ImageFault::NoClasses.into(),
+            Err(DataError::File { fault, .. }) => fault == FileFault::NoClasses,
             _ => false,
         };
         assert!(no_classes(&images, &options));

@@ -7,7 +7,6 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::super::FileFault;
-use super::ImageFault;
 use super::picture::{Picture, shape_within_limits};
 
 /// The last two bytes of an image.
@@ -36,7 +35,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     let (channels, colours) = match colours {
         ColorSpace::Luma => (1, ColorSpace::Luma),
         ColorSpace::YCbCr | ColorSpace::RGB => (3, ColorSpace::RGB),
-        _ => return Err(ImageFault::OtherColours.into()),
+        _ => return Err(FileFault::OtherColours),
     };
     let shape = shape_within_limits(channels, info.height.into(), info.width.into())?;
     // Even in strict mode the decoder invents the end of a file that is truncated in its last row.
@@ -55,5 +54,5 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
 }
 
 fn damaged() -> FileFault {
-    ImageFault::Damaged { format: "JPEG" }.into()
+    FileFault::Damaged { format: "JPEG" }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::labels::CLASSES_MAX;
 use super::super::{DataError, not_opened};
-use super::ImageFault;
+use super::FileFault;
 
 /// The extensions of images.
 const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
@@ -33,23 +33,23 @@ pub struct ClassFolder {
 pub fn list(folder: &Path) -> Result<Vec<ClassFolder>, DataError> {
     let found = fs::metadata(folder).map_err(|error| not_opened(folder, error))?;
     if !found.is_dir() {
-        return Err(refused(folder, ImageFault::NotAFolder));
+        return Err(refused(folder, FileFault::NotAFolder));
     }
     let mut classes = Vec::new();
     for (path, found) in visible(folder)? {
         if !found.is_dir() {
-            return Err(refused(&path, ImageFault::OutsideClasses));
+            return Err(refused(&path, FileFault::OutsideClasses));
         }
         if classes.len() == CLASSES_MAX {
-            return Err(refused(folder, ImageFault::TooManyClasses { limit: CLASSES_MAX }));
+            return Err(refused(folder, FileFault::TooManyClasses { limit: CLASSES_MAX }));
         }
         let name = path.file_name().and_then(OsStr::to_str).map(str::to_string);
-        let name = name.ok_or_else(|| refused(&path, ImageFault::ClassNameNotUtf8))?;
+        let name = name.ok_or_else(|| refused(&path, FileFault::ClassNameNotUtf8))?;
         let images = images(&path)?;
         classes.push(ClassFolder { name, path, images });
     }
     if classes.is_empty() {
-        return Err(refused(folder, ImageFault::NoClasses));
+        return Err(refused(folder, FileFault::NoClasses));
     }
     Ok(classes)
 }
@@ -59,16 +59,16 @@ fn images(class: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut images = Vec::new();
     for (path, found) in visible(class)? {
         if found.is_dir() {
-            return Err(refused(&path, ImageFault::NestedFolder));
+            return Err(refused(&path, FileFault::NestedFolder));
         }
         // Opening a pipe would block.
         if !found.is_file() || !has_image_extension(&path) {
-            return Err(refused(&path, ImageFault::NotAnImage));
+            return Err(refused(&path, FileFault::NotAnImage));
         }
         images.push(path);
     }
     if images.is_empty() {
-        return Err(refused(class, ImageFault::EmptyClass));
+        return Err(refused(class, FileFault::EmptyClass));
     }
     Ok(images)
 }
@@ -98,6 +98,6 @@ fn has_image_extension(path: &Path) -> bool {
     ending.is_some_and(|ending| EXTENSIONS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
-fn refused(path: &Path, fault: ImageFault) -> DataError {
-    DataError::file(path, fault.into())
+fn refused(path: &Path, fault: FileFault) -> DataError {
+    DataError::file(path, fault)
 }

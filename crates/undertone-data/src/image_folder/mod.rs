@@ -10,7 +10,6 @@ use undertone::neural::Shape;
 use super::labels::check_given;
 use super::{DataError, Dataset, FileFault, LoadOptions, Task, images};
 
-mod fault;
 mod jpeg;
 mod listing;
 mod picture;
@@ -18,7 +17,6 @@ mod png;
 #[cfg(test)]
 mod tests;
 
-pub use fault::ImageFault;
 pub use listing::{ClassFolder, list};
 
 /// Loads a folder of images.
@@ -33,7 +31,7 @@ pub use listing::{ClassFolder, list};
 /// file.
 pub fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset, DataError> {
     if options.task == Task::Regression {
-        return Err(DataError::file(folder, ImageFault::Regression.into()));
+        return Err(DataError::file(folder, FileFault::Regression));
     }
     let folders = list(folder)?;
     let (classes, labels) = number_classes(folder, &folders, options)?;
@@ -45,8 +43,8 @@ pub fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset, DataError> 
             let found = picture.shape;
             let &mut (first, expected) = first.get_or_insert((path, found));
             if found != expected {
-                let fault = ImageFault::OtherShape { first: first.into(), expected, found };
-                return Err(DataError::file(path, fault.into()));
+                let fault = FileFault::OtherShape { first: first.into(), expected, found };
+                return Err(DataError::file(path, fault));
             }
             check_dimension(path, found, options)?;
             records.push(images::record(&picture.values, label, options.intercept));
@@ -75,7 +73,7 @@ fn number_classes(
     let number = |class: &ClassFolder| {
         let index = names.iter().position(|name| *name == class.name);
         let number = index.and_then(|index| u32::try_from(index).ok());
-        number.ok_or_else(|| DataError::file(&class.path, ImageFault::UnknownClass.into()))
+        number.ok_or_else(|| DataError::file(&class.path, FileFault::UnknownClass))
     };
     let numbers: Result<Vec<u32>, DataError> = folders.iter().map(number).collect();
     Ok((names, numbers?))

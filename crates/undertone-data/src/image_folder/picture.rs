@@ -9,7 +9,7 @@ use std::path::Path;
 use undertone::neural::Shape;
 
 use super::super::{DIMENSION_MAX, DataError, FileFault};
-use super::{ImageFault, jpeg, png};
+use super::{jpeg, png};
 
 /// The largest file that is read.
 ///
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path) -> Result<Picture, DataError> {
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(DataError::file(path, ImageFault::TooLarge { limit: FILE_BYTES_MAX }.into()));
+        return Err(DataError::file(path, FileFault::TooLarge { limit: FILE_BYTES_MAX }));
     }
     decode(&bytes).map_err(|fault| DataError::file(path, fault))
 }
@@ -66,12 +66,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     } else if bytes.starts_with(JPEG_SIGNATURE) {
         ("JPEG", jpeg::decode)
     } else {
-        return Err(ImageFault::UnknownContent.into());
+        return Err(FileFault::UnknownContent);
     };
     // Neither decoder is known to panic; if one does, the program must not end. Only the result leaves
     // the closure, so no inconsistent state can be observed.
     catch_unwind(AssertUnwindSafe(|| decoder(bytes)))
-        .unwrap_or_else(|_| Err(ImageFault::Damaged { format }.into()))
+        .unwrap_or_else(|_| Err(FileFault::Damaged { format }))
 }
 
 /// The shape of an image, if it has few enough values to be loaded.

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use undertone::neural::Shape;
 
 use super::super::{DIMENSION_MAX, DataError, Dataset, FileFault, LoadOptions, Task};
-use super::ImageFault;
 use super::picture::decode;
 
 /// A PNG file; `more` sets what else there is to set.
@@ -203,20 +202,20 @@ fn images_that_are_not_of_eight_bits_in_grey_or_colour_are_refused_by_name() {
     let frame = lossless.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
     lossless[frame + 1] = 0xc3;
     let cases = [
-        (see_through, ImageFault::Transparent),
-        (palette, ImageFault::Transparent),
-        (png_file((1, 1), deep, &[1, 2], |_| ()), ImageFault::SixteenBits),
-        (animated, ImageFault::Animated),
-        (cmyk, ImageFault::OtherColours),
-        (lossless, ImageFault::Damaged { format: "JPEG" }),
-        (b"GIF89a".to_vec(), ImageFault::UnknownContent),
-        (Vec::new(), ImageFault::UnknownContent),
-        (b"\x89PNG\r\n\x1a\nnothing".to_vec(), ImageFault::Damaged { format: "PNG" }),
-        (b"\xff\xd8\xffnothing".to_vec(), ImageFault::Damaged { format: "JPEG" }),
+        (see_through, FileFault::Transparent),
+        (palette, FileFault::Transparent),
+        (png_file((1, 1), deep, &[1, 2], |_| ()), FileFault::SixteenBits),
+        (animated, FileFault::Animated),
+        (cmyk, FileFault::OtherColours),
+        (lossless, FileFault::Damaged { format: "JPEG" }),
+        (b"GIF89a".to_vec(), FileFault::UnknownContent),
+        (Vec::new(), FileFault::UnknownContent),
+        (b"\x89PNG\r\n\x1a\nnothing".to_vec(), FileFault::Damaged { format: "PNG" }),
+        (b"\xff\xd8\xffnothing".to_vec(), FileFault::Damaged { format: "JPEG" }),
     ];
     for (bytes, fault) in cases {
         let folder = folder(&[("a/1.png", &bytes[..]), ("b/2.png", &bytes)]);
-        assert_eq!(refusal(folder.path(), &options()), ("a/1.png".into(), fault.into()));
+        assert_eq!(refusal(folder.path(), &options()), ("a/1.png".into(), fault));
     }
 }
 
@@ -290,7 +289,7 @@ fn grey_png_of_no_width() -> Vec<u8> {
 }
 
 fn damaged_png() -> FileFault {
-    ImageFault::Damaged { format: "PNG" }.into()
+    FileFault::Damaged { format: "PNG" }
 }
 
 #[test]
@@ -298,16 +297,16 @@ fn a_folder_of_another_layout_is_refused_with_what_is_wrong_where() {
     let image = &grey_png(1, 1, &[7])[..];
     let (a, b) = (("a/1.png", image), ("b/1.png", image));
     let cases: [(&[File<'_>], &str, FileFault); 10] = [
-        (&[], "", ImageFault::NoClasses.into()),
-        (&[(".hidden/1.png", image)], "", ImageFault::NoClasses.into()),
+        (&[], "", FileFault::NoClasses),
+        (&[(".hidden/1.png", image)], "", FileFault::NoClasses),
         (&[a], "", FileFault::OneClass),
-        (&[a, b, ("1.png", image)], "1.png", ImageFault::OutsideClasses.into()),
-        (&[a, b, ("labels.csv", b"")], "labels.csv", ImageFault::OutsideClasses.into()),
-        (&[a, ("b/", b"")], "b", ImageFault::EmptyClass.into()),
-        (&[a, ("b/.1.png", image)], "b", ImageFault::EmptyClass.into()),
-        (&[("train/a/1.png", image), b], "train/a", ImageFault::NestedFolder.into()),
-        (&[a, b, ("b/notes.txt", b"")], "b/notes.txt", ImageFault::NotAnImage.into()),
-        (&[a, b, ("b/png", image)], "b/png", ImageFault::NotAnImage.into()),
+        (&[a, b, ("1.png", image)], "1.png", FileFault::OutsideClasses),
+        (&[a, b, ("labels.csv", b"")], "labels.csv", FileFault::OutsideClasses),
+        (&[a, ("b/", b"")], "b", FileFault::EmptyClass),
+        (&[a, ("b/.1.png", image)], "b", FileFault::EmptyClass),
+        (&[("train/a/1.png", image), b], "train/a", FileFault::NestedFolder),
+        (&[a, b, ("b/notes.txt", b"")], "b/notes.txt", FileFault::NotAnImage),
+        (&[a, b, ("b/png", image)], "b/png", FileFault::NotAnImage),
     ];
     for (files, location, fault) in cases {
         let folder = folder(files);
@@ -332,8 +331,8 @@ fn options_that_do_not_fit_the_folder_are_refused() {
         LoadOptions { classes: Some(names), ..options() }
     };
     let cases = [
-        (LoadOptions::new(Task::Regression), "", ImageFault::Regression.into()),
-        (given(&["b", "c"]), "a", ImageFault::UnknownClass.into()),
+        (LoadOptions::new(Task::Regression), "", FileFault::Regression),
+        (given(&["b", "c"]), "a", FileFault::UnknownClass),
         (given(&["a"]), "", FileFault::BadClasses),
         (given(&["a", "b", "a"]), "", FileFault::BadClasses),
         (
@@ -357,7 +356,7 @@ fn a_file_far_larger_than_an_image_is_not_read() {
     let folder = folder(&[("a/1.png", image), ("b/1.png", image)]);
     let file = fs::OpenOptions::new().write(true).open(folder.path().join("b/1.png")).unwrap();
     file.set_len((1 << 26) + 1).unwrap();
-    let fault = ImageFault::TooLarge { limit: 1 << 26 }.into();
+    let fault = FileFault::TooLarge { limit: 1 << 26 };
     assert_eq!(refusal(folder.path(), &options()), ("b/1.png".into(), fault));
 }
 
@@ -383,14 +382,14 @@ fn links_are_followed_and_what_is_no_file_is_never_opened() {
 
     let _socket = std::os::unix::net::UnixListener::bind(&broken).unwrap();
     let refused = refusal(folder.path(), &options());
-    assert_eq!(refused, ("b/4.png".into(), ImageFault::NotAnImage.into()));
+    assert_eq!(refused, ("b/4.png".into(), FileFault::NotAnImage));
     fs::remove_file(&broken).unwrap();
 
     let nameless = folder.path().join(std::ffi::OsStr::from_bytes(b"z\xff"));
     // Some file systems take names of text only.
     if fs::create_dir(nameless).is_ok() {
         let (_, fault) = refusal(folder.path(), &options());
-        assert_eq!(fault, ImageFault::ClassNameNotUtf8.into());
+        assert_eq!(fault, FileFault::ClassNameNotUtf8);
     }
 }
 

@@ -13,52 +13,10 @@ mod tests;
 pub use test_records::{train_test_split, train_then_test};
 
 use crate::experiment::Partition;
+use crate::stream::StreamError;
 use dirichlet::dirichlet;
 use random::{portion, shuffled};
 use std::collections::BTreeMap;
-use thiserror::Error;
-
-/// Why records cannot be distributed.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum PartitionError {
-    /// There are no learners.
-    #[error("no learners: at least one is needed")]
-    NoLearners,
-    /// There are fewer records than learners.
-    #[error("{records} records are too few for {learners} learners: use fewer learners")]
-    TooFewRecords {
-        /// How many records there are.
-        records: usize,
-        /// How many learners there are.
-        learners: usize,
-    },
-    /// The Dirichlet parameter is not a positive number.
-    #[error("dirichlet alpha = {alpha}: must be finite and above 0")]
-    BadAlpha {
-        /// What was given.
-        alpha: f64,
-    },
-    /// The share is not between 0 and 1.
-    #[error("own-class share = {share}: must be between 0 and 1")]
-    BadShare {
-        /// What was given.
-        share: f64,
-    },
-    /// A label is not one of the classes 0, 1, 2 …, as in regression.
-    #[error("record {record} has no class: for regression use `iid` or `in-order`")]
-    NotAClass {
-        /// Which record, from 0.
-        record: usize,
-    },
-    /// A learner would hold no record.
-    #[error("learner {learner} would hold no record: {remedy}")]
-    EmptyLearner {
-        /// The first such learner, from 0.
-        learner: usize,
-        /// What to change.
-        remedy: &'static str,
-    },
-}
 
 /// Assigns every record to exactly one learner, and returns the record indices of each learner.
 ///
@@ -67,19 +25,20 @@ pub enum PartitionError {
 /// labels must be classes 0.0, 1.0, 2.0 ….
 ///
 /// # Errors
-/// When a parameter is out of range, a label is not a class, or a learner would hold no record.
+/// When a label is not a class, or a learner would hold no record.
+///
+/// # Panics
+/// When there are no learners, or a parameter is out of range: a bug in the caller, as no experiment has it.
 pub fn split(
     labels: &[f64],
     learners: usize,
     partition: Partition,
     shuffle: &mut impl FnMut() -> u64,
-) -> Result<Vec<Vec<usize>>, PartitionError> {
-    if learners == 0 {
-        return Err(PartitionError::NoLearners);
-    }
+) -> Result<Vec<Vec<usize>>, StreamError> {
+    assert!(learners > 0, "a network has learners");
     let records = labels.len();
     if records < learners {
-        return Err(PartitionError::TooFewRecords { records, learners });
+        return Err(StreamError::TooFewRecords { records, learners });
     }
     let mut shares = vec![Vec::new(); learners];
     let remedy = match partition {
@@ -97,33 +56,29 @@ pub fn split(
             "use fewer learners, or records of every class"
         }
         Partition::Dirichlet { alpha } => {
-            if !(alpha > 0.0 && alpha.is_finite()) {
-                return Err(PartitionError::BadAlpha { alpha });
-            }
+            assert!(alpha > 0.0 && alpha.is_finite(), "the experiment's alpha was checked");
             dirichlet(classes(labels)?, alpha, &mut shares, shuffle);
             "raise alpha, use fewer learners, or change the seed"
         }
         Partition::OwnClass { share } => {
-            if !(0.0..=1.0).contains(&share) {
-                return Err(PartitionError::BadShare { share });
-            }
+            assert!((0.0..=1.0).contains(&share), "the experiment's share was checked");
             own_class(classes(labels)?, share, &mut shares, shuffle);
             "lower the share, use fewer learners, or more records"
         }
     };
     if let Some(learner) = shares.iter().position(Vec::is_empty) {
-        return Err(PartitionError::EmptyLearner { learner, remedy });
+        return Err(StreamError::EmptyLearner { learner, remedy });
     }
     // Otherwise each learner would see its classes one after the other.
     Ok(shares.into_iter().map(|share| shuffled(share, shuffle)).collect())
 }
 
 /// The records of each class present.
-fn classes(labels: &[f64]) -> Result<BTreeMap<usize, Vec<usize>>, PartitionError> {
+fn classes(labels: &[f64]) -> Result<BTreeMap<usize, Vec<usize>>, StreamError> {
     let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (record, &label) in labels.iter().enumerate() {
         if !(label >= 0.0 && label < f64::from(u32::MAX) && label.fract().abs() <= 0.0) {
-            return Err(PartitionError::NotAClass { record });
+            return Err(StreamError::NotAClass { record });
         }
         classes.entry(label as usize).or_default().push(record);
     }

@@ -2,7 +2,6 @@
 
 use crate::catalogue::{self, CatalogueError};
 use crate::data::DataError;
-use crate::partition::PartitionError;
 use thiserror::Error;
 
 /// Why the records cannot be used.
@@ -11,9 +10,30 @@ pub enum StreamError {
     /// A file or record is bad, or the data do not fit the agreement.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The records cannot be distributed.
-    #[error("data.partition: {0}")]
-    Partition(#[from] PartitionError),
+    /// There are fewer records than learners.
+    #[error(
+        "data.partition: {records} records are too few for {learners} learners: use fewer learners"
+    )]
+    TooFewRecords {
+        /// How many records there are.
+        records: usize,
+        /// How many learners there are.
+        learners: usize,
+    },
+    /// A label is not one of the classes 0, 1, 2 …, as in regression.
+    #[error("data.partition: record {record} has no class: for regression use `iid` or `in-order`")]
+    NotAClass {
+        /// Which record, from 0.
+        record: usize,
+    },
+    /// A learner would hold no record.
+    #[error("data.partition: learner {learner} would hold no record: {remedy}")]
+    EmptyLearner {
+        /// The first such learner, from 0.
+        learner: usize,
+        /// What to change.
+        remedy: &'static str,
+    },
     /// The format is unknown.
     #[error("data.format = \"{name}\": must be one of libsvm, csv, ndjson, parquet, image-folder")]
     Format {

@@ -23,7 +23,7 @@ fn the_agreement_of_a_learner_with_nothing_but_its_privacy_is_the_fixture() {
 }
 
 #[test]
-fn the_network_of_the_default_learner_is_golden() {
+fn the_fixture_is_of_the_network_of_the_default_learner() {
     let source = Source::Text { origin: "the fixture".into(), text: FIXTURE.into() };
     let loaded: Loaded<RawAgreement> = load(&source, |_| (), Strictness::Run).unwrap();
     let id = undertone::Setup::new(loaded.checked).unwrap().network_id();
