@@ -125,7 +125,9 @@ fn parameters_out_of_range_are_a_bug_in_the_caller() {
     for share in [-0.1, 1.1, f64::NAN] {
         assert!(!sound(Partition::OwnClass { share }), "{share}");
     }
-    assert!(sound(Partition::Dirichlet { alpha: 1.0 }) && sound(Partition::OwnClass { share: 0.5 }));
+    assert!(
+        sound(Partition::Dirichlet { alpha: 1.0 }) && sound(Partition::OwnClass { share: 0.5 })
+    );
 }
 
 #[test]
