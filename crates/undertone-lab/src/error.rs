@@ -1,7 +1,7 @@
 //! The errors that most of the laboratory shares: of experiments, and of the files they leave behind.
 
 use crate::attack::AttackError;
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::presets::preset_names;
 use crate::simulate::SimulateError;
 use crate::stream::StreamError;
@@ -64,7 +64,7 @@ pub enum ExperimentError {
     #[error("{method}: {error}")]
     OfMethod {
         /// Which method.
-        method: Method,
+        method: ComparedMethod,
         /// Why.
         error: Box<ExperimentError>,
     },
@@ -72,7 +72,7 @@ pub enum ExperimentError {
     #[error("{method}: the budget ended the run after {rounds} rounds")]
     Exhausted {
         /// Which method.
-        method: Method,
+        method: ComparedMethod,
         /// How many rounds were run.
         rounds: u64,
     },
@@ -80,7 +80,7 @@ pub enum ExperimentError {
     #[error("{method}: no step was found at which doubling breaks convergence")]
     NoStep {
         /// Which method.
-        method: Method,
+        method: ComparedMethod,
     },
     /// The runs measured nothing: the data have no test records.
     #[error("nothing was measured")]

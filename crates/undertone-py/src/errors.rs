@@ -64,7 +64,9 @@ pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr 
             RecordError::new_err(format!("{place}row {}: {fault}", record - 1))
         }
         error @ (StreamError::Data(_)
-        | StreamError::Partition(_)
+        | StreamError::TooFewRecords { .. }
+        | StreamError::NotAClass { .. }
+        | StreamError::EmptyLearner { .. }
         | StreamError::Format { .. }
         | StreamError::UnknownSource { .. }
         | StreamError::Catalogue(_)

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use undertone_lab::compare::settings::{Method, Settings, settings};
+use undertone_lab::compare::settings::{ComparedMethod, Settings, settings};
 use undertone_lab::compare::statistics::{Estimate, central, entries};
 use undertone_lab::compare::store::Store;
 use undertone_lab::compare::{page, run as measure};
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
     /// Which methods
-    #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = Method::ALL.map(|method| method.to_string()))]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = ComparedMethod::ALL.map(|method| method.to_string()))]
     methods: Vec<String>,
     /// Which budgets, certified for ever; inf is a run without privacy
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = [0.5, 1.0, 2.0, 4.0, 8.0, f64::INFINITY])]
@@ -184,13 +184,13 @@ fn label(settings: &Settings) -> String {
     format!("{} at ε = {epsilon}", settings.method)
 }
 
-fn methods(names: &[String]) -> Result<Vec<Method>, Failure> {
-    let known = || Method::ALL.map(Method::name).join(", ");
+fn methods(names: &[String]) -> Result<Vec<ComparedMethod>, Failure> {
+    let known = || ComparedMethod::ALL.map(ComparedMethod::name).join(", ");
     let find = |name: &String| {
-        let found = Method::ALL.into_iter().find(|method| method.name() == name);
+        let found = ComparedMethod::ALL.into_iter().find(|method| method.name() == name);
         found.ok_or_else(|| anyhow!("--methods {name}: there are {}", known()).into())
     };
-    let found: Result<Vec<Method>, Failure> = names.iter().map(find).collect();
+    let found: Result<Vec<ComparedMethod>, Failure> = names.iter().map(find).collect();
     Ok(distinct(found?))
 }
 
@@ -220,7 +220,7 @@ fn budgets(epsilons: &[f64]) -> Result<Vec<Option<f64>>, Failure> {
 /// The config of every method at every budget; a method that sends nothing has one budget only.
 fn all_settings(
     base: &LoadedExperiment,
-    methods: &[Method],
+    methods: &[ComparedMethod],
     epsilons: &[Option<f64>],
 ) -> Result<Vec<Settings>, Failure> {
     let mut all = Vec::new();

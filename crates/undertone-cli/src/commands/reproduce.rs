@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone::privacy::{format_epsilon, format_rounded_up, format_scientific_up};
-use undertone_lab::compare::settings::Method;
+use undertone_lab::compare::settings::ComparedMethod;
 use undertone_lab::report::{fig1_page, neural_page, table1_page, table2_page};
 use undertone_lab::reproduce::neural::{self, Extent, Images, NeuralFigure, NeuralRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
@@ -328,12 +328,16 @@ fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
         let Some(last) = curve.points.last() else { continue };
         let certified = match curve.certified {
             Some(epsilon) => format_epsilon(epsilon),
-            None if curve.method == Method::Local => "nothing is sent".into(),
+            None if curve.method == ComparedMethod::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };
         let public = match curve.method {
-            Method::Local => "-".into(),
-            Method::Algorithm1 | Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop => {
+            ComparedMethod::Local => "-".into(),
+            ComparedMethod::Algorithm1
+            | ComparedMethod::Shielded
+            | ComparedMethod::Dsgd
+            | ComparedMethod::Dola
+            | ComparedMethod::Pdop => {
                 format!("{:.4}", last.test_public.median)
             }
         };

@@ -14,7 +14,7 @@ use crate::error::ExperimentError;
 use crate::seeded_run::{prepare, seeded_run};
 use crate::simulate::Measuring;
 use serde::{Deserialize, Serialize};
-use settings::{Method, Settings};
+use settings::{ComparedMethod, Settings};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub struct Measurement {
     /// The digest of the settings.
     pub digest: String,
     /// Which method.
-    pub method: Method,
+    pub method: ComparedMethod,
     /// The target ε; `None` is a run without privacy.
     pub epsilon: Option<f64>,
     /// The seed of data order, test split and noise.

@@ -1,7 +1,7 @@
 //! `report.html` of a comparison: accuracy and regret against ε, and the numbers.
 
 use super::Measurement;
-use super::settings::Method;
+use super::settings::ComparedMethod;
 use super::statistics::{Entry, Estimate, central, entries};
 use crate::report::{Comparison, comparison_page};
 use std::fmt::Write as _;
@@ -22,13 +22,14 @@ pub struct Facts {
 #[must_use]
 pub fn html(facts: &Facts, runs: &[Measurement]) -> String {
     let entries = entries(runs);
-    let curve = |value: fn(&Entry) -> Option<Estimate>| -> Vec<(Method, Vec<(f64, Estimate)>)> {
-        let points = |method: Method| -> Vec<(f64, Estimate)> {
-            let own = entries.iter().filter(|entry| entry.method == method);
-            own.filter_map(|entry| Some((entry.epsilon?, value(entry)?))).collect()
+    let curve =
+        |value: fn(&Entry) -> Option<Estimate>| -> Vec<(ComparedMethod, Vec<(f64, Estimate)>)> {
+            let points = |method: ComparedMethod| -> Vec<(f64, Estimate)> {
+                let own = entries.iter().filter(|entry| entry.method == method);
+                own.filter_map(|entry| Some((entry.epsilon?, value(entry)?))).collect()
+            };
+            ComparedMethod::ALL.iter().map(|&method| (method, points(method))).collect()
         };
-        Method::ALL.iter().map(|&method| (method, points(method))).collect()
-    };
     comparison_page(&Comparison {
         name: &facts.name,
         lead: format!(
@@ -47,7 +48,7 @@ pub fn html(facts: &Facts, runs: &[Measurement]) -> String {
 
 /// The accuracy of local learners.
 fn alone(entries: &[Entry]) -> Option<Estimate> {
-    let own = entries.iter().find(|entry| entry.method == Method::Local);
+    let own = entries.iter().find(|entry| entry.method == ComparedMethod::Local);
     own.and_then(|entry| entry.accuracy)
 }
 

@@ -13,7 +13,7 @@ use undertone::privacy::Horizon;
 /// A method that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum ComparedMethod {
     /// Chen & Wang: noise on the parameters.
     Algorithm1,
     /// Ours: noise on the gradients, at public points.
@@ -28,45 +28,45 @@ pub enum Method {
     Local,
 }
 
-impl Method {
+impl ComparedMethod {
     /// All methods, in the order of tables and colours.
-    pub const ALL: [Method; 6] = [
-        Method::Algorithm1,
-        Method::Shielded,
-        Method::Dsgd,
-        Method::Dola,
-        Method::Pdop,
-        Method::Local,
+    pub const ALL: [ComparedMethod; 6] = [
+        ComparedMethod::Algorithm1,
+        ComparedMethod::Shielded,
+        ComparedMethod::Dsgd,
+        ComparedMethod::Dola,
+        ComparedMethod::Pdop,
+        ComparedMethod::Local,
     ];
 
     /// Its name in configs and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Method::Algorithm1 => "algorithm1",
-            Method::Shielded => "shielded",
-            Method::Dsgd => "dsgd",
-            Method::Dola => "dola",
-            Method::Pdop => "pdop",
-            Method::Local => "local",
+            ComparedMethod::Algorithm1 => "algorithm1",
+            ComparedMethod::Shielded => "shielded",
+            ComparedMethod::Dsgd => "dsgd",
+            ComparedMethod::Dola => "dola",
+            ComparedMethod::Pdop => "pdop",
+            ComparedMethod::Local => "local",
         }
     }
 
     /// Whether anything leaves a learner.
     #[must_use]
     pub fn publishes(self) -> bool {
-        self != Method::Local
+        self != ComparedMethod::Local
     }
 
     /// The number of its line style, the same in every figure.
     #[must_use]
     pub(crate) fn style(self) -> u8 {
-        let index = Method::ALL.iter().position(|&other| other == self).unwrap_or(0);
+        let index = ComparedMethod::ALL.iter().position(|&other| other == self).unwrap_or(0);
         u8::try_from(index + 1).unwrap_or(1)
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for ComparedMethod {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())
     }
@@ -76,7 +76,7 @@ impl fmt::Display for Method {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Which method.
-    pub method: Method,
+    pub method: ComparedMethod,
     /// The target; `None` is a run without privacy.
     pub epsilon: Option<f64>,
     /// The experiment to run.
@@ -123,7 +123,7 @@ fn newest_batch(raw: &mut RawExperiment) {
 /// When the method does not fit the experiment, or no noise meets the budget.
 pub fn settings(
     base: &LoadedExperiment,
-    method: Method,
+    method: ComparedMethod,
     epsilon: Option<f64>,
 ) -> Result<Settings, ExperimentError> {
     if base.checked.agreement.neural.is_some() {
@@ -139,20 +139,20 @@ pub fn settings(
     // The same kind of noise for all methods: at equal zCDP, Laplace noise has twice the variance.
     raw.agreement.noise.kind = Some("gaussian".into());
     match method {
-        Method::Algorithm1 => raw.agreement.schedule.interval = None,
-        Method::Shielded => without_decay(raw),
-        Method::Dsgd | Method::Dola => {
+        ComparedMethod::Algorithm1 => raw.agreement.schedule.interval = None,
+        ComparedMethod::Shielded => without_decay(raw),
+        ComparedMethod::Dsgd | ComparedMethod::Dola => {
             without_decay(raw);
             newest_batch(raw);
         }
-        Method::Pdop => {
+        ComparedMethod::Pdop => {
             without_decay(raw);
             newest_batch(raw);
             let rounds = start.checked.rounds as f64;
             raw.agreement.schedule.step_ratio = Some(PDOP_STEP_END.powf(1.0 / rounds));
             raw.agreement.noise.ratio = Some(PDOP_NOISE_END.powf(1.0 / rounds));
         }
-        Method::Local => return local(base),
+        ComparedMethod::Local => return local(base),
     }
     let start = checked(start.raw, base, method)?;
     let request = Request { horizon: Horizon::Lifetime, tune: true, records: None };
@@ -167,8 +167,8 @@ pub fn settings(
 
 /// Local learners take the steps of shielded ones without privacy.
 fn local(base: &LoadedExperiment) -> Result<Settings, ExperimentError> {
-    let method = Method::Local;
-    let mut raw = settings(base, Method::Shielded, None)?.raw;
+    let method = ComparedMethod::Local;
+    let mut raw = settings(base, ComparedMethod::Shielded, None)?.raw;
     raw.agreement.method = Some(method.name().into());
     raw.agreement.schedule.interval = None;
     raw.agreement.noise.scale = Some(OneOrEach::One(1.0));
@@ -179,11 +179,11 @@ fn local(base: &LoadedExperiment) -> Result<Settings, ExperimentError> {
 fn checked(
     raw: RawExperiment,
     base: &LoadedExperiment,
-    method: Method,
+    method: ComparedMethod,
 ) -> Result<LoadedExperiment, ExperimentError> {
     check_again(raw, &base.folder).map_err(|error| of_method(method, error.into()))
 }
 
-fn of_method(method: Method, error: ExperimentError) -> ExperimentError {
+fn of_method(method: ComparedMethod, error: ExperimentError) -> ExperimentError {
     ExperimentError::OfMethod { method, error: Box::new(error) }
 }

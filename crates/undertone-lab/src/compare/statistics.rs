@@ -1,7 +1,7 @@
 //! Statistics over runs: one entry for each method at each budget.
 
 use super::Measurement;
-use super::settings::Method;
+use super::settings::ComparedMethod;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -52,7 +52,7 @@ impl Estimate {
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// Which method.
-    pub method: Method,
+    pub method: ComparedMethod,
     /// The target; `None` without privacy.
     pub epsilon: Option<f64>,
     /// How many runs.
@@ -76,7 +76,7 @@ pub struct Entry {
 /// One entry for each method and budget with runs, sorted by method and then by budget, no privacy last.
 #[must_use]
 pub fn entries(runs: &[Measurement]) -> Vec<Entry> {
-    let mut keys: Vec<(Method, Option<f64>)> = Vec::new();
+    let mut keys: Vec<(ComparedMethod, Option<f64>)> = Vec::new();
     for run in runs {
         if !keys.contains(&(run.method, run.epsilon)) {
             keys.push((run.method, run.epsilon));
@@ -102,7 +102,7 @@ pub fn central(runs: &[Measurement]) -> Option<Estimate> {
     Estimate::of(&seeds.into_iter().map(|(_, accuracy)| accuracy).collect::<Vec<f64>>())
 }
 
-fn entry(runs: &[Measurement], method: Method, epsilon: Option<f64>) -> Entry {
+fn entry(runs: &[Measurement], method: ComparedMethod, epsilon: Option<f64>) -> Entry {
     let own = || runs.iter().filter(|run| run.method == method && run.epsilon == epsilon);
     let estimate = |value: fn(&Measurement) -> Option<f64>| {
         Estimate::of(&own().filter_map(value).collect::<Vec<f64>>())

@@ -4,7 +4,7 @@ use super::axis::{Scale, Unit};
 use super::number::{escape, number, percent};
 use super::plot::{Across, Band, Chart, Look, Series};
 use super::{figure, head};
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::compare::statistics::Estimate;
 
 /// What a comparison shows.
@@ -14,9 +14,9 @@ pub(crate) struct Comparison<'a> {
     /// What was compared and how.
     pub(crate) lead: String,
     /// The test accuracy of each method by ε.
-    pub(crate) accuracy: Vec<(Method, Vec<(f64, Estimate)>)>,
+    pub(crate) accuracy: Vec<(ComparedMethod, Vec<(f64, Estimate)>)>,
     /// The excess loss of each method by ε.
-    pub(crate) regret: Vec<(Method, Vec<(f64, Estimate)>)>,
+    pub(crate) regret: Vec<(ComparedMethod, Vec<(f64, Estimate)>)>,
     /// The accuracy of the centralised optimum.
     pub(crate) central: Option<Estimate>,
     /// The accuracy of local learners.
@@ -94,7 +94,7 @@ fn regret(comparison: &Comparison<'_>) -> Chart {
 
 /// A line and a band for each method that has points.
 fn lines(
-    curves: &[(Method, Vec<(f64, Estimate)>)],
+    curves: &[(ComparedMethod, Vec<(f64, Estimate)>)],
     words: fn(f64) -> String,
 ) -> (Vec<Series>, Vec<Band>) {
     let (mut series, mut bands) = (Vec::new(), Vec::new());

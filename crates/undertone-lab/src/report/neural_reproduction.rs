@@ -6,7 +6,7 @@ use super::number::{count, epsilon, number, percent};
 use super::plot::{Across, Band, Chart, Look, Series};
 use super::reproduction::{line, page};
 use crate::attack::Line;
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::reproduce::neural::{Images, NeuralFigure, Point};
 use crate::reproduce::quartiles::Quartiles;
 use crate::reproduce::table2::{Row, Table2};
@@ -124,7 +124,7 @@ fn rows(found: &NeuralFigure) -> String {
         let Some(last) = curve.points.last() else { continue };
         let certified = match curve.certified {
             Some(found) => epsilon(found),
-            None if curve.method == Method::Local => "nothing is sent".into(),
+            None if curve.method == ComparedMethod::Local => "nothing is sent".into(),
             None => "no certificate".into(),
         };
         let dry = if curve.ran_dry { " (ran out of records)" } else { "" };
@@ -134,7 +134,11 @@ fn rows(found: &NeuralFigure) -> String {
             curve.method,
             spread(last.training),
             spread(last.test_own),
-            if curve.method == Method::Local { "–".into() } else { spread(last.test_public) },
+            if curve.method == ComparedMethod::Local {
+                "–".into()
+            } else {
+                spread(last.test_public)
+            },
         );
     }
     format!(

@@ -5,7 +5,7 @@ use super::quartiles::Quartiles;
 use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
 use super::{PRESET, Watch, run, run_all, setup};
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::error::ExperimentError;
 use crate::experiment::{LoadedExperiment, RawExperiment};
 use crate::presets::load_preset_with;
@@ -15,7 +15,8 @@ use undertone::Round;
 use undertone::privacy::Mechanism;
 
 /// The methods of the figure, ours first.
-pub const METHODS: [Method; 4] = [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop];
+pub const METHODS: [ComparedMethod; 4] =
+    [ComparedMethod::Algorithm1, ComparedMethod::Dsgd, ComparedMethod::Dola, ComparedMethod::Pdop];
 /// The rounds of the paper.
 pub const ROUNDS: u64 = 2000;
 /// Measured rounds per doubling, approximately.
@@ -48,7 +49,7 @@ pub struct Point {
 #[derive(Clone, Debug, Serialize)]
 pub struct Curve {
     /// Which method.
-    pub method: Method,
+    pub method: ComparedMethod,
     /// How its step was chosen; absent for Algorithm 1, whose step the paper gives.
     pub tuned: Option<Tuned>,
     /// By round.
@@ -74,7 +75,7 @@ pub struct Figure {
 
 /// The experiment of a method with a given λ_0, changed further by `change`.
 pub(super) fn experiment_of(
-    method: Method,
+    method: ComparedMethod,
     step: f64,
     unknowns: Unknowns,
     rounds: u64,
@@ -86,7 +87,7 @@ pub(super) fn experiment_of(
         raw.agreement.records.batch = Some(unknowns.batch);
         raw.agreement.model.ridge = Some(unknowns.ridge);
         raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
-        if method != Method::Algorithm1 {
+        if method != ComparedMethod::Algorithm1 {
             turn_into(method, raw, DOLA_STEP_EXPONENT, PDOP_NOISE_END / rounds as f64);
             raw.agreement.schedule.step = Some(step);
         }
@@ -104,10 +105,12 @@ pub fn figure(seeds: u64, rounds: u64, watch: &Watch<'_>) -> Result<Figure, Expe
     let (mut experiments, mut tunings) = (Vec::new(), Vec::new());
     for method in METHODS {
         let tuned = match method {
-            Method::Algorithm1 => None,
-            Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local => {
-                Some(tune(method, unknowns, rounds, watch)?)
-            }
+            ComparedMethod::Algorithm1 => None,
+            ComparedMethod::Shielded
+            | ComparedMethod::Dsgd
+            | ComparedMethod::Dola
+            | ComparedMethod::Pdop
+            | ComparedMethod::Local => Some(tune(method, unknowns, rounds, watch)?),
         };
         let step = tuned.map_or(1.0, |tuned| tuned.step);
         experiments.push(experiment_of(method, step, unknowns, rounds, |_| ())?);
@@ -152,7 +155,7 @@ fn slope(points: &[Point]) -> Option<f64> {
     Some(-across / square)
 }
 
-fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec<Point> {
+fn points(mechanisms: &[Mechanism], method: ComparedMethod, outcomes: &[Outcome]) -> Vec<Point> {
     let rows = outcomes.first().map_or(&[][..], |outcome| &outcome.rows[..]);
     let mut found = Vec::new();
     let mut summed = vec![0.0; mechanisms.len()];
@@ -182,10 +185,12 @@ fn points(mechanisms: &[Mechanism], method: Method, outcomes: &[Outcome]) -> Vec
             instantaneous_regret,
             // Algorithm 1's sum over rounds is already that of one record.
             budget_summed: match method {
-                Method::Algorithm1 => budget_event,
-                Method::Shielded | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local => {
-                    summed.iter().copied().fold(0.0, f64::max)
-                }
+                ComparedMethod::Algorithm1 => budget_event,
+                ComparedMethod::Shielded
+                | ComparedMethod::Dsgd
+                | ComparedMethod::Dola
+                | ComparedMethod::Pdop
+                | ComparedMethod::Local => summed.iter().copied().fold(0.0, f64::max),
             },
             budget_event,
         });
@@ -224,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_theorem_gives_the_slope_of_the_docs() {
-        let loaded = experiment_of(Method::Algorithm1, 1.0, CLOSEST, 10, |_| ()).unwrap();
+        let loaded = experiment_of(ComparedMethod::Algorithm1, 1.0, CLOSEST, 10, |_| ()).unwrap();
         assert!((slope_of_theorem(&loaded) - 0.23).abs() < 1e-9);
     }
 }

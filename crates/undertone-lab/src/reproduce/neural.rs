@@ -5,7 +5,7 @@
 use super::other_methods::turn_into;
 use super::quartiles::Quartiles;
 use super::{Watch, run, setup};
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, RawExperiment};
 use crate::presets::load_preset_with;
@@ -18,8 +18,14 @@ use undertone::method::Perturbs;
 use undertone::neural::Shape;
 
 /// The methods of the figures: the paper's four, then two more.
-pub const METHODS: [Method; 6] =
-    [Method::Algorithm1, Method::Dsgd, Method::Dola, Method::Pdop, Method::Local, Method::Shielded];
+pub const METHODS: [ComparedMethod; 6] = [
+    ComparedMethod::Algorithm1,
+    ComparedMethod::Dsgd,
+    ComparedMethod::Dola,
+    ComparedMethod::Pdop,
+    ComparedMethod::Local,
+    ComparedMethod::Shielded,
+];
 /// Measured rounds per run: a measurement takes as long as many rounds.
 pub const ROWS: u64 = 20;
 
@@ -122,7 +128,7 @@ pub struct Point {
 #[derive(Clone, Debug, Serialize)]
 pub struct Curve {
     /// Which method.
-    pub method: Method,
+    pub method: ComparedMethod,
     /// The lifetime ε at δ of one record; absent without a certificate.
     pub certified: Option<f64>,
     /// Whether a learner's records ran out before the last round in any run.
@@ -200,20 +206,24 @@ pub fn missing(
 
 /// The experiment of a method.
 fn experiment_of(
-    method: Method,
+    method: ComparedMethod,
     images: Images,
     extent: Extent,
 ) -> Result<LoadedExperiment, ExperimentError> {
     let preset = match (method, images) {
-        (Method::Shielded, Images::Mnist) => "shielded-mnist",
-        (Method::Shielded, Images::Cifar10) => "shielded-cifar10",
+        (ComparedMethod::Shielded, Images::Mnist) => "shielded-mnist",
+        (ComparedMethod::Shielded, Images::Cifar10) => "shielded-cifar10",
         (
-            Method::Algorithm1 | Method::Dsgd | Method::Dola | Method::Pdop | Method::Local,
+            ComparedMethod::Algorithm1
+            | ComparedMethod::Dsgd
+            | ComparedMethod::Dola
+            | ComparedMethod::Pdop
+            | ComparedMethod::Local,
             Images::Mnist | Images::Cifar10,
         ) => "paper-mnist",
     };
     let loaded = load_preset_with(preset, |raw| {
-        if method == Method::Shielded {
+        if method == ComparedMethod::Shielded {
             let divide = |count: &mut Option<u64>| {
                 *count = count.map(|count| (count / extent.shielded_divisor).max(1));
             };
@@ -227,11 +237,11 @@ fn experiment_of(
         raw.rounds = Some(extent.rounds);
         raw.agreement.records.batch = Some(extent.batch);
         match method {
-            Method::Dsgd | Method::Dola | Method::Pdop => {
+            ComparedMethod::Dsgd | ComparedMethod::Dola | ComparedMethod::Pdop => {
                 turn_into(method, raw, DOLA_STEP_EXPONENT, 1.0);
             }
-            Method::Local => raw.agreement.method = Some(method.name().into()),
-            Method::Algorithm1 | Method::Shielded => {}
+            ComparedMethod::Local => raw.agreement.method = Some(method.name().into()),
+            ComparedMethod::Algorithm1 | ComparedMethod::Shielded => {}
         }
     })?;
     Ok(loaded)
@@ -424,13 +434,13 @@ mod tests {
     fn the_shape_of_a_budget_is_the_sum_of_its_rounds() {
         let of =
             |method| unit_budget(&experiment_of(method, Images::Mnist, TINY).unwrap()).unwrap();
-        let ours = of(Method::Algorithm1);
+        let ours = of(ComparedMethod::Algorithm1);
         let noise = std::f64::consts::SQRT_2;
         let second = 1.0 / noise + 2f64.powf(-1.01 - 0.12) / noise;
         assert!((ours[0] - 1.0 / noise).abs() < 1e-12 && (ours[1] - second).abs() < 1e-12);
         // DOLA: 1/√(t+1) over 0.35/(t+2).
-        let dola = of(Method::Dola);
+        let dola = of(ComparedMethod::Dola);
         assert!((dola[0] - 2.0 / other_methods::DOLA_NOISE).abs() < 1e-9, "{}", dola[0]);
-        assert!(of(Method::Local).is_empty() && of(Method::Shielded).is_empty());
+        assert!(of(ComparedMethod::Local).is_empty() && of(ComparedMethod::Shielded).is_empty());
     }
 }

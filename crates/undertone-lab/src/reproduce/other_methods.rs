@@ -1,6 +1,6 @@
 //! The settings of the methods that the paper compares with.
 
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::experiment::RawExperiment;
 use undertone::agreement::{OneOrEach, RawMemory};
 
@@ -15,7 +15,7 @@ const PDOP_STEP_RATIO: f64 = 0.97;
 /// Changes an experiment of Algorithm 1 into one of DSGD, DOLA or PDOP. Ratios are those of the paper to the
 /// power `pace`. As in the paper, DSGD has the step and noise of Algorithm 1.
 pub(super) fn turn_into(
-    method: Method,
+    method: ComparedMethod,
     raw: &mut RawExperiment,
     dola_step_exponent: f64,
     pace: f64,
@@ -25,18 +25,21 @@ pub(super) fn turn_into(
     raw.agreement.schedule.coupling = Some(1.0);
     raw.agreement.schedule.coupling_exponent = Some(0.0);
     match method {
-        Method::Dola => {
+        ComparedMethod::Dola => {
             raw.agreement.schedule.step_exponent = Some(dola_step_exponent);
             raw.agreement.noise.scale = Some(OneOrEach::One(DOLA_NOISE));
             raw.agreement.noise.exponent = Some(OneOrEach::One(-1.0));
         }
-        Method::Pdop => {
+        ComparedMethod::Pdop => {
             raw.agreement.schedule.step_exponent = Some(0.0);
             raw.agreement.schedule.step_ratio = Some(PDOP_STEP_RATIO.powf(pace));
             raw.agreement.noise.scale = Some(OneOrEach::One(PDOP_NOISE));
             raw.agreement.noise.exponent = Some(OneOrEach::One(0.0));
             raw.agreement.noise.ratio = Some(PDOP_NOISE_RATIO.powf(pace));
         }
-        Method::Dsgd | Method::Algorithm1 | Method::Shielded | Method::Local => {}
+        ComparedMethod::Dsgd
+        | ComparedMethod::Algorithm1
+        | ComparedMethod::Shielded
+        | ComparedMethod::Local => {}
     }
 }

@@ -7,7 +7,7 @@ use super::fig1::experiment_of;
 use super::quartiles::Quartiles;
 use super::table1::Unknowns;
 use super::{Watch, run, run_all};
-use crate::compare::settings::Method;
+use crate::compare::settings::ComparedMethod;
 use crate::error::ExperimentError;
 use crate::simulate::{Measuring, Outcome, RoundRow};
 use serde::Serialize;
@@ -54,7 +54,7 @@ const HALVINGS_MAX: i32 = 20;
 /// # Errors
 /// When no step converges, or when interrupted.
 pub fn tune(
-    method: Method,
+    method: ComparedMethod,
     unknowns: Unknowns,
     rounds: u64,
     watch: &Watch<'_>,
@@ -74,7 +74,7 @@ pub fn tune(
 
 /// Runs a method with a step, without noise.
 fn trial(
-    method: Method,
+    method: ComparedMethod,
     step: f64,
     unknowns: Unknowns,
     rounds: u64,
