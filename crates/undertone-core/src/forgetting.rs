@@ -1,7 +1,7 @@
 //! How a memory forgets: the weight of a record by its age. Public, and known before any data.
 
 use crate::Round;
-use crate::persist::{Fields, Persist, flag};
+use crate::persist::{Fields, Persist};
 use std::collections::VecDeque;
 
 /// How the weight of a record in the gradient falls with its age, the rounds since it arrived.
@@ -169,7 +169,7 @@ impl RecordWeights {
 impl Persist for RecordWeights {
     fn visit(&mut self, fields: &mut dyn Fields) {
         let mut begun = self.round.is_some();
-        flag(fields, &mut begun);
+        fields.flag(&mut begun);
         let mut round = self.round.unwrap_or(Round::ZERO);
         fields.count(&mut round.0);
         self.round = begun.then_some(round);
@@ -178,7 +178,7 @@ impl Persist for RecordWeights {
         self.counts.iter_mut().for_each(|count| fields.count(count));
         fields.number(&mut self.total);
         fields.number(&mut self.kept);
-        flag(fields, &mut self.begun);
+        fields.flag(&mut self.begun);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::domain::Domain;
 use crate::memory::{Memory, RecordError, Score};
 use crate::method::{Attendance, State, Update};
 use crate::noise::{Entropy, NoiseError};
-use crate::persist::{Fields, Persist, flag};
+use crate::persist::{Fields, Persist};
 use crate::privacy::{Accountant, Cap, Ledger, Mechanism, Receipt, Refusal, RoundTerms};
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{LearnerId, Round};
@@ -395,7 +395,7 @@ impl<M: Memory> Learner<M> {
 /// Everything that changes from round to round, except the last receipt, which is in the ledger.
 impl<M: Memory + Persist> Persist for Learner<M> {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        flag(fields, &mut self.released);
+        fields.flag(&mut self.released);
         fields.numbers(&mut self.state.theta);
         self.update.visit(fields, self.released);
         self.state.accountant.visit(fields);

@@ -32,10 +32,7 @@ mod units;
 pub use domain::Domain;
 pub use forgetting::{Forgetting, RecordWeights};
 pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
-pub use loss::{
-    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec,
-    NEURAL_ROUNDING,
-};
+pub use loss::{DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec};
 pub use memory::{Memory, MemoryKind, RecordError, Score};
 pub use release::{LatePull, PublicModel, Release, ReleaseView};
 pub use schedule::{PowerLaw, Schedule};

@@ -112,6 +112,17 @@ pub struct LossConstants {
     pub gradient_norm: f64,
 }
 
+impl LossConstants {
+    /// How much f32 arithmetic may add to one record's effect on a sum of clipped gradients, as a share
+    /// of it.
+    ///
+    /// `undertone-models`, which computes the gradients, proves that it adds no more.
+    pub const NEURAL_ROUNDING: f64 = 2e-5;
+
+    /// How much rounding may add to the norm of a declared loss's gradient, as a share of its bound.
+    pub const DECLARED_ROUNDING: f64 = 1e-9;
+}
+
 impl ModelSpec {
     /// The number of features after expansion into monomials.
     #[must_use]
@@ -216,7 +227,7 @@ impl ModelSpec {
             None => (f64::INFINITY, f64::NEG_INFINITY),
         };
         // A norm is computed with rounding errors, so gradients may exceed the bound by this much.
-        let gradient_norm = self.clip * (1.0 + DECLARED_ROUNDING);
+        let gradient_norm = self.clip * (1.0 + LossConstants::DECLARED_ROUNDING);
         LossConstants {
             smoothness: smoothness + self.ridge,
             strong_convexity: strong_convexity + self.ridge,
@@ -255,7 +266,7 @@ impl ModelSpec {
     /// For a neural network, only what clipping guarantees is known: there is no L and no
     /// convexity, and C is twice the bound.
     fn neural_constants(&self) -> LossConstants {
-        let gradient_norm = self.clip * (1.0 + NEURAL_ROUNDING);
+        let gradient_norm = self.clip * (1.0 + LossConstants::NEURAL_ROUNDING);
         LossConstants {
             smoothness: f64::INFINITY,
             strong_convexity: f64::NEG_INFINITY,
@@ -264,15 +275,6 @@ impl ModelSpec {
         }
     }
 }
-
-/// How much f32 arithmetic may add to one record's effect on a sum of clipped gradients, as a share
-/// of it.
-///
-/// `undertone-models`, which computes the gradients, proves that it adds no more.
-pub const NEURAL_ROUNDING: f64 = 2e-5;
-
-/// How much rounding may add to the norm of a declared loss's gradient, as a share of its bound.
-pub const DECLARED_ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {

@@ -27,31 +27,33 @@ pub trait Fields {
     fn length(&mut self, length: usize, entry_bytes: usize) -> usize;
 }
 
-/// A boolean field.
-pub fn flag(fields: &mut dyn Fields, value: &mut bool) {
-    let mut count = u64::from(*value);
-    fields.count(&mut count);
-    *value = count != 0;
-}
+impl dyn Fields + '_ {
+    /// A boolean.
+    pub fn flag(&mut self, value: &mut bool) {
+        let mut count = u64::from(*value);
+        self.count(&mut count);
+        *value = count != 0;
+    }
 
-/// A list of numbers that may have any length.
-pub fn list(fields: &mut dyn Fields, values: &mut Vec<f64>) {
-    let length = fields.length(values.len(), 8);
-    values.resize(length, 0.0);
-    fields.numbers(values);
-}
+    /// A list of numbers that may have any length.
+    pub fn list(&mut self, values: &mut Vec<f64>) {
+        let length = self.length(values.len(), 8);
+        values.resize(length, 0.0);
+        self.numbers(values);
+    }
 
-/// A list of whole numbers that may have any length.
-pub fn whole_numbers<T>(fields: &mut dyn Fields, values: &mut Vec<T>)
-where
-    T: Copy + Default + TryFrom<u64> + TryInto<u64>,
-{
-    let length = fields.length(values.len(), 8);
-    values.resize(length, T::default());
-    for value in values {
-        let mut count = (*value).try_into().unwrap_or(u64::MAX);
-        fields.count(&mut count);
-        *value = T::try_from(count).unwrap_or_default();
+    /// A list of whole numbers that may have any length.
+    pub fn whole_numbers<T>(&mut self, values: &mut Vec<T>)
+    where
+        T: Copy + Default + TryFrom<u64> + TryInto<u64>,
+    {
+        let length = self.length(values.len(), 8);
+        values.resize(length, T::default());
+        for value in values {
+            let mut count = (*value).try_into().unwrap_or(u64::MAX);
+            self.count(&mut count);
+            *value = T::try_from(count).unwrap_or_default();
+        }
     }
 }
 
@@ -205,8 +207,8 @@ mod tests {
     impl Persist for Both {
         fn visit(&mut self, fields: &mut dyn Fields) {
             fields.count(&mut self.whole);
-            list(fields, &mut self.values);
-            flag(fields, &mut self.sure);
+            fields.list(&mut self.values);
+            fields.flag(&mut self.sure);
         }
     }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
-use undertone_core::DECLARED_ROUNDING;
+use undertone_core::LossConstants;
 
 /// A user-defined loss of one record.
 ///
@@ -120,7 +120,7 @@ impl Declared {
         let square = |slope: &f64| (slope / scale) * (slope / scale);
         let norm = scale * gradient.iter().map(square).sum::<f64>().sqrt();
         // The constants of the loss allow for this much rounding.
-        if norm > self.clip * (1.0 + 0.5 * DECLARED_ROUNDING) {
+        if norm > self.clip * (1.0 + 0.5 * LossConstants::DECLARED_ROUNDING) {
             if self.curvature_is_declared {
                 return Err(DeclaredFault::TooLong { bound: self.clip });
             }

@@ -3,7 +3,7 @@
 use crate::scalar_loss::Slope;
 use crate::vector::{BlockGradient, BlockSlopes};
 use crate::{Model, compensated::CompensatedSum, row::Row};
-use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_core::persist::{Fields, Persist};
 use undertone_simd::run;
 
 /// Record gradients that are summed plainly before the sum is added to a compensated sum.
@@ -194,14 +194,14 @@ impl History {
 
 impl Persist for History {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        flag(fields, &mut self.sparse);
+        fields.flag(&mut self.sparse);
         let length = fields.length(self.segments.len(), 4 * 8);
         self.segments.resize(length, Segment::default());
         for segment in &mut self.segments {
-            list(fields, &mut segment.labels);
-            list(fields, &mut segment.values);
-            whole_numbers(fields, &mut segment.indices);
-            whole_numbers(fields, &mut segment.ends);
+            fields.list(&mut segment.labels);
+            fields.list(&mut segment.values);
+            fields.whole_numbers(&mut segment.indices);
+            fields.whole_numbers(&mut segment.ends);
         }
         self.records = self.segments.iter().map(|segment| segment.labels.len()).sum();
     }

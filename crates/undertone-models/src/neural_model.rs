@@ -4,7 +4,7 @@ use crate::model::{ModelError, check_features, is_class};
 use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
 use crate::{Features, Record};
 use std::num::NonZeroUsize;
-use undertone_core::persist::{Fields, Persist, whole_numbers};
+use undertone_core::persist::{Fields, Persist};
 use undertone_core::{DataBounds, Loss, ModelSpec, RecordError, Score};
 
 /// A neural network with its data bounds and the bound on each record's gradient.
@@ -223,7 +223,7 @@ const CHUNK: usize = Clip::RECORDS_MAX;
 
 impl Persist for PackedRecords {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        whole_numbers(fields, &mut self.labels);
+        fields.whole_numbers(&mut self.labels);
         let length = fields.length(self.inputs.len(), 4);
         self.inputs.resize(length, 0.0);
         for value in &mut self.inputs {

@@ -5,7 +5,7 @@ use crate::vector::{
     LANES, add_scaled, add_scaled_rows, dot, dot_rows, four_in_chunks, four_rows, plus_parts,
     plus_products, sum_lanes,
 };
-use undertone_core::persist::{Fields, Persist, list};
+use undertone_core::persist::{Fields, Persist};
 use undertone_simd::{F64Vector, Kernel, Simd, prefetch_ahead, run};
 
 /// A symmetric n×n matrix: a sum of outer products `weight`·aaᵀ.
@@ -261,7 +261,7 @@ fn sum_of_products<V: F64Vector<LANES>>(factors: [V; 4], [a, b, c, d]: [V; 4]) -
 impl Persist for PackedSymmetric {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.numbers(&mut self.entries);
-        list(fields, &mut self.weights);
+        fields.list(&mut self.weights);
         self.weights.truncate(BUFFERED_MAX - 1);
         self.rows.resize(self.weights.len() * self.dimension, 0.0);
         fields.numbers(&mut self.rows);
@@ -361,7 +361,7 @@ mod tests {
     impl Persist for Unlimited<'_> {
         fn visit(&mut self, fields: &mut dyn Fields) {
             fields.numbers(&mut self.0.entries);
-            list(fields, &mut self.0.weights);
+            fields.list(&mut self.0.weights);
             fields.numbers(&mut self.0.rows);
         }
     }

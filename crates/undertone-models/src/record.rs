@@ -3,7 +3,7 @@
 use crate::row::Row;
 use crate::vector::{LANES, sum_lanes};
 use std::fmt;
-use undertone_core::persist::{Fields, Persist, flag, list, whole_numbers};
+use undertone_core::persist::{Fields, Persist};
 
 /// A feature vector, stored densely or by its non-zero entries.
 #[derive(Clone, PartialEq)]
@@ -146,7 +146,7 @@ impl Persist for Record {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.number(&mut self.label);
         let mut sparse = matches!(self.features, Features::Sparse { .. });
-        flag(fields, &mut sparse);
+        fields.flag(&mut sparse);
         let (mut dimension, mut indices, mut values) =
             match std::mem::replace(&mut self.features, Features::Dense(Box::default())) {
                 Features::Dense(values) => (0, Vec::new(), values.into_vec()),
@@ -155,8 +155,8 @@ impl Persist for Record {
                 }
             };
         fields.count(&mut dimension);
-        whole_numbers(fields, &mut indices);
-        list(fields, &mut values);
+        fields.whole_numbers(&mut indices);
+        fields.list(&mut values);
         self.features = if sparse {
             let dimension = u32::try_from(dimension).unwrap_or(u32::MAX);
             Features::Sparse { dimension, indices: indices.into(), values: values.into() }

@@ -59,10 +59,10 @@ pub use learner_file::{LearnerFileError, NotSaved, SavedLearner};
 pub use load::{LoadError, Loaded, load};
 pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
-    DECLARED_ROUNDING, DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner,
-    LearnerId, LearnerSetup, Loss, LossConstants, Memory, MemoryKind, ModelSpec, NEURAL_ROUNDING,
-    PowerLaw, PrivateParameters, PublicModel, RecordError, RecordWeights, Release, ReleaseError,
-    ReleaseView, Round, RoundReport, Schedule, Score,
+    DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner, LearnerId, LearnerSetup,
+    Loss, LossConstants, Memory, MemoryKind, ModelSpec, PowerLaw, PrivateParameters, PublicModel,
+    RecordError, RecordWeights, Release, ReleaseError, ReleaseView, Round, RoundReport, Schedule,
+    Score,
 };
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;

@@ -8,7 +8,7 @@ use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use super::price::Price;
 use super::record_accounts::RecordAccounts;
 use super::shown::format_scientific_up;
-use crate::persist::{Fields, Persist, flag};
+use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -345,7 +345,7 @@ impl Persist for Accountant {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.count(&mut self.round.0);
         fields.number(&mut self.carried);
-        flag(fields, &mut self.has_departed);
+        fields.flag(&mut self.has_departed);
         fields.count(&mut self.missing);
         match &mut self.records {
             Records::First { sensitivity, spent } => {

@@ -9,7 +9,7 @@ impl Cost {
     ///
     /// # Guarantee
     /// Gaussian noise: the zCDP ρ of such releases is μ²/2 of Gaussian differential privacy, whose ε is exact
-    /// ([`epsilon_from_gdp`]). Laplace noise: the smaller of pure ε, which holds at every δ, and the conversion of
+    /// (`epsilon_from_gdp`). Laplace noise: the smaller of pure ε, which holds at every δ, and the conversion of
     /// zCDP ([`epsilon_from_zcdp`]). Where noise of both kinds is in the releases, take `Laplace`.
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use super::accountant::{Accountant, Cap};
 use super::cost::Cost;
 use super::mechanism::{Mechanism, RoundTerms};
 use crate::encoding::{Digest, Encoder};
-use crate::persist::{Fields, Persist, flag};
+use crate::persist::{Fields, Persist};
 use crate::{LearnerId, Round};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
@@ -189,7 +189,7 @@ impl Ledger {
 impl Persist for Ledger {
     fn visit(&mut self, fields: &mut dyn Fields) {
         let mut begun = self.before.is_some();
-        flag(fields, &mut begun);
+        fields.flag(&mut begun);
         let nothing = RoundTerms { round: Round::ZERO, weight_heard: 0.0, records: 0 };
         let mut before = self.before.unwrap_or(nothing);
         fields.count(&mut before.round.0);

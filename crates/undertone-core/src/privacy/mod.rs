@@ -35,7 +35,6 @@ pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
 pub(crate) use from_here::{Standing, forgetting_from_here};
-pub use gaussian::epsilon_from_gdp;
 pub(crate) use ledger::Ledger;
 #[cfg(test)]
 pub(crate) use ledger::genesis;

@@ -89,7 +89,7 @@ impl Memory for NeuralHistory {
         self.window.map_or(Forgetting::Never, |rounds| Forgetting::Window { rounds })
     }
 
-    /// Zero: the rounding of f32 is within the spread that is charged (`NEURAL_ROUNDING`).
+    /// Zero: the rounding of f32 is within the spread that is charged (`LossConstants::NEURAL_ROUNDING`).
     fn error_bound(&self) -> PowerLaw {
         PowerLaw::ZERO
     }

@@ -40,7 +40,7 @@ impl Clip {
     /// differing one can be rounded differently. From there on sums are f64, in the order of the records;
     /// after groups of 64, partial sums have norms of at most 64·bound, 128·bound, …, each rounded by 2⁻⁵³ of
     /// itself, which for n records is n²/128 · 2⁻⁵³ · bound: below 10⁻⁶ · bound for n up to [`Clip::RECORDS_MAX`].
-    pub const ROUNDING: f64 = undertone_core::NEURAL_ROUNDING;
+    pub const ROUNDING: f64 = undertone_core::LossConstants::NEURAL_ROUNDING;
 
     /// The most records in one clipped sum: with more, [`Clip::ROUNDING`] would not cover all rounding.
     pub const RECORDS_MAX: usize = 1 << 20;

@@ -28,7 +28,7 @@ const DENSITY_AT_ZERO: Bracket =
 /// # Panics
 /// When μ is negative or NaN, or δ is not inside (0, 1): configs are checked before.
 #[must_use]
-pub fn epsilon_from_gdp(mu: f64, delta: f64) -> f64 {
+pub(crate) fn epsilon_from_gdp(mu: f64, delta: f64) -> f64 {
     assert!(mu >= 0.0, "mu is the root of a sum of squares");
     assert!(delta > 0.0 && delta < 1.0, "delta lies in (0, 1)");
     if !(mu * mu).is_finite() {
