@@ -29,6 +29,7 @@ WORK = {
     "round-anchored-112": 1000,
     "round-window-112": 200,
     "round-exact-112": 200,
+    "learn-112": 3_200,
     "decode-112": 2_000,
     "decode-50000": 20,
 }

@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::time::Instant;
-use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, Network, NeuralSpec, Shape};
+use undertone_models::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec, Shape};
 
 /// The approximate length of a measurement, as for the other systems.
 const SECONDS: f64 = 2.0;
 
 /// Records a second by the median step; each record's gradient clipped to norm 1, or the mean of them as they are.
 pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
-    let network = Network::new(NeuralSpec::cnn(Shape { channels: 1, height: 28, width: 28 }, 10)).expect("a network");
+    let network = NeuralNetwork::new(NeuralSpec::cnn(Shape { channels: 1, height: 28, width: 28 }, 10)).expect("a network");
     let mut state = 1_u64;
     let mut uniform = || unit(&mut state);
     let theta = network.initial_parameters(|| Ok::<_, Infallible>(uniform())).expect("parameters");
@@ -21,7 +21,7 @@ pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
     let fast = NeuralEngine::new(network);
     let threads = NonZeroUsize::new(threads).expect("at least one thread");
     let step = || {
-        let batch = Batch::new(fast.network(), &inputs, &labels).expect("a batch");
+        let batch = Batch::new(fast.neural(), &inputs, &labels).expect("a batch");
         if clipped {
             let clip = Clip::new(ClipNorm::L2, 1.0).expect("a bound");
             fast.clipped_gradient_sum(&theta, &batch, clip, threads).expect("a sum").sum

@@ -6,8 +6,8 @@ use std::hint::black_box;
 use undertone::LearnerId;
 use undertone::noise::{Cipher, Entropy, NoiseError, NoiseKind, Perturbation, StreamKey, perturb};
 use undertone::privacy::Accountant;
-use undertone::{Learner, Round};
-use undertone_models::AnyMemory;
+use undertone::{Learner, OnlineLearner, Round};
+use undertone_models::{AnyMemory, BoundedRecord};
 use undertone_node::wire::Wire;
 
 /// The same key every time, so that counts can be repeated. NOT PRIVATE.
@@ -44,9 +44,17 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
             let memory = what.split('-').nth(1).expect("a memory");
             let setup = learning::pair(memory);
             let mut pair = [0, 1].map(|id| setup.learner(LearnerId(id)).expect("a learner"));
-            let rows = learning::rows(64, 112);
+            let rows = learning::bounded_rows(&setup, 64);
             for t in 0..count as usize {
                 round(&mut pair, &rows[t % 64..=t % 64]);
+            }
+        }
+        "learn-112" => {
+            // A record on its way in: checked, and handed over to the memory with its batch.
+            let mut learner = OnlineLearner::new(configs::alone(112), Fixed).expect("a learner");
+            let rows = learning::rows(64, 112);
+            for t in 0..count as usize {
+                learner.learn_record(black_box(rows[t % 64].clone())).expect("within the budget");
             }
         }
         "decode-112" | "decode-50000" => {
@@ -65,10 +73,10 @@ pub(crate) fn work(what: &str, count: u64) -> f64 {
     count as f64
 }
 
-fn round(pair: &mut [Learner<AnyMemory>; 2], batch: &[undertone_models::Record]) {
+fn round(pair: &mut [Learner<AnyMemory>; 2], batch: &[BoundedRecord]) {
     let [left, right] = pair;
-    left.observe(batch).expect("records");
-    right.observe(batch).expect("records");
+    left.observe(batch);
+    right.observe(batch);
     let releases = [left, right].map(|learner| learner.release(&mut Fixed).expect("a release"));
     let [left, right] = pair;
     left.absorb(&[&releases[1]]);

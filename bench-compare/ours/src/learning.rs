@@ -1,6 +1,6 @@
 //! Learning: one learner's stream, whole networks, and memories early and late.
 
-use crate::neural::Network;
+use crate::network::Network;
 use crate::{MEASURED, configs, median, unit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
 use undertone::OnlineLearner;
 use undertone_lab::{RunEntropy, Setup};
-use undertone_models::{Features, Record};
+use undertone_models::{BoundedRecord, Features, Record};
 
 /// Dense rows of norm about a half, with linearly separable labels.
 pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
@@ -23,6 +23,13 @@ pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
             Record { features: Features::Dense(values.into()), label: f64::from(score > 0.0) }
         })
         .collect()
+}
+
+/// The same for the learners of a setup, checked.
+pub(crate) fn bounded_rows(setup: &Setup, count: usize) -> Vec<BoundedRecord> {
+    let checker = setup.record_checker();
+    let rows = rows(count, setup.agreement.model.features).into_iter();
+    rows.map(|row| checker.check(row).expect("a record")).collect()
 }
 
 /// Rows a second of a private logistic regression that takes one row at a time: every gradient once, a paid
@@ -60,8 +67,9 @@ fn ring(learners: usize, memory: &str) -> Arc<Setup> {
 ///
 /// The records of all learners are the same, which changes no cost. Few learners run in one thread.
 pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
-    let mut network = Network::new(ring(learners, memory), learners >= 50);
-    let records = rows(count as usize + 1, 112);
+    let setup = ring(learners, memory);
+    let records = bounded_rows(&setup, count as usize + 1);
+    let mut network = Network::new(setup, learners >= 50);
     let begin = Instant::now();
     // One more, because the last is not absorbed.
     for record in &records {
@@ -74,21 +82,21 @@ pub(crate) fn rounds(learners: usize, count: u64, memory: &str) -> f64 {
 /// fixed stretch that begins there.
 pub(crate) fn memory(kind: &str, start: u64) -> f64 {
     let setup = pair(kind);
-    let rows = rows(1024, 112);
+    let rows = bounded_rows(&setup, 1024);
     median((0..FRESH_LEARNERS).map(|_| seconds_of_rounds(&setup, &rows, start)).collect()) * 1e6
 }
 
 const FRESH_LEARNERS: usize = 5;
 const STRETCH_MOST: u64 = 2000;
 
-fn seconds_of_rounds(setup: &Setup, rows: &[Record], start: u64) -> f64 {
+fn seconds_of_rounds(setup: &Setup, rows: &[BoundedRecord], start: u64) -> f64 {
     let mut learner = setup.learner(LearnerId(0)).expect("a learner");
     let mut other = setup.learner(LearnerId(1)).expect("a learner");
     let mut next = 0;
     let mut round = || {
         let row = &rows[next % rows.len()..=next % rows.len()];
         next += 1;
-        learner.observe(row).expect("a record");
+        learner.observe(row);
         let own = learner.release(&mut OsEntropy).expect("a release");
         let theirs = other.release(&mut OsEntropy).expect("a release");
         learner.absorb(&[&theirs]);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use undertone::noise::OsEntropy;
 use undertone::{Learner, LearnerId, Release};
 use undertone_lab::Setup;
-use undertone_models::{AnyMemory, Record};
+use undertone_models::{AnyMemory, BoundedRecord};
 
 pub(crate) struct Network {
     setup: Arc<Setup>,
@@ -26,7 +26,7 @@ impl Network {
     }
 
     /// One round of all, from absorb to release; `record` gives what arrives at a learner.
-    pub(crate) fn round<R: AsRef<[Record]>>(&mut self, record: impl Fn(LearnerId) -> R + Sync) {
+    pub(crate) fn round<R: AsRef<[BoundedRecord]>>(&mut self, record: impl Fn(LearnerId) -> R + Sync) {
         let (graph, releases) = (&self.setup.agreement.graph, &self.releases);
         let round = |learner: &mut Learner<AnyMemory>| {
             if !releases.is_empty() {
@@ -34,7 +34,7 @@ impl Network {
                 let heard: Vec<&Release> = neighbours.iter().map(|&(id, _)| &releases[id.0 as usize]).collect();
                 learner.absorb(&heard);
             }
-            learner.observe(record(learner.id()).as_ref()).expect("a record");
+            learner.observe(record(learner.id()).as_ref());
             learner.release(&mut OsEntropy).expect("a release")
         };
         self.releases = if self.threads {

@@ -13,7 +13,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use undertone::noise::OsEntropy;
 use undertone::LearnerId;
-use undertone_models::{Features, Setup, Record};
+use undertone_models::{BoundedRecord, Features, Record, Setup};
 use undertone_node::certificates::{self, Holder, Validity};
 use undertone_node::daemon::{Daemon, DaemonSettings, News, RecordSource};
 use undertone_node::link::Peers;
@@ -156,7 +156,7 @@ impl Storage for NoStore {
     fn load(&mut self) -> Result<Stored, StorageError> {
         Ok(Stored { waiting: VecDeque::new(), ..Stored::default() })
     }
-    fn accept(&mut self, _: &[Record], _: Option<&Position>) -> Result<(), StorageError> {
+    fn accept(&mut self, _: &[BoundedRecord], _: Option<&Position>) -> Result<(), StorageError> {
         Ok(())
     }
     fn commit(&mut self, _: Commit<'_>) -> Result<(), StorageError> {
@@ -206,7 +206,8 @@ fn settings(setup: &Setup, id: u32, ports: &[u16], (rounds, tls): (u64, Option<&
     };
     let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
-    let records = vec![Record { features, label: 1.0 }];
+    let record = Record { features, label: 1.0 };
+    let records = vec![setup.record_checker().check(record).unwrap()];
     DaemonSettings {
         certificates: tls.map(Path::to_path_buf),
         source: Some(RecordSource::replay("one".into(), records)),

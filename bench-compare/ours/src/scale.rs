@@ -1,12 +1,12 @@
 //! Large networks in one process.
 
-use crate::learning::rows;
-use crate::neural::Network;
+use crate::learning::bounded_rows;
+use crate::network::Network;
 use crate::{configs, noise};
 use std::time::Instant;
 use undertone::LearnerId;
 use undertone::privacy::Accountant;
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// Rounds before anything is measured: statistics take rows in eights, and all of a learner's state has to be touched.
 const WARM_UP_ROUNDS: usize = 9;
@@ -15,7 +15,7 @@ const RECORDS: usize = 16;
 
 struct Large {
     network: Network,
-    records: Vec<Record>,
+    records: Vec<BoundedRecord>,
     round: usize,
 }
 
@@ -25,7 +25,8 @@ impl Large {
     fn new(learners: usize, dimension: usize) -> Large {
         let memory = configs::memory(configs::fitting_memory(dimension));
         let setup = configs::ring(learners, dimension, "ridge", memory);
-        Large { network: Network::new(setup, true), records: rows(RECORDS, dimension), round: 0 }
+        let records = bounded_rows(&setup, RECORDS);
+        Large { network: Network::new(setup, true), records, round: 0 }
     }
 
     fn round(&mut self) {

@@ -1,7 +1,7 @@
 //! How large a learner's store is after a number of rounds, and how long a round takes with and
 //! without it.
 
-use crate::learning::rows;
+use crate::learning::bounded_rows;
 use crate::nodes::NoStore;
 use crate::{configs, folder_beside_the_build};
 use serde_json::json;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 use undertone_node::protocol::{Action, FOLLOW_RATE, Node, Settings};
 use undertone_node::store::{DiskStore, Storage};
 use undertone_node::wire::{OwnRelease, Wire};
@@ -41,7 +41,7 @@ impl<S: Storage> Timed<S> {
     }
 
     /// Records, noise, and the round on disk.
-    fn release(&mut self, record: Record, now: Duration) -> OwnRelease {
+    fn release(&mut self, record: BoundedRecord, now: Duration) -> OwnRelease {
         let begin = Instant::now();
         self.node.accept_records(vec![record], None).expect("records");
         let actions = self.node.tick(now).expect("a round");
@@ -74,7 +74,7 @@ pub(crate) fn command(dimension: usize, rounds: u64) -> String {
     let store = DiskStore::create(&path, wire.network(), LearnerId(0)).expect("a store");
     let mut kept = Timed::new(&wire, 0, rounds, store);
     let mut others: Vec<_> = (1..LEARNERS).map(|id| Timed::new(&wire, id, rounds, NoStore)).collect();
-    let records = rows(64, dimension);
+    let records = bounded_rows(&setup, 64);
     // The file grows in steps. It is full just before a step, so its size at these moments shows
     // how much is stored.
     let (mut full, mut size) = (Vec::new(), file_bytes(&path));

@@ -5,7 +5,7 @@
 //! of the paper.
 
 use crate::domain::Domain;
-use crate::memory::{Memory, RecordError, Score};
+use crate::memory::{Memory, Score};
 use crate::method::{Attendance, State, Update};
 use crate::noise::{Entropy, NoiseError};
 use crate::persist::{Fields, Persist};
@@ -25,22 +25,27 @@ use thiserror::Error;
 /// use undertone_core::noise::{NoiseKind, OsEntropy};
 /// use undertone_core::method::{Algorithm1, Method};
 /// use undertone_core::privacy::{Cap, Mechanism, NoiseLaw};
-/// use undertone_core::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, RecordError, Round, Schedule, Score};
+/// use undertone_core::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round, Schedule, Score};
 ///
-/// /// The running mean of a stream in [-1, 1]: loss ½(θ − x)², so L = μ = 1 and C = 2.
+/// /// A record: a number in [-1, 1]. C = 2 follows from that, so it is checked here, once, and NaN fails.
+/// struct Reading(f64);
+/// impl Reading {
+///     fn new(x: f64) -> Option<Reading> { (x.abs() <= 1.0).then_some(Reading(x)) }
+/// }
+///
+/// /// The running mean of a stream: loss ½(θ − x)², so L = μ = 1 and C = 2.
 /// struct Mean { sum: f64, count: u64 }
 /// impl Memory for Mean {
-///     type Record = f64;
-///     fn observe(&mut self, theta: &[f64], batch: &[f64]) -> Result<Score, RecordError> {
+///     type Record = Reading;
+///     fn observe(&mut self, theta: &[f64], batch: &[Reading]) -> Score {
 ///         let mut score = Score::default();
-///         for (position, &x) in batch.iter().enumerate() {
-///             if !(x.abs() <= 1.0) { return Err(RecordError::NotFinite { position }); }
+///         for &Reading(x) in batch {
 ///             score.loss_sum += 0.5 * (theta[0] - x).powi(2);
 ///             score.records += 1;
+///             self.sum += x;
+///             self.count += 1;
 ///         }
-///         self.sum += batch.iter().sum::<f64>();
-///         self.count += batch.len() as u64;
-///         Ok(score)
+///         score
 ///     }
 ///     fn gradient(&mut self, _: Round, theta: &[f64], out: &mut [f64]) {
 ///         out[0] = theta[0] - self.sum / self.count.max(1) as f64;
@@ -77,7 +82,7 @@ use thiserror::Error;
 /// for _ in 0..50 {
 ///     let mut releases = Vec::new();
 ///     for learner in &mut pair {
-///         learner.observe(&[0.25])?;
+///         learner.observe(&[Reading::new(0.25).ok_or("a reading out of range")?]);
 ///         releases.push(learner.release(&mut OsEntropy)?);
 ///     }
 ///     pair[0].absorb(&[&releases[1]]);
@@ -272,15 +277,11 @@ impl<M: Memory> Learner<M> {
         self.update.perturbed_gradient()
     }
 
-    /// Predicts and scores the records that arrived, then remembers them.
-    ///
-    /// # Errors
-    /// When a record is outside the declared bounds: the whole batch is refused, and nothing is
-    /// remembered.
+    /// Predicts and scores the records that arrived, then remembers them. They were checked when they were made.
     ///
     /// The call may come before or after `release`, because a release does not depend on the
     /// records of its own round. It must come before `absorb`, which learns from them.
-    pub fn observe(&mut self, batch: &[M::Record]) -> Result<Score, RecordError> {
+    pub fn observe(&mut self, batch: &[M::Record]) -> Score {
         self.state.memory.observe(&self.state.theta, batch)
     }
 

@@ -33,7 +33,7 @@ pub use domain::Domain;
 pub use forgetting::{Forgetting, RecordWeights};
 pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
 pub use loss::{DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec};
-pub use memory::{Memory, MemoryKind, RecordError, Score};
+pub use memory::{Memory, MemoryKind, Score};
 pub use release::{LatePull, PublicModel, Release, ReleaseView};
 pub use schedule::{PowerLaw, Schedule};
 pub use units::{LearnerId, Round};

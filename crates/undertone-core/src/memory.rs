@@ -1,7 +1,6 @@
 //! What a learner requires of its gradient memory. The implementations are in `undertone-models`.
 
 use crate::{Forgetting, PowerLaw, Round};
-use thiserror::Error;
 
 /// The history of one learner's stream, which computes the average gradient over it.
 ///
@@ -10,15 +9,15 @@ use thiserror::Error;
 /// Euclidean norm, each with the weight that `forgetting` gives it, whatever the data and θ inside the
 /// bounds. The accountant charges twice that.
 pub trait Memory {
-    /// One record of the stream.
+    /// One record of the stream. It is checked when it is made: whoever has one has a record within the bounds
+    /// that the loss constants follow from, so that no memory has to refuse it.
     type Record;
 
     /// Scores each record with θ as it arrives, then remembers it.
     ///
-    /// # Errors
-    /// When a record is outside the declared bounds or has the wrong shape: then nothing of the
-    /// batch is remembered.
-    fn observe(&mut self, theta: &[f64], batch: &[Self::Record]) -> Result<Score, RecordError>;
+    /// # Panics
+    /// A memory may panic when a record was checked for another model: a bug in the caller.
+    fn observe(&mut self, theta: &[f64], batch: &[Self::Record]) -> Score;
 
     /// Writes the history gradient at θ, ridge term included, into `out`. Zero without records.
     ///
@@ -98,74 +97,4 @@ pub struct Score {
     pub loss_sum: f64,
     /// How many were classified correctly; always 0 for regression.
     pub correct: u64,
-}
-
-/// Why a record cannot join the history. It names the place and the bound, never the value.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum RecordError {
-    /// The features have another dimension than the model.
-    #[error("record {position}: {found} features, the model has {expected}")]
-    Dimension {
-        /// Place in the batch, from 0.
-        position: usize,
-        /// Dimension of the record.
-        found: usize,
-        /// Dimension of the model.
-        expected: usize,
-    },
-    /// Sparse indices do not increase, exceed the dimension, or do not match the values.
-    #[error(
-        "record {position}: sparse indices must increase, stay below the dimension and match the values"
-    )]
-    Indices {
-        /// Place in the batch, from 0.
-        position: usize,
-    },
-    /// A feature or the label is NaN or infinite.
-    #[error("record {position}: a feature or the label is not finite")]
-    NotFinite {
-        /// Place in the batch, from 0.
-        position: usize,
-    },
-    /// The feature norm exceeds the declared bound.
-    #[error("record {position}: feature norm above the declared bound {bound}")]
-    FeatureNorm {
-        /// Place in the batch, from 0.
-        position: usize,
-        /// The bound from the agreement.
-        bound: f64,
-    },
-    /// The label is not a class, or exceeds the declared bound.
-    #[error(
-        "record {position}: label outside the declared range (classes 0 to {bound}, or |label| ≤ {bound})"
-    )]
-    Label {
-        /// Place in the batch, from 0.
-        position: usize,
-        /// The largest class, or the bound on a regression label.
-        bound: f64,
-    },
-    /// The memory supports only records with at most one non-zero feature.
-    #[error(
-        "record {position}: the recursive memory needs one parameter, or records with one non-zero feature; use moments, anchored or exact"
-    )]
-    NotSeparable {
-        /// Place in the batch, from 0.
-        position: usize,
-    },
-}
-
-impl RecordError {
-    /// The record's place in the batch, from 0.
-    #[must_use]
-    pub fn position(&self) -> usize {
-        match *self {
-            RecordError::Dimension { position, .. }
-            | RecordError::Indices { position }
-            | RecordError::NotFinite { position }
-            | RecordError::FeatureNorm { position, .. }
-            | RecordError::Label { position, .. }
-            | RecordError::NotSeparable { position } => position,
-        }
-    }
 }

@@ -25,6 +25,8 @@ pub trait Fields {
     /// The length of a list whose entries take at least `entry_bytes`. Returns the length it must
     /// have.
     fn length(&mut self, length: usize, entry_bytes: usize) -> usize;
+    /// What was loaded cannot have been saved: the state is damaged. Does nothing while saving.
+    fn reject(&mut self);
 }
 
 impl dyn Fields + '_ {
@@ -75,7 +77,8 @@ pub fn save(state: &mut impl Persist) -> Vec<u8> {
 /// Loads what [`save`] returned.
 ///
 /// # Errors
-/// When there are too few or too many bytes. The state must not be used then.
+/// When there are too few or too many bytes, or they hold what cannot have been saved. The state must
+/// not be used then.
 pub fn load(state: &mut impl Persist, bytes: &[u8]) -> Result<(), Damaged> {
     let mut loader = Loader { rest: bytes, damaged: false };
     state.visit(&mut loader);
@@ -106,6 +109,8 @@ impl Fields for Size {
         self.0 += 8;
         length
     }
+
+    fn reject(&mut self) {}
 }
 
 struct Saver(Vec<u8>);
@@ -133,6 +138,8 @@ impl Fields for Saver {
         self.0.extend_from_slice(&(length as u64).to_le_bytes());
         length
     }
+
+    fn reject(&mut self) {}
 }
 
 struct Loader<'a> {
@@ -191,6 +198,10 @@ impl Fields for Loader<'_> {
             return 0;
         }
         usize::try_from(length).unwrap_or(0)
+    }
+
+    fn reject(&mut self) {
+        self.damaged = true;
     }
 }
 

@@ -4,13 +4,13 @@ use super::{Bounded, DataError, Dataset, Format, LoadOptions, Task, load};
 use std::path::Path;
 use undertone::agreement::Agreement;
 use undertone::neural::Shape;
-use undertone_models::Record;
+use undertone_models::{BoundedRecord, RecordChecker};
 
-/// Loads and bounds the records of one learner's own file, in the file's order.
+/// Loads and checks the records of one learner's own file, in the file's order.
 ///
 /// # Errors
 /// When the file cannot be read, or does not fit the agreement.
-pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Vec<Record>, DataError> {
+pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Vec<BoundedRecord>, DataError> {
     // An encoding of text that is derived from one learner's file differs between learners and depends on
     // single records: one record could change the meaning of all others.
     if task(agreement) == Task::Classification && agreement.records.classes.is_none() {
@@ -26,7 +26,7 @@ pub fn load_own(agreement: &Agreement, path: &Path) -> Result<Vec<Record>, DataE
     if agreement.records.centre {
         dataset.centre();
     }
-    Ok(Bounded::new(agreement, dataset.records)?.records)
+    Ok(Bounded::new(&RecordChecker::of(agreement)?, dataset.records)?.records)
 }
 
 /// What an agreement's model predicts.

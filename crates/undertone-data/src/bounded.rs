@@ -1,39 +1,43 @@
-//! Bounding records, and counting those scaled or left out.
+//! Checking the records of a file or a stream, and counting those scaled or left out.
 
 use super::DataError;
-use undertone::agreement::Agreement;
-use undertone_models::Record;
-use undertone_models::bounds::{BoundFault, Bounds};
+use undertone_models::{BoundedRecord, Record, RecordChecker, RecordError};
 
 /// Bounded records, and how many were scaled or left out.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     /// The records, in order.
-    pub records: Vec<Record>,
-    /// How many were scaled into the bounds.
+    pub records: Vec<BoundedRecord>,
+    /// How many were scaled into the bounds. With `normalise` every row is scaled, and none is counted.
     pub scaled: u64,
     /// How many were left out because they lie outside the bounds.
     pub refused: u64,
 }
 
 impl Bounded {
-    /// Applies an agreement's bounds to records.
+    /// Checks records, and leaves out those above the bounds where they are to be refused.
     ///
     /// # Errors
-    /// When a record is no record of the agreement's at all, such as one with a NaN.
-    pub fn new(agreement: &Agreement, records: Vec<Record>) -> Result<Bounded, DataError> {
-        let limits = Bounds::of(agreement);
+    /// When a record does not fit the model at all, such as one with a NaN.
+    pub fn new(checker: &RecordChecker, records: Vec<Record>) -> Result<Bounded, DataError> {
         let mut bounded =
             Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
-        for (index, mut record) in records.into_iter().enumerate() {
-            match limits.apply(&mut record) {
-                Ok(changed) => {
-                    // With `normalise` every row is scaled, whether or not it is within the bounds.
-                    bounded.scaled += u64::from(changed && !limits.normalise);
+        for (index, record) in records.into_iter().enumerate() {
+            match checker.check(record) {
+                Ok(record) => {
+                    bounded.scaled += u64::from(record.was_scaled());
                     bounded.records.push(record);
                 }
-                Err(BoundFault::Norm { .. } | BoundFault::Label { .. }) => bounded.refused += 1,
-                Err(fault) => return Err(DataError::Bounds { record: index + 1, fault }),
+                Err(RecordError::FeatureNorm { .. } | RecordError::Label { .. }) => {
+                    bounded.refused += 1;
+                }
+                Err(
+                    error @ (RecordError::Dimension { .. }
+                    | RecordError::Indices
+                    | RecordError::NotFinite
+                    | RecordError::Class { .. }
+                    | RecordError::NotSeparable),
+                ) => return Err(DataError::Unfit { record: index + 1, error }),
             }
         }
         Ok(bounded)

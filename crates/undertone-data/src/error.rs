@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use undertone::neural::Shape;
-use undertone_models::bounds::BoundFault;
+use undertone_models::{ModelError, RecordError};
 
 /// Why a data set cannot be loaded or a record cannot be accepted.
 #[derive(Debug, Error)]
@@ -49,14 +49,17 @@ pub enum DataError {
         /// What is wrong with it.
         fault: RecordFault,
     },
-    /// A record cannot be bounded.
-    #[error("record {record}: {fault}")]
-    Bounds {
+    /// A record does not fit the model, and not because it is above a bound.
+    #[error("record {record}: {error}")]
+    Unfit {
         /// Which record, from 1.
         record: usize,
         /// Why.
-        fault: BoundFault,
+        error: RecordError,
     },
+    /// A bound on records is outside its range.
+    #[error("model: {0}")]
+    Model(#[from] ModelError),
     /// The number of features differs from the agreement's.
     #[error("model.features = {expected}: the data have {found} features")]
     Features {

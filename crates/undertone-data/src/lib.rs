@@ -1,7 +1,7 @@
 //! Records from files.
 //!
 //! [`load_own`] reads a learner's own records as an agreement has them. [`load()`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. [`Bounded`] then bounds every record by the norm that
+//! read files of many images, and [`mushrooms`] is built in. [`Bounded`] then checks every record against the bounds that
 //! the account relies on. A node's command and the laboratory read files in this one way; nothing here draws noise.
 //!
 //! Records are private: no error message, `Debug` output or panic shows a record's value. Names of columns,

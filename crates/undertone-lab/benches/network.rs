@@ -13,7 +13,7 @@ use undertone::{
     DataBounds, Domain, Forgetting, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
     Release, Schedule,
 };
-use undertone_models::{AnyMemory, Features, Model, Record};
+use undertone_models::{AnyMemory, BoundedRecord, Features, Model, Record, RecordChecker};
 
 const LEARNERS: usize = 10_000;
 const DIMENSION: usize = 112;
@@ -32,6 +32,7 @@ fn round_of_a_ring_with_moments(bencher: divan::Bencher, learners: usize) {
 
 struct Network {
     graph: Graph,
+    checker: RecordChecker,
     learners: Vec<Learner<AnyMemory>>,
     round: u64,
 }
@@ -84,16 +85,17 @@ impl Network {
                 )
             })
             .collect();
-        Network { graph, learners, round: 0 }
+        let checker = model.record_checker(MemoryKind::Moments);
+        Network { graph, checker, learners, round: 0 }
     }
 
     fn round(&mut self) {
-        let t = self.round;
+        let (t, checker) = (self.round, &self.checker);
         let releases: Vec<Release> = self
             .learners
             .par_iter_mut()
             .map(|learner| {
-                learner.observe(&[record(u64::from(learner.id().0), t)]).unwrap();
+                learner.observe(&[record(checker, u64::from(learner.id().0), t)]);
                 learner.release(&mut OsEntropy).unwrap()
             })
             .collect();
@@ -109,7 +111,7 @@ impl Network {
 }
 
 /// Like a mushroom: 21 of 112 features are on.
-fn record(learner: u64, t: u64) -> Record {
+fn record(checker: &RecordChecker, learner: u64, t: u64) -> BoundedRecord {
     let mut mixed =
         learner.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ t.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let indices: Box<[u32]> = (0..21)
@@ -121,7 +123,8 @@ fn record(learner: u64, t: u64) -> Record {
         .collect();
     let values = vec![0.21; 21].into();
     let features = Features::Sparse { dimension: 112, indices, values };
-    Record { features, label: if mixed & 1 == 0 { 1.0 } else { -1.0 } }
+    let label = if mixed & 1 == 0 { 1.0 } else { -1.0 };
+    checker.check(Record { features, label }).unwrap()
 }
 
 /// Resident memory in bytes, where the system tells.

@@ -5,9 +5,9 @@ use crate::optimum::Optimum;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
-use undertone::{Domain, Memory, RecordError};
+use undertone::{Domain, Memory};
 use undertone_models::memory::Exact;
-use undertone_models::{Model, Record};
+use undertone_models::{BoundedRecord, Model};
 
 /// The measurements of one round.
 ///
@@ -50,19 +50,11 @@ pub(crate) enum Evaluator {
 
 impl Evaluator {
     /// Adds what a learner observed.
-    ///
-    /// # Errors
-    /// When a record is outside the model's bounds, which the learner has checked before.
-    pub(crate) fn remember(
-        &mut self,
-        learner: usize,
-        theta: &[f64],
-        batch: &[Record],
-    ) -> Result<(), RecordError> {
+    pub(crate) fn remember(&mut self, learner: usize, theta: &[f64], batch: &[BoundedRecord]) {
         match self {
             Evaluator::Linear(evaluator) => evaluator.remember(learner, batch),
             Evaluator::Neural(evaluator) => evaluator.remember(learner, theta, batch),
-            Evaluator::Declared(_) => Ok(()),
+            Evaluator::Declared(_) => {}
         }
     }
 
@@ -90,29 +82,23 @@ pub(crate) struct LinearEvaluator {
 impl LinearEvaluator {
     /// An evaluator with empty histories: one for each learner, or one for all records, which is equivalent
     /// while all learners hold equally many.
-    ///
-    /// # Errors
-    /// When a test record is outside the model's bounds.
     pub(crate) fn new(
         model: &Arc<Model>,
         domain: Domain,
         histories: usize,
-        test: &[Record],
+        test: &[BoundedRecord],
         regression: bool,
-    ) -> Result<LinearEvaluator, RecordError> {
+    ) -> LinearEvaluator {
         let histories = (0..histories).map(|_| Exact::new(Arc::clone(model))).collect();
-        let test = held_out(model, test)?;
+        let test = held_out(model, test);
         let optimum = Optimum::new(Arc::clone(model), domain);
-        Ok(LinearEvaluator { histories, test, optimum, regression, dynamic_regret: 0.0 })
+        LinearEvaluator { histories, test, optimum, regression, dynamic_regret: 0.0 }
     }
 
     /// Adds what a learner observed.
-    ///
-    /// # Errors
-    /// When a record is outside the model's bounds, which the learner has checked before.
-    fn remember(&mut self, learner: usize, batch: &[Record]) -> Result<(), RecordError> {
+    fn remember(&mut self, learner: usize, batch: &[BoundedRecord]) {
         let index = learner % self.histories.len();
-        self.histories[index].remember(batch)
+        self.histories[index].remember(batch);
     }
 
     /// Measures the learners' parameters and the public model.
@@ -164,14 +150,8 @@ pub(crate) struct DeclaredEvaluator {
 
 impl DeclaredEvaluator {
     /// An evaluator on test records.
-    ///
-    /// # Errors
-    /// When a test record is outside the model's bounds.
-    pub(crate) fn new(
-        model: &Arc<Model>,
-        test: &[Record],
-    ) -> Result<DeclaredEvaluator, RecordError> {
-        Ok(DeclaredEvaluator { test: held_out(model, test)? })
+    pub(crate) fn new(model: &Arc<Model>, test: &[BoundedRecord]) -> DeclaredEvaluator {
+        DeclaredEvaluator { test: held_out(model, test) }
     }
 
     fn measure(&self, thetas: &[&[f64]], public: &[f64]) -> Metrics {
@@ -193,13 +173,13 @@ impl DeclaredEvaluator {
 }
 
 /// Test records as a history, if there are any.
-fn held_out(model: &Arc<Model>, test: &[Record]) -> Result<Option<Exact>, RecordError> {
+fn held_out(model: &Arc<Model>, test: &[BoundedRecord]) -> Option<Exact> {
     if test.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut held_out = Exact::new(Arc::clone(model));
-    held_out.observe(&vec![0.0; model.parameters()], test)?;
-    Ok(Some(held_out))
+    held_out.observe(&vec![0.0; model.parameters()], test);
+    Some(held_out)
 }
 
 pub(crate) fn mean_vector(thetas: &[&[f64]]) -> Vec<f64> {

@@ -3,9 +3,9 @@
 use crate::metrics::{Metrics, mean_vector, squared_distance};
 use rayon::prelude::*;
 use std::sync::Arc;
-use undertone::{Memory, RecordError, Round, Score};
+use undertone::{Memory, Round, Score};
 use undertone_models::memory::NeuralHistory;
-use undertone_models::{NeuralModel, Record};
+use undertone_models::{BoundedRecord, NeuralModel};
 
 /// Training accuracy is measured on about this many records.
 const SAMPLE: u64 = 2000;
@@ -22,35 +22,26 @@ pub(crate) struct NeuralEvaluator {
 
 impl NeuralEvaluator {
     /// An evaluator for a run in which each learner will see `records`.
-    ///
-    /// # Errors
-    /// When a test record is outside the model's bounds.
     pub(crate) fn new(
         model: &Arc<NeuralModel>,
         learners: usize,
         records: u64,
-        test: &[Record],
-    ) -> Result<NeuralEvaluator, RecordError> {
+        test: &[BoundedRecord],
+    ) -> NeuralEvaluator {
         let empty = || NeuralHistory::new(Arc::clone(model), None);
-        let test = if test.is_empty() { None } else { Some(filled(empty(), model, test)?) };
+        let test = (!test.is_empty()).then(|| filled(empty(), model, test));
         let stride = records.saturating_mul(learners as u64).div_ceil(SAMPLE).max(1);
-        Ok(NeuralEvaluator { seen: empty(), stride, counts: vec![0; learners], test })
+        NeuralEvaluator { seen: empty(), stride, counts: vec![0; learners], test }
     }
 
     /// Remembers some of what a learner observed.
-    pub(super) fn remember(
-        &mut self,
-        learner: usize,
-        theta: &[f64],
-        batch: &[Record],
-    ) -> Result<(), RecordError> {
+    pub(super) fn remember(&mut self, learner: usize, theta: &[f64], batch: &[BoundedRecord]) {
         for record in batch {
             if self.counts[learner].is_multiple_of(self.stride) {
-                self.seen.observe(theta, std::slice::from_ref(record))?;
+                self.seen.observe(theta, std::slice::from_ref(record));
             }
             self.counts[learner] += 1;
         }
-        Ok(())
     }
 
     /// Measures the learners' parameters and the public model.
@@ -84,12 +75,12 @@ impl NeuralEvaluator {
 fn filled(
     mut history: NeuralHistory,
     model: &NeuralModel,
-    records: &[Record],
-) -> Result<NeuralHistory, RecordError> {
+    records: &[BoundedRecord],
+) -> NeuralHistory {
     // `observe` also scores the records, here at zero parameters; the score is not used.
-    history.observe(&vec![0.0; model.neural().parameters()], records)?;
+    history.observe(&vec![0.0; model.neural().parameters()], records);
     history.end_round(Round::ZERO);
-    Ok(history)
+    history
 }
 
 fn accuracy(score: Score) -> f64 {

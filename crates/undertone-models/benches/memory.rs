@@ -11,7 +11,7 @@ use divan::{Bencher, black_box};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone_core::{DataBounds, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, Round};
-use undertone_models::{AnyMemory, Features, Model, Record};
+use undertone_models::{AnyMemory, BoundedRecord, Features, Model, Record};
 
 const FEATURES: usize = 112;
 const GROUPS: usize = 21;
@@ -59,7 +59,7 @@ impl Dice {
     }
 
     /// One category set in each of 21 groups, as one-hot encoded data has.
-    fn record(&mut self, kind: MemoryKind) -> Record {
+    fn record(&mut self, kind: MemoryKind) -> BoundedRecord {
         let groups = if kind == MemoryKind::Recursive { 1 } else { GROUPS };
         let indices: Box<[u32]> = (0..groups)
             .map(|group| {
@@ -71,7 +71,8 @@ impl Dice {
         let dimension = u32::try_from(FEATURES).unwrap();
         let mut features = Features::Sparse { dimension, indices, values };
         features.clip_norm(1.0);
-        Record { features, label: if self.bits() & 1 == 0 { 0.0 } else { 1.0 } }
+        let label = if self.bits() & 1 == 0 { 0.0 } else { 1.0 };
+        model(kind).record_checker(kind).check(Record { features, label }).unwrap()
     }
 }
 
@@ -97,7 +98,7 @@ impl Walk {
     }
 }
 
-fn memory(kind: MemoryKind) -> AnyMemory {
+fn model(kind: MemoryKind) -> Model {
     let loss = match kind {
         MemoryKind::Moments => Loss::Squared,
         MemoryKind::Recursive => Loss::Power { degree: 4 },
@@ -117,7 +118,15 @@ fn memory(kind: MemoryKind) -> AnyMemory {
         clip: f64::INFINITY,
     };
     let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
-    AnyMemory::new(kind, Arc::new(Model::new(spec, bounds).unwrap())).unwrap()
+    Model::new(spec, bounds).unwrap()
+}
+
+fn memory(kind: MemoryKind) -> AnyMemory {
+    AnyMemory::new(kind, Arc::new(model(kind))).unwrap()
+}
+
+fn dense_record(kind: MemoryKind, features: Vec<f64>, label: f64) -> BoundedRecord {
+    model(kind).record_checker(kind).check(Record::dense(features, label)).unwrap()
 }
 
 fn expansions(memory: &AnyMemory) -> u64 {
@@ -148,7 +157,7 @@ impl Run {
         while self.round < to {
             let record = [self.dice.record(self.kind)];
             let started = Instant::now();
-            self.memory.observe(&self.walk.theta, &record).unwrap();
+            self.memory.observe(&self.walk.theta, &record);
             if self.round.is_multiple_of(every) {
                 let theta = black_box(&self.walk.theta);
                 self.memory.gradient(Round(self.round), theta, &mut self.out);
@@ -234,7 +243,7 @@ fn filled(kind: MemoryKind, records: u64) -> (AnyMemory, Vec<f64>, Dice) {
     let mut memory = memory(kind);
     let theta = dice.direction(3.0);
     for _ in 0..records {
-        memory.observe(&theta, &[dice.record(kind)]).unwrap();
+        memory.observe(&theta, &[dice.record(kind)]);
     }
     (memory, theta, dice)
 }
@@ -253,8 +262,8 @@ fn exact_gradient_of_dense_records(bencher: Bencher<'_, '_>, records: u64) {
     let mut memory = memory(MemoryKind::Exact);
     let theta = dice.direction(3.0);
     for k in 0..records {
-        let features = Features::Dense(dice.direction(0.9).into());
-        memory.observe(&theta, &[Record { features, label: f64::from(k % 2 == 0) }]).unwrap();
+        let label = f64::from(k % 2 == 0);
+        memory.observe(&theta, &[dense_record(MemoryKind::Exact, dice.direction(0.9), label)]);
     }
     let mut out = vec![0.0; FEATURES];
     bencher.bench_local(|| memory.gradient(Round(records), black_box(&theta), &mut out));
@@ -287,13 +296,13 @@ fn anchored_expansion(bencher: Bencher<'_, '_>, records: u64) {
 #[divan::bench(args = [MemoryKind::Moments, MemoryKind::Anchored { tolerance: TOLERANCE }])]
 fn observe_one_dense_record(bencher: Bencher<'_, '_>, kind: MemoryKind) {
     let (mut memory, theta, mut dice) = filled(kind, EARLY);
-    let record = [Record { features: Features::Dense(dice.direction(0.9).into()), label: 1.0 }];
-    bencher.bench_local(|| memory.observe(black_box(&theta), &record).unwrap());
+    let record = [dense_record(kind, dice.direction(0.9), 1.0)];
+    bencher.bench_local(|| memory.observe(black_box(&theta), &record));
 }
 
 #[divan::bench(args = [MemoryKind::Moments, MemoryKind::Anchored { tolerance: TOLERANCE }])]
 fn observe_one_record(bencher: Bencher<'_, '_>, kind: MemoryKind) {
     let (mut memory, theta, mut dice) = filled(kind, EARLY);
     let record = [dice.record(kind)];
-    bencher.bench_local(|| memory.observe(black_box(&theta), &record).unwrap());
+    bencher.bench_local(|| memory.observe(black_box(&theta), &record));
 }

@@ -2,9 +2,9 @@
 
 use crate::neural::NeuralSpec;
 use crate::neural_model::NeuralModel;
-use crate::{DeclaredFault, Features, Model, ModelError, Record};
+use crate::{DeclaredFault, Features, Model, ModelError, RecordChecker, RecordError};
 use std::sync::Arc;
-use undertone_core::{DataBounds, ModelSpec, RecordError};
+use undertone_core::{DataBounds, MemoryKind, ModelSpec};
 
 /// A linear model or a neural network.
 #[derive(Clone, Debug)]
@@ -69,15 +69,14 @@ impl AnyModel {
         }
     }
 
-    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
-    ///
-    /// # Errors
-    /// Says which bound the record breaks, never its values.
-    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
-        match self {
-            AnyModel::Linear(model) => model.check(record, position),
-            AnyModel::Neural(model) => model.check(record, position),
-        }
+    /// Checks records for this model and a kind of memory; refuses every record above the bounds.
+    #[must_use]
+    pub fn record_checker(&self, memory: MemoryKind) -> RecordChecker {
+        let bounds = match self {
+            AnyModel::Linear(model) => model.record_bounds(),
+            AnyModel::Neural(model) => model.record_bounds(),
+        };
+        RecordChecker::refusing(*bounds, memory)
     }
 
     /// The prediction at θ for features.
@@ -90,7 +89,7 @@ impl AnyModel {
     pub fn predict(&self, theta: &[f64], features: &Features) -> Result<Prediction, RecordError> {
         let probabilities = match self {
             AnyModel::Linear(model) => {
-                model.check_features(features, 0)?;
+                model.record_bounds().check_features(features)?;
                 match model.probabilities(theta, features) {
                     Some(probabilities) => probabilities,
                     None => return Ok(Prediction::Value(model.predict(theta, features))),

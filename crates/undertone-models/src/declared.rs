@@ -13,7 +13,8 @@ use undertone_core::LossConstants;
 /// A user-defined loss of one record.
 ///
 /// Its results must depend on θ and that record only: a function that remembers other records would let one record change
-/// the gradients of all.
+/// the gradients of all. Records were checked before: there are as many features as the agreement says, finite and within
+/// the bound on their norm, and the label is within its bound. A result that is not finite ends the learning.
 pub trait DeclaredLoss: Send + Sync {
     /// The loss of a record at θ; `None` on failure. Writes the gradient in θ into `gradient`.
     fn evaluate(

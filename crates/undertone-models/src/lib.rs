@@ -1,12 +1,12 @@
 //! Losses, models and gradient memories for Undertone.
 //!
-//! A [`Model`] knows everything about one [`Record`]; a [`memory`] averages over the history of a
-//! stream, at a cost per round that need not grow with it. [`neural`] holds small neural networks, with
-//! gradients that are clipped record by record. A [`Setup`] is what follows from an agreement before any
-//! record is seen.
+//! A [`Model`] knows everything about one [`Record`]. A [`RecordChecker`] makes a [`BoundedRecord`] of it, once; a
+//! [`memory`] averages over the history of a stream of these, at a cost per round that need not grow with it.
+//! [`neural`] holds small neural networks, with gradients that are clipped record by record. A [`Setup`] is what
+//! follows from an agreement before any record is seen.
 
 mod any_model;
-pub mod bounds;
+mod bounded_record;
 mod compensated;
 mod declared;
 mod export;
@@ -19,6 +19,9 @@ mod neural_model;
 mod packed_symmetric;
 mod public_random;
 pub mod record;
+mod record_bounds;
+mod record_checker;
+mod record_error;
 mod row;
 mod scalar_loss;
 mod setup;
@@ -26,6 +29,7 @@ mod softmax;
 mod vector;
 
 pub use any_model::{AnyModel, Prediction};
+pub use bounded_record::{BoundedRecord, save_records, visit_bounded_records};
 pub use declared::{DeclaredFault, DeclaredLoss};
 pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
@@ -33,4 +37,6 @@ pub use model::{Model, ModelError};
 pub use neural_model::NeuralModel;
 pub use public_random::PublicRandom;
 pub use record::{Features, Record, visit_records};
+pub use record_checker::RecordChecker;
+pub use record_error::RecordError;
 pub use setup::{Setup, SetupError, memory_error};

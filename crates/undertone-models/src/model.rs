@@ -5,17 +5,18 @@
 use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
 use crate::neural::NeuralError;
+use crate::record_bounds::RecordBounds;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
 use crate::vector;
-use crate::{Features, Record};
+use crate::{Features, Record, RecordChecker};
 use std::borrow::Cow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone_core::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Score};
+use undertone_core::{DataBounds, Loss, LossConstants, MemoryKind, ModelSpec, Score};
 
-/// A model: the loss of one record, its derivatives, and the check of records.
+/// A model: the loss of one record, its derivatives, and the bounds on records.
 ///
 /// Every method takes records before expansion; monomials are expanded inside. Penalties are not part
 /// of the loss: see [`Model::penalty`].
@@ -29,7 +30,6 @@ use undertone_core::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Sc
 ///     ModelSpec { loss: Loss::Logistic, features: 2, degree: 1, ridge: 0.01, lasso: 0.0, clip: f64::INFINITY };
 /// let model = Model::new(spec, DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 })?;
 /// let record = Record { features: Features::Dense([0.6, -0.8].into()), label: 1.0 };
-/// model.check(&record, 0)?;
 /// assert!((model.loss(&[0.0, 0.0], &record) - 2.0_f64.ln()).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -37,6 +37,7 @@ use undertone_core::{DataBounds, Loss, LossConstants, ModelSpec, RecordError, Sc
 pub struct Model {
     spec: ModelSpec,
     bounds: DataBounds,
+    record_bounds: RecordBounds,
     head: Head,
     parameters: usize,
 }
@@ -124,9 +125,7 @@ impl Model {
         // Refuses NaN and 0; infinity means no clipping.
         within("clip", spec.clip.min(f64::MAX), spec.clip > 0.0, "above 0")?;
         within("lasso", spec.lasso, spec.lasso >= 0.0, "finite and at least 0")?;
-        let norm = bounds.feature_norm;
-        within("feature_norm", norm, norm > 0.0, "finite and above 0")?;
-        within("label", bounds.label, bounds.label >= 0.0, "finite and at least 0")?;
+        let record_bounds = RecordBounds::new(&spec, &bounds)?;
         within("radius", bounds.radius, bounds.radius > 0.0, "finite and above 0")?;
         match spec.loss {
             Loss::Squared | Loss::Logistic => {}
@@ -149,7 +148,7 @@ impl Model {
             return Err(ModelError::TooManyParameters { features, degree, limit });
         }
         let head = Head::of(&spec);
-        Ok(Model { spec, bounds, head, parameters })
+        Ok(Model { spec, bounds, record_bounds, head, parameters })
     }
 
     /// The same model with the user-defined function that a declared loss needs.
@@ -221,34 +220,14 @@ impl Model {
         self.spec.expanded_feature_norm(&self.bounds)
     }
 
-    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
-    ///
-    /// # Errors
-    /// Says which bound the record breaks, never its values.
-    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
-        self.check_features(&record.features, position)?;
-        let label = record.label;
-        if !label.is_finite() {
-            return Err(RecordError::NotFinite { position });
-        }
-        let (holds, bound) = match self.spec.loss {
-            Loss::Logistic => (is_class(label, 1), 1.0),
-            Loss::Softmax { classes } | Loss::Neural { classes, .. } => {
-                (is_class(label, classes - 1), f64::from(classes - 1))
-            }
-            Loss::Squared | Loss::Power { .. } | Loss::Huber { .. } | Loss::Declared { .. } => {
-                (label.abs() <= self.bounds.label, self.bounds.label)
-            }
-        };
-        if holds { Ok(()) } else { Err(RecordError::Label { position, bound }) }
+    /// Checks records for this model and a kind of memory; refuses every record above the bounds.
+    #[must_use]
+    pub fn record_checker(&self, memory: MemoryKind) -> RecordChecker {
+        RecordChecker::refusing(self.record_bounds, memory)
     }
 
-    /// Whether features without a label, such as a query, are within the bounds.
-    ///
-    /// # Errors
-    /// Says which bound the features break, never their values.
-    pub fn check_features(&self, features: &Features, position: usize) -> Result<(), RecordError> {
-        check_features(features, self.spec.features, self.bounds.feature_norm, position)
+    pub(crate) fn record_bounds(&self) -> &RecordBounds {
+        &self.record_bounds
     }
 
     /// The features the parameters multiply: all monomials up to the model's degree, constant first, then by
@@ -326,7 +305,7 @@ impl Model {
     /// The predicted value, or the predicted class (the smallest one of equal scores).
     ///
     /// # Panics
-    /// If θ or the features have the wrong dimension: see [`Model::check_features`].
+    /// If θ or the features have the wrong dimension: see [`RecordChecker::check_features`].
     #[must_use]
     pub fn predict(&self, theta: &[f64], features: &Features) -> f64 {
         self.row_prediction(theta, self.expand_checked(theta, features).row())
@@ -335,7 +314,7 @@ impl Model {
     /// The probability of each class, or `None` for regression.
     ///
     /// # Panics
-    /// If θ or the features have the wrong dimension: see [`Model::check_features`].
+    /// If θ or the features have the wrong dimension: see [`RecordChecker::check_features`].
     #[must_use]
     pub fn probabilities(&self, theta: &[f64], features: &Features) -> Option<Vec<f64>> {
         let features = self.expand_checked(theta, features);
@@ -459,41 +438,4 @@ impl Model {
             score.correct += u64::from((predicted - label).abs() < 0.5);
         }
     }
-}
-
-/// Whether features have the expected dimension and at most the norm of the bound.
-pub(crate) fn check_features(
-    features: &Features,
-    expected: usize,
-    bound: f64,
-    position: usize,
-) -> Result<(), RecordError> {
-    let found = features.dimension();
-    if found != expected {
-        return Err(RecordError::Dimension { position, found, expected });
-    }
-    if let Features::Sparse { dimension, indices, values } = features {
-        let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
-        let inside = indices.last().is_none_or(|last| last < dimension);
-        if !(increasing && inside && indices.len() == values.len()) {
-            return Err(RecordError::Indices { position });
-        }
-    }
-    // If the norm is within the bound, every feature is finite.
-    if features.norm() <= bound && bound < f64::INFINITY {
-        return Ok(());
-    }
-    if !features.is_finite() {
-        return Err(RecordError::NotFinite { position });
-    }
-    if features.norm() <= bound {
-        Ok(())
-    } else {
-        Err(RecordError::FeatureNorm { position, bound })
-    }
-}
-
-/// Whether a label is a whole number from 0 to `last`.
-pub(crate) fn is_class(label: f64, last: u32) -> bool {
-    label >= 0.0 && label <= f64::from(last) && label.fract() == 0.0
 }

@@ -1,11 +1,12 @@
-//! A neural network as a model: checks and scores records, and computes their gradients.
+//! A neural network as a model: scores records, and computes their gradients.
 
-use crate::model::{ModelError, check_features, is_class};
+use crate::model::ModelError;
 use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
-use crate::{Features, Record};
+use crate::record_bounds::RecordBounds;
+use crate::{BoundedRecord, Features, RecordError};
 use std::num::NonZeroUsize;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{DataBounds, Loss, ModelSpec, RecordError, Score};
+use undertone_core::{DataBounds, Loss, ModelSpec, Score};
 
 /// A neural network with its data bounds and the bound on each record's gradient.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub struct NeuralModel {
     engine: NeuralEngine,
     spec: ModelSpec,
     bounds: DataBounds,
+    record_bounds: RecordBounds,
     clip: Clip,
 }
 
@@ -66,7 +68,8 @@ impl NeuralModel {
             return Err(ModelError::Neural);
         }
         let clip = Clip::new(ClipNorm::L2, spec.clip)?;
-        Ok(NeuralModel { engine: NeuralEngine::new(neural), spec, bounds, clip })
+        let record_bounds = RecordBounds::new(&spec, &bounds)?;
+        Ok(NeuralModel { engine: NeuralEngine::new(neural), spec, bounds, record_bounds, clip })
     }
 
     /// The neural network itself.
@@ -87,54 +90,36 @@ impl NeuralModel {
         &self.bounds
     }
 
-    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
-    ///
-    /// # Errors
-    /// Says which bound the record breaks, never its values.
-    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
-        let (features, bound) = (self.spec.features, self.bounds.feature_norm);
-        check_features(&record.features, features, bound, position)?;
-        if !record.label.is_finite() {
-            return Err(RecordError::NotFinite { position });
-        }
-        let last = self.neural().classes() - 1;
-        let last = u32::try_from(last).unwrap_or(u32::MAX);
-        if is_class(record.label, last) {
-            Ok(())
-        } else {
-            Err(RecordError::Label { position, bound: f64::from(last) })
-        }
+    pub(crate) fn record_bounds(&self) -> &RecordBounds {
+        &self.record_bounds
     }
 
-    /// Checks and scores a batch and appends it to `pending`; appends nothing if a record is refused.
+    /// Scores a batch and appends it to `pending`.
     pub(crate) fn observe(
         &self,
         theta: &[f64],
-        batch: &[Record],
+        batch: &[BoundedRecord],
         pending: &mut PackedRecords,
-    ) -> Result<Score, RecordError> {
-        let mut packed = self.pack(batch)?;
+    ) -> Score {
+        let mut packed = self.pack(batch);
         let score = self.score(theta, &packed);
         pending.append(&mut packed);
-        Ok(score)
+        score
     }
 
-    /// Checks a batch and packs it.
-    fn pack(&self, batch: &[Record]) -> Result<PackedRecords, RecordError> {
-        for (position, record) in batch.iter().enumerate() {
-            self.check(record, position)?;
-        }
+    fn pack(&self, batch: &[BoundedRecord]) -> PackedRecords {
         let mut packed = PackedRecords::default();
         for record in batch {
-            self.pack_features(&record.features, &mut packed.inputs);
+            record.assert_keeps_to(&self.record_bounds);
+            self.pack_features(record.features(), &mut packed.inputs);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "a class was checked to be a small whole number"
             )]
-            packed.labels.push(record.label as u32);
+            packed.labels.push(record.label() as u32);
         }
-        Ok(packed)
+        packed
     }
 
     fn pack_features(&self, features: &Features, inputs: &mut Vec<f32>) {
@@ -159,7 +144,7 @@ impl NeuralModel {
         theta: &[f64],
         features: &Features,
     ) -> Result<Vec<f64>, RecordError> {
-        check_features(features, self.spec.features, self.bounds.feature_norm, 0)?;
+        self.record_bounds.check_features(features)?;
         let mut inputs = Vec::new();
         self.pack_features(features, &mut inputs);
         let logits = self

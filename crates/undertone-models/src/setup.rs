@@ -1,7 +1,7 @@
 //! Computes the public facts of every learner from an agreement: mechanisms, scales, certificates.
 
 use crate::memory::error_bound;
-use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError};
+use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError, RecordChecker};
 use std::convert::Infallible;
 use std::sync::Arc;
 use thiserror::Error;
@@ -78,6 +78,12 @@ impl Setup {
     #[must_use]
     pub fn network_id(&self) -> NetworkId {
         self.agreement.network_id(&self.scales())
+    }
+
+    /// Checks the records of a learner, once each, and makes what its memory takes of them.
+    #[must_use]
+    pub fn record_checker(&self) -> RecordChecker {
+        self.model.record_checker(self.agreement.memory).following(&self.agreement)
     }
 
     /// Adds the user's function that a declared loss needs.

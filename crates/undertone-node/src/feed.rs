@@ -12,7 +12,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// Records per batch.
 const BATCH: usize = 64;
@@ -44,13 +44,6 @@ pub struct Feeder {
 /// The learner has stopped.
 struct Stopped;
 
-/// Records that are sent together, each with its line.
-#[derive(Default)]
-struct Batch {
-    records: Vec<Record>,
-    lines: Vec<u64>,
-}
-
 impl Feeder {
     /// For one learner.
     #[must_use]
@@ -64,15 +57,15 @@ impl Feeder {
     /// When it cannot be read.
     pub fn lines(&self, source: &str, reader: impl Read, intake: &Intake) -> io::Result<()> {
         let mut lines = LineReader::new(reader, 0);
-        let mut batch = Batch::default();
+        let mut batch = Vec::new();
         loop {
             let more = self.read_some(source, &mut lines, intake, &mut batch)?;
-            if self.send(source, std::mem::take(&mut batch), None).is_err() {
+            if self.send(std::mem::take(&mut batch), None).is_err() {
                 return Ok(());
             }
             if !more {
                 let rest = self.last_line(source, &mut lines, intake);
-                let _ = self.send(source, rest, None);
+                let _ = self.send(rest, None);
                 return Ok(());
             }
         }
@@ -102,11 +95,11 @@ impl Feeder {
             let mut lines = LineReader::new(file, start);
             let mut change = FileChange::None;
             loop {
-                let mut batch = Batch::default();
+                let mut batch = Vec::new();
                 let more = self.read_some(&source, &mut lines, intake, &mut batch)?;
                 let position = Position { source: source.clone(), reached: lines.offset };
                 let moved = known.insert(source.clone(), lines.offset) != Some(lines.offset);
-                if moved && self.send(&source, batch, Some(position)).is_err() {
+                if moved && self.send(batch, Some(position)).is_err() {
                     return Ok(());
                 }
                 if more {
@@ -116,7 +109,7 @@ impl Feeder {
                     // All of it was read. Another file may get the same inode number later.
                     let batch = self.last_line(&source, &mut lines, intake);
                     let position = Position { source: source.clone(), reached: 0 };
-                    if self.send(&source, batch, Some(position)).is_err() {
+                    if self.send(batch, Some(position)).is_err() {
                         return Ok(());
                     }
                     known.remove(&source);
@@ -126,7 +119,7 @@ impl Feeder {
                 change = file_change(path, &source, lines.read_to());
                 if change == FileChange::Truncated {
                     let position = Position { source: source.clone(), reached: 0 };
-                    if self.send(&source, Batch::default(), Some(position)).is_err() {
+                    if self.send(Vec::new(), Some(position)).is_err() {
                         return Ok(());
                     }
                     known.remove(&source);
@@ -142,22 +135,21 @@ impl Feeder {
         source: &str,
         mut reached: u64,
         rate: Option<f64>,
-        records: impl IntoIterator<Item = Record>,
+        records: impl IntoIterator<Item = BoundedRecord>,
     ) {
         let begin = Instant::now();
         let size = rate.map_or(BATCH, |rate| records_per_step(rate).min(BATCH));
         let mut rest = records.into_iter();
         let mut handed = 0_u64;
         loop {
-            let records: Vec<Record> = rest.by_ref().take(size).collect();
+            let records: Vec<BoundedRecord> = rest.by_ref().take(size).collect();
             if records.is_empty() {
                 return;
             }
             let count = records.len() as u64;
-            let lines = (reached + 1..).take(records.len()).collect();
             (reached, handed) = (reached + count, handed + count);
             let position = Position { source: source.to_string(), reached };
-            if self.send(source, Batch { records, lines }, Some(position)).is_err() {
+            if self.send(records, Some(position)).is_err() {
                 return;
             }
             if let Some(rate) = rate {
@@ -175,11 +167,11 @@ impl Feeder {
         source: &str,
         lines: &mut LineReader<impl Read>,
         intake: &Intake,
-        batch: &mut Batch,
+        batch: &mut Vec<BoundedRecord>,
     ) -> io::Result<bool> {
         while lines.advance()? {
             self.push(source, lines, intake, batch);
-            if batch.records.len() >= BATCH || !lines.has_another() {
+            if batch.len() >= BATCH || !lines.has_another() {
                 return Ok(true);
             }
         }
@@ -187,8 +179,13 @@ impl Feeder {
     }
 
     /// The last line, if its end is missing.
-    fn last_line(&self, source: &str, lines: &mut LineReader<impl Read>, intake: &Intake) -> Batch {
-        let mut batch = Batch::default();
+    fn last_line(
+        &self,
+        source: &str,
+        lines: &mut LineReader<impl Read>,
+        intake: &Intake,
+    ) -> Vec<BoundedRecord> {
+        let mut batch = Vec::new();
         if lines.take_rest() {
             self.push(source, lines, intake, &mut batch);
         }
@@ -200,7 +197,7 @@ impl Feeder {
         source: &str,
         lines: &LineReader<impl Read>,
         intake: &Intake,
-        batch: &mut Batch,
+        batch: &mut Vec<BoundedRecord>,
     ) {
         let read = match std::str::from_utf8(&lines.line) {
             _ if lines.too_long => Err(format!("the line is longer than {LINE_MAX} bytes")),
@@ -209,36 +206,23 @@ impl Feeder {
             Err(_) => Err("not UTF-8".to_string()),
         };
         match read {
-            Ok(record) => {
-                batch.records.push(record);
-                batch.lines.push(lines.number);
-            }
+            Ok(record) => batch.push(record),
             Err(reason) => (self.refused)(&Refused { source, line: lines.number, reason }),
         }
     }
 
-    /// Sends a batch. A record that the learner does not accept is reported, and the others are sent again.
-    fn send(
-        &self,
-        source: &str,
-        mut batch: Batch,
-        position: Option<Position>,
-    ) -> Result<(), Stopped> {
-        if batch.records.is_empty() && position.is_none() {
+    /// Sends records, and waits while the learner has no room for them.
+    fn send(&self, records: Vec<BoundedRecord>, position: Option<Position>) -> Result<(), Stopped> {
+        if records.is_empty() && position.is_none() {
             return Ok(());
         }
         loop {
             let (answer, answered) = oneshot::channel();
-            let (records, position) = (batch.records.clone(), position.clone());
+            let (records, position) = (records.clone(), position.clone());
             self.learner.send(Event::Records { records, position, answer }).map_err(|_| Stopped)?;
             match answered.blocking_recv() {
                 Ok(Ok(_)) => return Ok(()),
                 Ok(Err(AcceptError::Full { .. })) => thread::sleep(PAUSE),
-                Ok(Err(AcceptError::Record(error))) if error.position() < batch.records.len() => {
-                    batch.records.remove(error.position());
-                    let line = batch.lines.remove(error.position());
-                    (self.refused)(&Refused { source, line, reason: error.to_string() });
-                }
                 Ok(Err(_)) | Err(_) => return Err(Stopped),
             }
         }

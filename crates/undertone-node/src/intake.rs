@@ -1,4 +1,4 @@
-//! The owner's records: JSON, one object for each record.
+//! The owner's records: JSON, one object for each record. This is where records enter: each is checked here, once.
 //!
 //! ```json
 //! {"features": [0.1, 0, 2.5], "label": "nurse"}
@@ -12,12 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone_models::bounds::{BoundFault, Bounds};
-use undertone_models::{Features, Record, Setup};
+use undertone_models::{BoundedRecord, Features, Record, RecordChecker, RecordError, Setup};
 
 /// Why text is not a record. The message names what is wrong and where, and never a value.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum RecordFault {
+pub enum JsonFault {
     /// Not JSON.
     #[error("not JSON from character {character} on")]
     NotJson {
@@ -56,9 +55,9 @@ pub enum RecordFault {
     /// The label is not a number.
     #[error("label: must be a number")]
     Label,
-    /// Out of bounds.
+    /// Out of bounds, or not fit for the memory.
     #[error(transparent)]
-    Bounds(#[from] BoundFault),
+    Record(#[from] RecordError),
 }
 
 /// A fault with its line in a text of many records.
@@ -68,14 +67,14 @@ pub struct TextFault {
     /// The line, or the index in an array, from 1.
     pub line: usize,
     /// What is wrong with it.
-    pub fault: RecordFault,
+    pub fault: JsonFault,
 }
 
-/// Parses records for one network.
+/// Parses and checks records for one network.
 #[derive(Clone)]
 pub struct Intake {
     setup: Arc<Setup>,
-    bounds: Bounds,
+    checker: RecordChecker,
 }
 
 #[derive(Deserialize)]
@@ -116,37 +115,34 @@ impl Intake {
     /// For the network of a setup.
     #[must_use]
     pub fn new(setup: Arc<Setup>) -> Intake {
-        let bounds = Bounds::of(&setup.agreement);
-        Intake { setup, bounds }
+        let checker = setup.record_checker();
+        Intake { setup, checker }
     }
 
-    /// Parses one record and applies the bounds.
+    /// Parses and checks one record.
     ///
     /// # Errors
     /// When the text is not a record of this network.
-    pub fn record(&self, text: &str) -> Result<Record, RecordFault> {
+    pub fn record(&self, text: &str) -> Result<BoundedRecord, JsonFault> {
         let LabelledJson { features, label } = parse(text, true)?;
-        let mut record = Record { features: self.features(features)?, label: self.label(label)? };
-        self.bounds.apply(&mut record)?;
-        Ok(record)
+        let record = Record { features: self.features(features)?, label: self.label(label)? };
+        Ok(self.checker.check(record)?)
     }
 
     /// Parses features without a label.
     ///
     /// # Errors
     /// When the text is not a record of this network.
-    pub fn unlabelled(&self, text: &str) -> Result<Features, RecordFault> {
+    pub fn unlabelled(&self, text: &str) -> Result<Features, JsonFault> {
         let UnlabelledJson { features } = parse(text, false)?;
-        let mut features = self.features(features)?;
-        self.bounds.apply_to_features(&mut features)?;
-        Ok(features)
+        Ok(self.checker.check_features(self.features(features)?)?)
     }
 
     /// Parses lines with one record each. Empty lines are skipped.
     ///
     /// # Errors
     /// When a line is not a record. The error names the first.
-    pub fn lines(&self, text: &str) -> Result<Vec<Record>, TextFault> {
+    pub fn lines(&self, text: &str) -> Result<Vec<BoundedRecord>, TextFault> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
             .map(|(index, line)| {
@@ -161,14 +157,14 @@ impl Intake {
         self.setup.agreement.records.classes.as_ref()?.get(class).map(String::as_str)
     }
 
-    fn features(&self, json: FeaturesJson) -> Result<Features, RecordFault> {
+    fn features(&self, json: FeaturesJson) -> Result<Features, JsonFault> {
         let whole = self.setup.agreement.model.features;
         let intercept = self.setup.agreement.records.intercept;
         let expected = whole - usize::from(intercept);
         match json {
             FeaturesJson::Dense(mut values) => {
                 if values.len() != expected {
-                    return Err(RecordFault::Dimension { found: values.len(), expected });
+                    return Err(JsonFault::Dimension { found: values.len(), expected });
                 }
                 values.extend(intercept.then_some(1.0));
                 Ok(Features::Dense(values.into()))
@@ -177,7 +173,7 @@ impl Intake {
                 let increasing = indices.windows(2).all(|two| two[0] < two[1]);
                 let below = indices.last().is_none_or(|&last| (last as usize) < expected);
                 if !increasing || !below || indices.len() != values.len() {
-                    return Err(RecordFault::Indices { limit: expected });
+                    return Err(JsonFault::Indices { limit: expected });
                 }
                 let dimension = u32::try_from(whole).unwrap_or(u32::MAX);
                 if intercept {
@@ -189,12 +185,12 @@ impl Intake {
         }
     }
 
-    fn label(&self, json: LabelJson) -> Result<f64, RecordFault> {
+    fn label(&self, json: LabelJson) -> Result<f64, JsonFault> {
         let agreement = &self.setup.agreement;
         let Some(count) = agreement.model.loss.classes() else {
             return match json {
                 LabelJson::Number(number) => Ok(number),
-                LabelJson::Text(_) => Err(RecordFault::Label),
+                LabelJson::Text(_) => Err(JsonFault::Label),
             };
         };
         let class = match (&agreement.records.classes, json) {
@@ -209,7 +205,7 @@ impl Intake {
             (None, LabelJson::Text(_)) => None,
         };
         let class = class.and_then(|class| u32::try_from(class).ok()).map(f64::from);
-        class.ok_or_else(|| RecordFault::Class {
+        class.ok_or_else(|| JsonFault::Class {
             classes: match &agreement.records.classes {
                 Some(names) => names.join(", "),
                 None => format!("0 to {}", count - 1),
@@ -222,7 +218,7 @@ impl Intake {
 ///
 /// # Errors
 /// When it is neither.
-pub fn objects(text: &str) -> Result<Vec<&str>, RecordFault> {
+pub fn objects(text: &str) -> Result<Vec<&str>, JsonFault> {
     if !text.trim_start().starts_with('[') {
         return Ok(vec![text]);
     }
@@ -231,12 +227,12 @@ pub fn objects(text: &str) -> Result<Vec<&str>, RecordFault> {
 }
 
 /// The parser's own messages contain values, so they are not passed on.
-fn parse<'a, T: Deserialize<'a>>(text: &'a str, labelled: bool) -> Result<T, RecordFault> {
+fn parse<'a, T: Deserialize<'a>>(text: &'a str, labelled: bool) -> Result<T, JsonFault> {
     serde_json::from_str(text).map_err(|error| {
-        if error.is_data() { RecordFault::NotARecord { labelled } } else { not_json(&error) }
+        if error.is_data() { JsonFault::NotARecord { labelled } } else { not_json(&error) }
     })
 }
 
-fn not_json(error: &serde_json::Error) -> RecordFault {
-    RecordFault::NotJson { character: error.column().max(1) }
+fn not_json(error: &serde_json::Error) -> JsonFault {
+    JsonFault::NotJson { character: error.column().max(1) }
 }

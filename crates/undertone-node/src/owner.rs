@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use undertone::noise::Entropy;
 use undertone::privacy::{Cap, Receipt, UNIT};
-use undertone::{LearnerId, Memory as _, RecordError};
-use undertone_models::{ExportError, Features, Prediction, model_file};
+use undertone::{LearnerId, Memory as _};
+use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 
 /// What a learner is doing, and how well it predicts. Private: losses come from records.
 #[derive(Clone, Serialize)]

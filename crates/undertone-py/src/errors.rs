@@ -59,9 +59,9 @@ pub(crate) fn checked_rounds(rounds: u64) -> PyResult<u64> {
 pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr {
     let place = learner.map_or(String::new(), |learner| format!("learner {learner}: "));
     match error {
-        StreamError::Data(DataError::Bounds { record, fault }) => {
+        StreamError::Data(DataError::Unfit { record, error }) => {
             // Rows are counted from 0 in Python.
-            RecordError::new_err(format!("{place}row {}: {fault}", record - 1))
+            RecordError::new_err(format!("{place}row {}: {error}", record - 1))
         }
         error @ (StreamError::Data(_)
         | StreamError::TooFewRecords { .. }
@@ -80,9 +80,7 @@ pub(crate) fn online_error(error: OnlineError) -> PyErr {
     let text = error.to_string();
     match error {
         OnlineError::Budget(_) => BudgetError::new_err(text),
-        OnlineError::Bounds(_) | OnlineError::Record(_) | OnlineError::Model(_) => {
-            RecordError::new_err(text)
-        }
+        OnlineError::Record(_) => RecordError::new_err(text),
         OnlineError::Function(_) => DeclarationError::new_err(text),
         OnlineError::NotAlone
         | OnlineError::NothingReleased
@@ -95,7 +93,6 @@ pub(crate) fn online_error(error: OnlineError) -> PyErr {
 pub(crate) fn simulate_error(error: SimulateError) -> PyErr {
     let text = error.to_string();
     match error {
-        SimulateError::Record { .. } | SimulateError::TestRecord(_) => RecordError::new_err(text),
         SimulateError::Memory(_) => ConfigError::new_err(text),
         SimulateError::Function(_) => DeclarationError::new_err(text),
         SimulateError::Release { .. } => PyRuntimeError::new_err(text),

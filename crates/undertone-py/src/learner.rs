@@ -16,7 +16,7 @@ use undertone::privacy::format_epsilon;
 use undertone::{LearnerFileError, OnlineError, OnlineLearner, SavedLearner};
 use undertone_lab::RunEntropy;
 use undertone_lab::summary::NOT_PRIVATE;
-use undertone_models::{Features, Prediction, Record};
+use undertone_models::{BoundedRecord, Features, Prediction, Record};
 
 /// Ctrl-C is checked once in this many rows.
 const SIGNALS_EVERY: usize = 10_000;
@@ -180,20 +180,18 @@ impl PyLearner {
     ) -> PyResult<()> {
         let records = self.schema.records(&matrix, &labels)?;
         let learner = self.get_mut()?;
-        let admit = |(row, mut record): (usize, Record)| match learner.admit(&mut record) {
-            Ok(scaled) => Ok((record, scaled)),
-            Err(error) => Err(RecordError::new_err(format!("row {row}: {error}"))),
+        let check = |(row, record): (usize, Record)| {
+            let checked = learner.check(record);
+            checked.map_err(|error| RecordError::new_err(format!("row {row}: {error}")))
         };
-        let admitted: PyResult<Vec<(Record, bool)>> =
-            py.detach(|| records.into_iter().enumerate().map(admit).collect());
-        let mut rest = admitted?.into_iter();
+        let checked: PyResult<Vec<BoundedRecord>> =
+            py.detach(|| records.into_iter().enumerate().map(check).collect());
+        let mut rest = checked?.into_iter();
         while rest.len() > 0 {
             let learner = self.get_mut()?;
             let part = rest.by_ref().take(SIGNALS_EVERY);
             let learnt = py.detach(|| {
-                part.into_iter().try_for_each(|(record, scaled)| {
-                    learner.learn_admitted(record, scaled).map(|_| ())
-                })
+                part.into_iter().try_for_each(|record| learner.learn_checked(record).map(|_| ()))
             });
             learnt.map_err(|error| self.error(error))?;
             py.check_signals()?;

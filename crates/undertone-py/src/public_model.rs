@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use undertone_lab::summary::NOT_PRIVATE;
-use undertone_models::bounds::Bounds;
 use undertone_models::{Features, Prediction, Setup, model_file};
 
 /// A model that may be published: an average of noisy releases. Publishing it costs nothing more.
@@ -163,15 +162,12 @@ impl PyPublicModel {
 pub(crate) fn said(
     setup: &Setup,
     theta: &[f64],
-    mut features: Features,
+    features: Features,
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Prediction> {
-    let record_error = |text: String| RecordError::new_err(text);
-    Bounds::of(&setup.agreement)
-        .apply_to_features(&mut features)
-        .map_err(|error| record_error(error.to_string()))?;
-    let said = setup.model.predict(theta, &features);
-    let said = said.map_err(|error| record_error(error.to_string()))?;
+    let features = setup.record_checker().check_features(features);
+    let said = features.and_then(|features| setup.model.predict(theta, &features));
+    let said = said.map_err(|error| RecordError::new_err(error.to_string()))?;
     loss.map_or(Ok(said.clone()), |loss| loss.get().predicted(said))
 }
 

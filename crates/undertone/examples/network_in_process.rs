@@ -49,13 +49,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let setup = Setup::new(agreement.checked)?;
     let ids: Vec<LearnerId> = setup.agreement.graph.ids().collect();
     let mut learners = ids.iter().map(|&id| setup.learner(id)).collect::<Result<Vec<_>, _>>()?;
+    // Each record is checked once, where it enters: a learner takes no others.
+    let checker = setup.record_checker();
     let mut public = PublicModel::new(setup.model.parameters());
     for round in 0..200u32 {
         let mut releases: Vec<Release> = Vec::new();
         for (learner, k) in learners.iter_mut().zip(0u32..) {
             let count = if round == 0 { 101 } else { 1 };
-            let records: Vec<Record> = (0..count).map(|n| record(3 * (round + n) + k)).collect();
-            learner.observe(&records)?;
+            let records = (0..count).map(|n| checker.check(record(3 * (round + n) + k)));
+            learner.observe(&records.collect::<Result<Vec<_>, _>>()?);
             // Pays, then draws the noise. Only what it returns may leave the learner.
             releases.push(learner.release(&mut OsEntropy)?);
         }

@@ -32,6 +32,7 @@
 //! |---|---|
 //! | a learner on a stream, alone | [`LearnerBuilder`], [`OnlineLearner`] |
 //! | several learners, your own loop | [`Setup::learner`], [`Learner`]: `observe`, `release`, `absorb` |
+//! | records on their way in | [`RecordChecker`] makes a [`BoundedRecord`] of a [`Record`], once |
 //! | what a method does in a round | [`method`]; Algorithm 1 of the paper is `method/algorithm1.rs` in `undertone-core` |
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
@@ -61,10 +62,11 @@ pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
     DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner, LearnerId, LearnerSetup,
     Loss, LossConstants, Memory, MemoryKind, ModelSpec, PowerLaw, PrivateParameters, PublicModel,
-    RecordError, RecordWeights, Release, ReleaseError, ReleaseView, Round, RoundReport, Schedule,
-    Score,
+    RecordWeights, Release, ReleaseError, ReleaseView, Round, RoundReport, Schedule, Score,
 };
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;
-pub use undertone_models::{Features, Record, Setup, SetupError};
+pub use undertone_models::{
+    BoundedRecord, Features, Record, RecordChecker, RecordError, Setup, SetupError,
+};
 pub use verification::{LearnerVerification, Verification};

@@ -12,23 +12,22 @@ use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
 use undertone_core::privacy::{Accountant, Refusal, UNIT, format_epsilon};
 use undertone_core::{
-    Learner, LearnerId, Memory, PrivateParameters, PublicModel, RecordError, ReleaseError, Score,
+    Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
 };
-use undertone_models::bounds::{BoundFault, Bounds};
 use undertone_models::{
-    AnyMemory, DeclaredFault, Features, MemoryError, ModelError, Prediction, PublicRandom, Record,
-    Setup, visit_records,
+    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, Prediction, PublicRandom,
+    Record, RecordChecker, RecordError, Setup, visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
 pub struct OnlineLearner<E = OsEntropy> {
     setup: Arc<Setup>,
-    bounds: Bounds,
+    checker: RecordChecker,
     entropy: E,
     learner: Learner<AnyMemory>,
     public: PublicModel,
     /// Records of a batch that is not full yet.
-    waiting: Vec<Record>,
+    waiting: Vec<BoundedRecord>,
     total: Score,
     /// How many records were scaled into the bounds.
     scaled: u64,
@@ -48,10 +47,7 @@ pub enum OnlineError {
     /// The memory does not fit the loss.
     #[error("memory: {0}")]
     Memory(#[from] MemoryError),
-    /// A record is outside the bounds.
-    #[error(transparent)]
-    Bounds(#[from] BoundFault),
-    /// A record does not fit the model.
+    /// A record, or the features of a query, do not fit the model or are outside the bounds.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The budget is spent: nothing more is learnt. The model stays as it is.
@@ -63,9 +59,6 @@ pub enum OnlineError {
     /// A user's loss failed; nothing more is learnt.
     #[error(transparent)]
     Function(#[from] DeclaredFault),
-    /// Features do not fit the model.
-    #[error(transparent)]
-    Model(#[from] ModelError),
     /// A saved state does not fit.
     #[error(transparent)]
     Damaged(#[from] Damaged),
@@ -126,7 +119,7 @@ impl<E: Entropy> OnlineLearner<E> {
             return Err(OnlineError::NothingReleased);
         }
         Ok(OnlineLearner {
-            bounds: Bounds::of(&setup.agreement),
+            checker: setup.record_checker(),
             entropy,
             learner: setup.learner(LearnerId(0))?,
             public: PublicModel::new(setup.model.parameters()),
@@ -154,30 +147,31 @@ impl<E: Entropy> OnlineLearner<E> {
     /// # Errors
     /// When the record does not fit: it is then not kept. Or when the budget is spent, a user's
     /// function fails, or there is no entropy: nothing more is learnt then.
-    pub fn learn_record(&mut self, mut record: Record) -> Result<bool, OnlineError> {
+    pub fn learn_record(&mut self, record: Record) -> Result<bool, OnlineError> {
         self.check_able()?;
-        let scaled = self.admit(&mut record)?;
-        self.learn_admitted(record, scaled)
+        let record = self.check(record)?;
+        self.learn_checked(record)
     }
 
-    /// Brings a record within the bounds, without learning from it. Returns whether the record was
-    /// scaled.
+    /// Checks a record and brings it within the bounds, without learning from it.
     ///
     /// # Errors
     /// When the record does not fit.
-    pub fn admit(&self, record: &mut Record) -> Result<bool, OnlineError> {
-        let changed = self.bounds.apply(record)?;
-        self.learner.memory().check(&self.setup.model, record, 0)?;
-        Ok(changed && !self.bounds.normalise)
+    pub fn check(&self, record: Record) -> Result<BoundedRecord, OnlineError> {
+        Ok(self.checker.check(record)?)
     }
 
-    /// Takes a record that was [admitted](Self::admit).
+    /// Takes a record that was [checked](Self::check).
     ///
     /// # Errors
     /// When the budget is spent, a user's function fails or there is no entropy; nothing more is learnt then.
-    pub fn learn_admitted(&mut self, record: Record, scaled: bool) -> Result<bool, OnlineError> {
+    ///
+    /// # Panics
+    /// When the record was checked for a learner of another setup: a bug in the caller.
+    pub fn learn_checked(&mut self, record: BoundedRecord) -> Result<bool, OnlineError> {
         self.check_able()?;
-        self.scaled += u64::from(scaled);
+        assert!(self.checker.has_checked(&record), "a record is learnt that was checked for it");
+        self.scaled += u64::from(record.was_scaled());
         self.waiting.push(record);
         if (self.waiting.len() as u64) < self.batch_wanted() {
             return Ok(false);
@@ -202,7 +196,7 @@ impl<E: Entropy> OnlineLearner<E> {
 
     fn round(&mut self) -> Result<(), OnlineError> {
         let warming_up = self.batch_wanted() > self.setup.agreement.records.batch;
-        let score = self.learner.observe(&self.waiting)?;
+        let score = self.learner.observe(&self.waiting);
         self.waiting.clear();
         // The warm-up is collected before anything is learnt, so its score is not a score of
         // predictions.
@@ -247,8 +241,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// # Errors
     /// When there are more or fewer features than a record has, or one is not finite.
     pub fn predict(&self, features: &[f64]) -> Result<Prediction, OnlineError> {
-        let mut features = self.with_intercept(features);
-        self.bounds.apply_to_features(&mut features)?;
+        let features = self.checker.check_features(self.with_intercept(features))?;
         Ok(self.setup.model.predict(self.private_parameters().for_owner(), &features)?)
     }
 
@@ -388,7 +381,8 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
         self.public.visit(fields);
-        visit_records(fields, &mut self.waiting);
+        let checker = self.checker;
+        visit_bounded_records(fields, &mut self.waiting, |record| checker.check_again(record));
         fields.count(&mut self.total.records);
         fields.number(&mut self.total.loss_sum);
         fields.count(&mut self.total.correct);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::{LearnerId, Round};
-use undertone_models::{Features, Setup, Record};
+use undertone_models::{BoundedRecord, Features, Record, RecordChecker, Setup};
 use undertone_node::protocol::{FOLLOW_RATE, Settings};
 use undertone_node::store::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 
@@ -74,12 +74,18 @@ impl Dice {
 }
 
 /// A learner's record with a number; always the same for the same number.
-pub(super) fn record(scenario: &Scenario, learner: usize, number: u64) -> Record {
+pub(super) fn record(
+    scenario: &Scenario,
+    checker: &RecordChecker,
+    learner: usize,
+    number: u64,
+) -> BoundedRecord {
     let mut dice = Dice(scenario.seed ^ (learner as u64) << 32 ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let scale = 1.7 / (scenario.dimension as f64).sqrt();
     let values: Vec<f64> = (0..scenario.dimension).map(|_| (dice.unit() - 0.5) * scale).collect();
     let score: f64 = values.iter().sum();
-    Record { features: Features::Dense(values.into()), label: score.clamp(-1.0, 1.0) }
+    let record = Record { features: Features::Dense(values.into()), label: score.clamp(-1.0, 1.0) };
+    checker.check(record).expect("a record within the bounds")
 }
 
 /// Noise that follows from a seed. NOT PRIVATE.
@@ -106,8 +112,8 @@ impl Storage for Disk {
         Ok(self.0.clone())
     }
 
-    fn accept(&mut self, records: &[Record], _: Option<&Position>) -> Result<(), StorageError> {
-        self.0.waiting.extend(records.iter().cloned());
+    fn accept(&mut self, records: &[BoundedRecord], _: Option<&Position>) -> Result<(), StorageError> {
+        self.0.waiting.extend(records.iter().map(|record| record.as_record().clone()));
         Ok(())
     }
 

@@ -100,7 +100,7 @@ impl Measures {
         self.next[end.learner] = end.round + 1;
         self.heard += end.heard as u64;
         self.could_be_heard += end.neighbours as u64;
-        self.made_up += end.late as u64;
+        self.made_up += end.made_up as u64;
         self.parts[end.learner][1] += 1;
         self.parts[end.learner][2] += end.heard as u32;
         if let Some(last) = self.last_end[end.learner].replace(end.at) {

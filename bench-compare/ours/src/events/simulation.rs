@@ -230,9 +230,10 @@ impl Simulation {
         if node.waiting_records() > 0 || node.learner().round() >= self.settings.end {
             return false;
         }
-        let record = learners::record(&self.scenario, place, self.records_given[place]);
+        let (checker, number) = (self.setup.record_checker(), self.records_given[place]);
+        let record = learners::record(&self.scenario, &checker, place, number);
         self.records_given[place] += 1;
-        node.accept_records(vec![record], None).expect("a record within the bounds");
+        node.accept_records(vec![record], None).expect("there is room");
         node.state() == State::Gathering
     }
 

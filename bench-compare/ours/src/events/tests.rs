@@ -24,14 +24,14 @@ fn parameters(simulation: &Simulation, learners: usize) -> Vec<Vec<f64>> {
 /// The same learners without a network: all release, then all absorb.
 fn plain_loop(scenario: &Scenario, starts: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let setup = learners::setup(scenario);
-    let graph = &setup.agreement.graph;
+    let (graph, checker) = (&setup.agreement.graph, setup.record_checker());
     let begin = |id: LearnerId| setup.learner(id).unwrap().starting_at(&starts[id.0 as usize]);
     let mut all: Vec<_> = graph.ids().map(begin).collect();
     let mut entropy = SeededEntropy(scenario.seed);
     for round in 0..scenario.rounds {
         let mut releases: Vec<Release> = Vec::new();
         for (place, learner) in all.iter_mut().enumerate() {
-            learner.observe(&[learners::record(scenario, place, round)]).unwrap();
+            learner.observe(&[learners::record(scenario, &checker, place, round)]);
             releases.push(learner.release(&mut entropy).unwrap());
         }
         for learner in &mut all {

@@ -7,8 +7,8 @@ use undertone_core::privacy::{
     Accountant, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost,
 };
 use undertone_core::{
-    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
-    RecordError, Round, Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round,
+    Schedule, Score,
 };
 
 /// A gradient that is whatever the test wants it to be.
@@ -23,9 +23,9 @@ struct Told {
 impl Memory for Told {
     type Record = ();
 
-    fn observe(&mut self, _: &[f64], batch: &[()]) -> Result<Score, RecordError> {
+    fn observe(&mut self, _: &[f64], batch: &[()]) -> Score {
         self.records += batch.len() as u64;
-        Ok(Score::default())
+        Score::default()
     }
 
     fn gradient(&mut self, round: Round, _: &[f64], out: &mut [f64]) {
@@ -96,7 +96,7 @@ fn a_memory_that_forgets_is_asked_in_every_round_and_another_only_for_what_is_re
         let mut learner = learner(facts, vec![0.1; DIMENSION]);
         let mut entropy = FixedEntropy { cipher: Cipher::Aes256Ctr, label: 6 };
         for _ in 0..9 {
-            learner.observe(&[()]).unwrap();
+            learner.observe(&[()]);
             learner.release(&mut entropy).unwrap();
             learner.absorb(&[]);
         }
@@ -157,7 +157,7 @@ fn what_is_sent_is_the_step_along_a_perturbed_gradient_on_a_public_grid() {
     let grid = Grid::new(0.4).unwrap();
     let (mut sum, mut count) = (0.0, 0);
     for t in 0..300 {
-        learner.observe(&[(), (), ()]).unwrap();
+        learner.observe(&[(), (), ()]);
         let release = learner.release(&mut entropy).unwrap();
         assert!(release.values().iter().all(|y| (y / release.grid().step()).fract() == 0.0));
         let moved = t > 0 && t % 3 == 0;

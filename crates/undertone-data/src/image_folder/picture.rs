@@ -70,8 +70,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Picture, FileFault> {
     };
     // Neither decoder is known to panic; if one does, the program must not end. Only the result leaves
     // the closure, so no inconsistent state can be observed.
-    catch_unwind(AssertUnwindSafe(|| decoder(bytes)))
-        .unwrap_or_else(|_| Err(FileFault::Damaged { format }))
+    catch_unwind(AssertUnwindSafe(|| decoder(bytes))).unwrap_or(Err(FileFault::Damaged { format }))
 }
 
 /// The shape of an image, if it has few enough values to be loaded.

@@ -24,7 +24,7 @@ use undertone::method::Perturbs;
 use undertone::neural::{LayerSpec, Shape};
 use undertone_models::Setup;
 use undertone_models::neural::NeuralNetwork;
-use undertone_models::{AnyModel, Record};
+use undertone_models::{AnyModel, BoundedRecord};
 
 /// The most records behind one gradient: no known attack reconstructs more, and each costs time.
 pub const RECORDS_MAX: usize = 16;
@@ -369,7 +369,7 @@ fn attempt(
 /// labels found.
 fn judge(
     multiple: f64,
-    truth: &[Record],
+    truth: &[BoundedRecord],
     originals: &[Vec<f64>],
     reconstruction: Reconstruction,
 ) -> Attempt {
@@ -388,7 +388,7 @@ fn judge(
         if partners[record].is_none() && !partners.contains(&Some(guess)) {
             partners[record] = Some(guess);
             error += apart;
-            hits += f64::from(u8::from((labels[guess] as f64 - truth[record].label).abs() < 0.5));
+            hits += f64::from(u8::from((labels[guess] as f64 - truth[record].label()).abs() < 0.5));
         }
     }
     let count = truth.len() as f64;
@@ -396,9 +396,9 @@ fn judge(
     Attempt { multiple, error: error / count, labels_found: hits / count, mismatch, found }
 }
 
-fn features(record: &Record) -> Vec<f64> {
-    let mut dense = vec![0.0; record.features.dimension()];
-    record.features.add_scaled_to(1.0, &mut dense);
+fn features(record: &BoundedRecord) -> Vec<f64> {
+    let mut dense = vec![0.0; record.features().dimension()];
+    record.features().add_scaled_to(1.0, &mut dense);
     dense
 }
 

@@ -11,8 +11,7 @@ use crate::stream::Streams;
 use undertone::method::{Gradients, Perturbs};
 use undertone::privacy::Mechanism;
 use undertone::{Release, Round};
-use undertone_models::Record;
-use undertone_models::Setup;
+use undertone_models::{BoundedRecord, Setup};
 
 /// One learner as observed from outside, and the attacked records, to compare guesses with.
 pub(super) struct Overheard {
@@ -21,7 +20,7 @@ pub(super) struct Overheard {
     /// The gradient, as observed.
     pub(super) gradient: Vec<f64>,
     /// The records behind it. The attacker does not see them.
-    pub(super) truth: Vec<Record>,
+    pub(super) truth: Vec<BoundedRecord>,
 }
 
 /// What is observed.
@@ -55,9 +54,9 @@ pub(super) fn overhear(
 ) -> Result<Vec<Overheard>, ExperimentError> {
     let entropy = RunEntropy::new(Some(seed));
     let mut members = gather(setup, streams.learners, streams.order)?;
-    let mut truths: Vec<Vec<Record>> = vec![Vec::new(); members.len()];
+    let mut truths: Vec<Vec<BoundedRecord>> = vec![Vec::new(); members.len()];
     for t in 0..=round {
-        observe(&mut members, records, &mut truths)?;
+        observe(&mut members, records, &mut truths);
         if t < round {
             let releases = released(&mut members, entropy)?;
             absorb_all(&mut members, &releases, setup);
@@ -131,16 +130,10 @@ fn parameters(member: &Member) -> Vec<f64> {
     member.learner.private_parameters().for_owner().to_vec()
 }
 
-fn observe(
-    members: &mut [Member],
-    count: u64,
-    truths: &mut [Vec<Record>],
-) -> Result<(), ExperimentError> {
+fn observe(members: &mut [Member], count: u64, truths: &mut [Vec<BoundedRecord>]) {
     for (member, truth) in members.iter_mut().zip(truths) {
         let batch = member.stream.next(count);
-        let learner = member.learner.id();
-        let observed = member.learner.observe(&batch);
-        observed.map_err(|error| SimulateError::Record { learner, error })?;
+        member.learner.observe(&batch);
         // Methods without a memory use the newest batch alone.
         if member.learner.accountant().mechanism().method.describe().gradients.are_of_newest_batch()
         {
@@ -148,7 +141,6 @@ fn observe(
         }
         truth.extend(batch);
     }
-    Ok(())
 }
 
 fn released(members: &mut [Member], entropy: RunEntropy) -> Result<Vec<Release>, ExperimentError> {

@@ -167,10 +167,10 @@ fn drive_to<S: Subject>(
         }
     };
     let extent = Extent { rounds: 1, first: records, batch: 0 };
-    let scenario = Scenario::new(facts, Background::Empty, Message::Silent, extent);
     let mut subject = make(&Trial::capped(0));
-    // Refused records only increase the cost.
-    let _ = subject.observe(&scenario.records);
+    let scenario = Scenario::new(facts, &subject, Background::Empty, Message::Silent, extent);
+    // Without records, if they are refused, it only costs more.
+    subject.observe(&scenario.records);
     for round in 0..rounds {
         let refused = match subject.release() {
             Ok(_) => false,

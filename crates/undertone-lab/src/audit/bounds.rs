@@ -38,21 +38,22 @@ fn outside(facts: &Facts) -> [(&'static str, Record); 6] {
 pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Check, ReleaseError> {
     let rounds = ROUNDS.max(2 * facts.interval() + 1);
     let extent = Extent { rounds, first: 16, batch: 1 };
-    let scenario = Scenario::new(facts, Background::Empty, Message::Still, extent);
+    let subject = make(&Trial::new(0));
+    let scenario = Scenario::new(facts, &subject, Background::Empty, Message::Still, extent);
     let inside = record(facts, &[(0, 1.0)], facts.model.bounds().feature_norm, facts.labels()[1]);
     let offered = outside(facts);
     let (mut refused, mut accepted) = (0_u32, String::new());
     for (name, bad) in &offered {
-        if make(&Trial::new(0)).observe(std::slice::from_ref(bad)).is_err() {
+        if subject.check(bad.clone()).is_err() {
             refused += 1;
             continue;
         }
         accepted.push_str(&format!("; accepted: {name}"));
-        if bad.features.is_finite() && bad.label.is_finite() {
-            let pair = Pair { index: 0, records: [inside.clone(), bad.clone()] };
-            if let Some(outcome) = replay(facts, make, &scenario, &pair, rounds)? {
-                accepted.push_str(&format!(", up to {:.4} of the claims", outcome.score()));
-            }
+        let finite = bad.features.is_finite() && bad.label.is_finite();
+        let pair = Pair::new(0, [inside.clone(), bad.clone()], &subject);
+        if let Some(pair) = pair.filter(|_| finite && !scenario.records.is_empty()) {
+            let outcome = replay(facts, make, &scenario, &pair, rounds)?;
+            accepted.push_str(&format!(", up to {:.4} of the claims", outcome.score()));
         }
     }
     Ok(Check {

@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::replay::Pair;
 use super::scenario::record;
+use super::subject::Subject;
 use undertone_models::PublicRandom;
 
 /// Components along the first axis, where a saturated loss has its largest gradient.
@@ -16,14 +17,15 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn pair(&self, facts: &Facts, index: usize) -> Pair {
+    /// The pair at a place; none, where the subject refuses one of the records.
+    pub(super) fn pair(&self, facts: &Facts, index: usize, subject: &impl Subject) -> Option<Pair> {
         let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
         let one = |side: usize| {
             let entries: Vec<(usize, f64)> =
                 self.directions[side].iter().copied().enumerate().collect();
             record(facts, &entries, norm, self.labels[side])
         };
-        Pair { index, records: [one(0), one(1)] }
+        Pair::new(index, [one(0), one(1)], subject)
     }
 }
 

@@ -76,7 +76,8 @@ pub(super) fn collect<S: Subject>(
     let plan = Schedule::new(facts, effort);
     let planned = facts.mechanism.warmup + facts.mechanism.batch;
     let extent = Extent { rounds: plan.rounds, first: planned.min(RECORDS), batch: 0 };
-    let scenario = Scenario::new(facts, Background::Alternating, Message::Push, extent);
+    let subject = make(&Trial::new(FIRST_TRIAL));
+    let scenario = Scenario::new(facts, &subject, Background::Alternating, Message::Push, extent);
     let mut found = Collection { tiny: vec![0; facts.dimension()], ..Collection::default() };
     for number in 0..plan.runs {
         let trial = Trial::new(FIRST_TRIAL + number);
@@ -102,7 +103,7 @@ fn one_run<S: Subject>(
     let mut follower = PublicPoint::new(facts);
     for round in 0..scenario.extent.rounds {
         // A refused record does not matter here: the noise is the same without records.
-        let _ = subject.observe(&scenario.records[scenario.range(round)]);
+        subject.observe(&scenario.records[scenario.range(round)]);
         let secret = subject.secret().map(|secret| secret.for_owner().to_vec());
         let perturbed = subject.release()?;
         let claims = subject.claims();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use undertone::method::Perturbs;
 use undertone::privacy::{Cap, Cost, Lifetime, Mechanism, NoCertificate, planned_cost};
 use undertone::{Domain, Forgetting, LearnerId, MemoryKind};
-use undertone_models::Setup;
-use undertone_models::{Model, Record};
+use undertone_models::{BoundedRecord, Model, Setup};
 
 /// The longest interval between gradients of a shielded learner under audit; otherwise its first
 /// gradient could take hours. The cost of a gradient does not depend on the interval.
@@ -37,7 +36,7 @@ pub struct Facts {
     /// The lifetime certificate, or why there is none.
     pub lifetime: Result<Lifetime, NoCertificate>,
     /// Records of some learners that share these facts, in order of arrival, if they are used.
-    pub own: Vec<(LearnerId, Vec<Record>)>,
+    pub own: Vec<(LearnerId, Vec<BoundedRecord>)>,
     /// The seed of the search and of canaries.
     pub seed: u64,
 }
@@ -52,7 +51,7 @@ impl Facts {
         setup: &Setup,
         rounds: u64,
         id: LearnerId,
-        own: Vec<(LearnerId, Vec<Record>)>,
+        own: Vec<(LearnerId, Vec<BoundedRecord>)>,
         seed: u64,
     ) -> Facts {
         let (agreement, index) = (&setup.agreement, id.0 as usize);

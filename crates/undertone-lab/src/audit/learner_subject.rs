@@ -7,11 +7,11 @@ use undertone::noise::Entropy;
 use undertone::privacy::Mechanism;
 use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, Memory, PowerLaw, PrivateParameters,
-    RecordError, Release, ReleaseError, Round, Score,
+    Release, ReleaseError, Round, Score,
 };
-use undertone_models::PublicRandom;
-use undertone_models::Setup;
-use undertone_models::{AnyMemory, Record};
+use undertone_models::{
+    AnyMemory, BoundedRecord, PublicRandom, Record, RecordChecker, RecordError, Setup,
+};
 
 /// Separates the seeds of starting points from other uses of small seeds.
 const START_SEED: u64 = 0x5747_0000_0000_0000;
@@ -19,6 +19,8 @@ const START_SEED: u64 = 0x5747_0000_0000_0000;
 /// The learner of a config, as `simulate` builds it.
 pub struct LearnerSubject<E> {
     learner: Learner<AuditMemory>,
+    /// Scales nothing: a record outside the bounds is to be refused, and to be seen to be.
+    checker: RecordChecker,
     entropy: E,
     /// This round's release, kept so that a second call does not draw again.
     release: Option<Release>,
@@ -31,12 +33,12 @@ enum AuditMemory {
 }
 
 impl Memory for AuditMemory {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         match self {
             AuditMemory::Real(memory) => memory.observe(theta, batch),
-            AuditMemory::Planted { .. } => Ok(Score::default()),
+            AuditMemory::Planted { .. } => Score::default(),
         }
     }
 
@@ -97,22 +99,17 @@ impl<E: Entropy> LearnerSubject<E> {
                 let memory = AnyMemory::new(agreement.memory, setup.model.clone())
                     .expect("the setup was built with this memory");
                 let learner = Learner::new(subject, AuditMemory::Real(Box::new(memory)));
-                match trial.start.clone().or_else(|| spread_start(setup, id)) {
+                // A start of its own is public, and the same in every trial.
+                let mut random = PublicRandom::new(START_SEED ^ u64::from(id.0));
+                match trial.start.clone().or_else(|| setup.spread_start(|| random.unit())) {
                     Some(start) => learner.starting_at(&start),
                     None => learner,
                 }
             }
         };
-        LearnerSubject { learner, entropy, release: None }
+        let checker = setup.model.record_checker(agreement.memory);
+        LearnerSubject { learner, checker, entropy, release: None }
     }
-}
-
-/// A starting point as required by `parameters.start_spread`: public, and the same in every trial.
-fn spread_start(setup: &Setup, id: LearnerId) -> Option<Vec<f64>> {
-    let spread = setup.agreement.start_spread;
-    let mut random = PublicRandom::new(START_SEED ^ u64::from(id.0));
-    let mut coordinate = || spread * (2.0 * random.unit() - 1.0);
-    (spread > 0.0).then(|| (0..setup.model.parameters()).map(|_| coordinate()).collect())
 }
 
 /// A learner whose first secret is given, with bounds wide enough for it.
@@ -132,8 +129,12 @@ fn planted(mut setup: LearnerSetup, secret: &[f64], shielded: bool) -> Learner<A
 }
 
 impl<E: Entropy> Subject for LearnerSubject<E> {
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        self.learner.observe(batch).map(|_score| ())
+    fn check(&self, record: Record) -> Result<BoundedRecord, RecordError> {
+        self.checker.check(record)
+    }
+
+    fn observe(&mut self, batch: &[BoundedRecord]) {
+        self.learner.observe(batch);
     }
 
     fn secret(&self) -> Option<PrivateParameters<'_>> {

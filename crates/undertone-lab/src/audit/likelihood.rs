@@ -156,13 +156,9 @@ fn staged<S: Subject>(
     let norm = facts.model.bounds().feature_norm * (1.0 - 1e-12);
     let last = facts.model.spec().features - 1;
     let [low, high] = facts.labels();
-    let pair = Pair {
-        index: 0,
-        records: [
-            record(facts, &[(last, 1.0)], norm, low),
-            record(facts, &[(last, 1.0)], norm, high),
-        ],
-    };
+    let subject = make(&Trial::default());
+    let records = [low, high].map(|label| record(facts, &[(last, 1.0)], norm, label));
+    let Some(pair) = Pair::new(0, records, &subject) else { return Ok(None) };
     // Large models take more time for each record.
     let first_max = (4e8 / facts.dimension() as f64).clamp(64.0, FIRST_MAX);
     let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
@@ -172,8 +168,11 @@ fn staged<S: Subject>(
         first = first.clamp(1.0, first_max).round();
         let batch = facts.mechanism.batch.min(BATCH_MAX);
         let extent = Extent { rounds, first: first as u64, batch };
-        let scenario = Scenario::new(facts, Background::Empty, Message::Still, extent);
-        let Some(outcome) = replay(facts, make, &scenario, &pair, rounds)? else { return Ok(None) };
+        let scenario = Scenario::new(facts, &subject, Background::Empty, Message::Still, extent);
+        if scenario.records.is_empty() {
+            return Ok(None);
+        }
+        let outcome = replay(facts, make, &scenario, &pair, rounds)?;
         let off = loss(kind, &outcome) / LOSS_WANTED;
         let distance = off.ln().abs();
         if staged.is_none() || distance < nearest {
@@ -211,7 +210,7 @@ impl<S: Subject> Stage<'_, S> {
             } else {
                 &self.scenario.records[self.scenario.range(round as u64)]
             };
-            subject.observe(batch).expect("the replay has shown that these records are accepted");
+            subject.observe(batch);
             each(&mut subject)?;
             subject.absorb(&heard.iter().collect::<Vec<_>>());
         }

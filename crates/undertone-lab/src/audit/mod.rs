@@ -47,7 +47,7 @@ pub use subject::{Claims, Subject, Trial};
 use crate::stream::Streams;
 use undertone::method::Perturbs;
 use undertone::{LearnerId, ReleaseError};
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 use undertone_models::Setup;
 
 /// The version of the JSON that `audit` prints.
@@ -182,7 +182,7 @@ fn own_records(
     rounds: u64,
     streams: &Streams,
     learners: &[LearnerId],
-) -> Vec<(LearnerId, Vec<Record>)> {
+) -> Vec<(LearnerId, Vec<BoundedRecord>)> {
     let planned = setup.agreement.records.taken_after(rounds);
     let one = |&id: &LearnerId| {
         let stream = &streams.learners[id.0 as usize];

@@ -16,7 +16,7 @@ use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Accountant, Cost, RoundTerms};
 use undertone::{PowerLaw, Release, ReleaseError, Round};
-use undertone_models::Record;
+use undertone_models::{BoundedRecord, Record};
 
 /// Room for the rounding of the auditor's own sums: 2⁻³⁰.
 pub(super) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 30) as f64;
@@ -31,7 +31,15 @@ pub(super) type Make<'a, S> = &'a (dyn Fn(&Trial) -> S + Sync);
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) index: usize,
-    pub(super) records: [Record; 2],
+    pub(super) records: [BoundedRecord; 2],
+}
+
+impl Pair {
+    /// Two records at one place; none, where a subject refuses one of them.
+    pub(super) fn new(index: usize, records: [Record; 2], subject: &impl Subject) -> Option<Pair> {
+        let [first, second] = records.map(|record| subject.check(record).ok());
+        Some(Pair { index, records: [first?, second?] })
+    }
 }
 
 /// A measured number and its claim.
@@ -174,7 +182,7 @@ fn best_account(facts: &Facts) -> Accountant {
     Accountant::new(mechanism, None)
 }
 
-/// Runs both twins. `None` when a record was refused.
+/// Runs both twins.
 ///
 /// # Errors
 /// When a release fails.
@@ -184,16 +192,14 @@ pub(super) fn replay<S: Subject>(
     scenario: &Scenario,
     pair: &Pair,
     rounds: u64,
-) -> Result<Option<Outcome>, ReleaseError> {
+) -> Result<Outcome, ReleaseError> {
     let trial = Trial { start: scenario.start(facts), still: true, ..Trial::default() };
     let mut twins = [make(&trial), make(&Trial { number: 1, ..trial })];
     let mut neighbours_heard = scenario.neighbours_heard(facts);
     let mut outcome = Outcome::default();
     let mut best = best_account(facts);
     for round in 0..rounds {
-        if !observe(&mut twins, scenario, pair, round) {
-            return Ok(None);
-        }
+        observe(&mut twins, scenario, pair, round);
         let apart = Distance::of(&twins);
         if let Some(theta) = twins[0].secret().filter(|_| !facts.is_shielded()) {
             outcome.point.clear();
@@ -221,22 +227,22 @@ pub(super) fn replay<S: Subject>(
         let terms = RoundTerms { round: Round(round), weight_heard, records };
         best.advance(&terms);
     }
-    Ok(Some(outcome))
+    Ok(outcome)
 }
 
-/// Gives the twins the records of a round, each with its own record of the pair. Returns `false` if
-/// one is refused.
-fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, round: u64) -> bool {
+/// Gives the twins the records of a round, each with its own record of the pair.
+fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, round: u64) {
     let range = scenario.range(round);
     let batch = &scenario.records[range.clone()];
-    twins.iter_mut().zip(&pair.records).all(|(twin, own)| {
+    for (twin, own) in twins.iter_mut().zip(&pair.records) {
         if !range.contains(&pair.index) {
-            return twin.observe(batch).is_ok();
+            twin.observe(batch);
+            continue;
         }
         let mut batch = batch.to_vec();
         batch[pair.index - range.start] = own.clone();
-        twin.observe(&batch).is_ok()
-    })
+        twin.observe(&batch);
+    }
 }
 
 /// The rows of the table for the search's result.

@@ -2,15 +2,16 @@
 
 use super::facts::Facts;
 use super::limits::{self, Extent};
+use super::subject::Subject;
 use crate::entropy::SeededEntropy;
 use undertone::method::{Algorithm1, Method};
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Mechanism, NoiseLaw};
 use undertone::{
-    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw,
-    RecordError, Release, ReleaseError, Round, Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Release,
+    ReleaseError, Round, Schedule, Score,
 };
-use undertone_models::{Features, Record};
+use undertone_models::{BoundedRecord, Features, Record};
 
 /// The records that both twins share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +62,10 @@ impl Background {
 }
 
 /// The average number of stored entries of a record, estimated from the first few.
-pub(super) fn average_entries(records: &[Record]) -> f64 {
+pub(super) fn average_entries(records: &[BoundedRecord]) -> f64 {
     let looked_at = records.len().min(64);
     let entries: usize =
-        records[..looked_at].iter().map(|record| record.features.entries().count()).sum();
+        records[..looked_at].iter().map(|record| record.features().entries().count()).sum();
     4.0 + entries as f64 / looked_at.max(1) as f64
 }
 
@@ -83,14 +84,17 @@ impl Message {
 /// The records and the messages heard, round by round.
 pub(super) struct Scenario {
     pub(super) name: String,
-    pub(super) records: Vec<Record>,
+    /// None, where the subject refuses any of them.
+    pub(super) records: Vec<BoundedRecord>,
     pub(super) extent: Extent,
     message: Message,
 }
 
 impl Scenario {
+    /// A scenario for subjects that check records as this one does.
     pub(super) fn new(
         facts: &Facts,
+        subject: &impl Subject,
         background: Background,
         message: Message,
         extent: Extent,
@@ -98,8 +102,11 @@ impl Scenario {
         let count = (extent.first + extent.batch * extent.rounds.saturating_sub(1)) as usize;
         let norm = facts.model.bounds().feature_norm;
         let [low, high] = facts.labels();
-        let records = match background {
-            Background::Own(index) => facts.own[index].1.iter().take(count).cloned().collect(),
+        let records: Vec<Record> = match background {
+            Background::Own(index) => {
+                let own = facts.own[index].1.iter().take(count);
+                own.map(|record| record.as_record().clone()).collect()
+            }
             Background::Empty => vec![record(facts, &[], 0.0, high); count],
             Background::Aligned => vec![record(facts, &[(0, 1.0)], norm, high); count],
             Background::Alternating => (0..count)
@@ -110,7 +117,9 @@ impl Scenario {
                 .collect(),
         };
         let name = format!("{}, {}", background.name(facts), message.name());
-        Scenario { name, records, extent, message }
+        let records: Result<Vec<_>, _> =
+            records.into_iter().map(|record| subject.check(record)).collect();
+        Scenario { name, records: records.unwrap_or_default(), extent, message }
     }
 
     /// The range of a round's records.
@@ -216,8 +225,8 @@ impl Script {
 impl Memory for Script {
     type Record = ();
 
-    fn observe(&mut self, _theta: &[f64], _batch: &[()]) -> Result<Score, RecordError> {
-        Ok(Score::default())
+    fn observe(&mut self, _theta: &[f64], _batch: &[()]) -> Score {
+        Score::default()
     }
 
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {

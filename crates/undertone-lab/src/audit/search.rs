@@ -9,9 +9,9 @@ use super::Effort;
 use super::candidates::{Point, candidate, candidates, moved};
 use super::facts::Facts;
 use super::limits::{Extent, in_parallel, tries};
-use super::replay::{Make, Measured, Outcome, Pair, replay};
+use super::replay::{Make, Measured, Outcome, replay};
 use super::scenario::{Background, Message, Scenario};
-use super::subject::Subject;
+use super::subject::{Subject, Trial};
 use rayon::prelude::*;
 use undertone::privacy::worst_record;
 use undertone::{Forgetting, ReleaseError};
@@ -100,10 +100,11 @@ pub(super) fn search<S: Subject>(
     let hunt = |(number, &(background, message)): (usize, &(Background, Message))| {
         let width = background.width(facts);
         let extent = Extent::affordable(facts, width, effort.work);
-        let scenario = Scenario::new(facts, background, message, extent);
+        let subject = make(&Trial::default());
+        let scenario = Scenario::new(facts, &subject, background, message, extent);
         let random = PublicRandom::new(facts.seed.wrapping_add(number as u64));
         let found = Found { cuts: extent.cuts(facts), ..Found::default() };
-        PairSearch { facts, make, scenario, width, random, found }.run(effort)
+        PairSearch { facts, make, subject, scenario, width, random, found }.run(effort)
     };
     let found: Result<Vec<Found>, ReleaseError> = if in_parallel(facts) {
         scenarios.par_iter().enumerate().map(hunt).collect()
@@ -116,6 +117,8 @@ pub(super) fn search<S: Subject>(
 struct PairSearch<'a, S> {
     facts: &'a Facts,
     make: Make<'a, S>,
+    /// Checks the records of all.
+    subject: S,
     scenario: Scenario,
     width: f64,
     random: PublicRandom,
@@ -143,12 +146,12 @@ impl<S: Subject> PairSearch<'_, S> {
             self.try_point(moved, short, &mut best)?;
         }
         let Some((_, point, _)) = best else { return Ok(self.found) };
-        self.replay(&point.pair(facts, 0), extent.rounds)?;
+        self.replay(&point, 0, extent.rounds)?;
         // A record is followed until it is forgotten, and for some rounds after that.
         let after = AFTER_ARRIVAL + facts.mechanism.forgetting.limit().unwrap_or(0);
         for (index, arrival) in self.later_arrivals().into_iter().take(affordable) {
             let rounds = extent.rounds.min(arrival.saturating_add(after));
-            self.replay(&point.pair(facts, index), rounds)?;
+            self.replay(&point, index, rounds)?;
         }
         Ok(self.found)
     }
@@ -181,8 +184,7 @@ impl<S: Subject> PairSearch<'_, S> {
         rounds: u64,
         best: &mut Option<(f64, Point, Vec<f64>)>,
     ) -> Result<(), ReleaseError> {
-        let pair = point.pair(self.facts, 0);
-        if let Some(outcome) = self.replay(&pair, rounds)? {
+        if let Some(outcome) = self.replay(&point, 0, rounds)? {
             let score = outcome.score();
             if best.as_ref().is_none_or(|(known, ..)| !(score <= *known)) {
                 *best = Some((score, point, outcome.point));
@@ -191,11 +193,16 @@ impl<S: Subject> PairSearch<'_, S> {
         Ok(())
     }
 
-    fn replay(&mut self, pair: &Pair, rounds: u64) -> Result<Option<Outcome>, ReleaseError> {
-        let outcome = replay(self.facts, self.make, &self.scenario, pair, rounds)?;
-        if let Some(outcome) = &outcome {
-            self.found.include(outcome, &format!("{}, record {}", self.scenario.name, pair.index));
-        }
-        Ok(outcome)
+    /// Replays the pair of a point at a place. `None` when a record of it is refused.
+    fn replay(
+        &mut self,
+        point: &Point,
+        index: usize,
+        rounds: u64,
+    ) -> Result<Option<Outcome>, ReleaseError> {
+        let Some(pair) = point.pair(self.facts, index, &self.subject) else { return Ok(None) };
+        let outcome = replay(self.facts, self.make, &self.scenario, &pair, rounds)?;
+        self.found.include(&outcome, &format!("{}, record {index}", self.scenario.name));
+        Ok(Some(outcome))
     }
 }

@@ -3,9 +3,8 @@
 use crate::entropy::{RunEntropy, SeededEntropy};
 use std::fmt;
 use undertone::privacy::Cost;
-use undertone::{PrivateParameters, RecordError, Release, ReleaseError, Round};
-use undertone_models::PublicRandom;
-use undertone_models::Record;
+use undertone::{PrivateParameters, Release, ReleaseError, Round};
+use undertone_models::{BoundedRecord, PublicRandom, Record, RecordError};
 
 /// A learner under audit.
 ///
@@ -15,11 +14,14 @@ use undertone_models::Record;
 /// Algorithm 1 perturbs its parameters in every round and sends the result. A shielded learner
 /// perturbs the history gradient it holds, in some rounds only, and sends the point it steps to.
 pub trait Subject {
-    /// Takes the records that arrived.
+    /// Checks a record on its way in.
     ///
     /// # Errors
-    /// When a record is outside the declared bounds.
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError>;
+    /// When it is outside the declared bounds, or does not fit the memory.
+    fn check(&self, record: Record) -> Result<BoundedRecord, RecordError>;
+
+    /// Takes the records that arrived, each of which was [checked](Self::check).
+    fn observe(&mut self, batch: &[BoundedRecord]);
 
     /// What this round's release will perturb: θ_t, or a gradient. Called before `release`.
     ///

@@ -5,14 +5,14 @@ use crate::entropy::RunEntropy;
 use crate::metrics::Evaluator;
 use crate::stream::Stream;
 use rayon::prelude::*;
-use undertone::{Learner, LearnerId, RecordError, Release, ReleaseError, Score};
-use undertone_models::{AnyMemory, PublicRandom, Record, Setup};
+use undertone::{Learner, LearnerId, Release, ReleaseError, Score};
+use undertone_models::{AnyMemory, BoundedRecord, PublicRandom, Setup};
 
 /// A learner and its stream of records.
 pub(crate) struct Member {
     pub(crate) learner: Learner<AnyMemory>,
     pub(crate) stream: Stream,
-    pub(super) batch: Vec<Record>,
+    pub(super) batch: Vec<BoundedRecord>,
     pub(super) ran_dry: bool,
 }
 
@@ -65,29 +65,24 @@ pub(super) fn observe_all(
     count: u64,
     warming_up: bool,
     evaluator: &mut Evaluator,
-) -> Result<Score, SimulateError> {
-    let scores: Vec<Result<Score, (LearnerId, RecordError)>> = with_each(members, |member| {
+) -> Score {
+    let scores: Vec<Score> = with_each(members, |member| {
         member.batch = member.stream.next(count);
         member.ran_dry |= (member.batch.len() as u64) < count;
-        let id = member.learner.id();
-        member.learner.observe(&member.batch).map_err(|error| (id, error))
+        member.learner.observe(&member.batch)
     });
     let mut total = Score::default();
     for score in scores {
-        let score = score.map_err(|(learner, error)| SimulateError::Record { learner, error })?;
         total.records += score.records;
         total.loss_sum += score.loss_sum;
         total.correct += score.correct;
     }
     for (index, member) in members.iter().enumerate() {
         let theta = member.learner.private_parameters().for_owner();
-        let learner = member.learner.id();
-        evaluator
-            .remember(index, theta, &member.batch)
-            .map_err(|error| SimulateError::Record { learner, error })?;
+        evaluator.remember(index, theta, &member.batch);
     }
     // The warm-up is collected before anything is learnt, so it is not scored.
-    Ok(if warming_up { Score::default() } else { total })
+    if warming_up { Score::default() } else { total }
 }
 
 pub(crate) fn release_all(

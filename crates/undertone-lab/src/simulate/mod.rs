@@ -20,8 +20,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::Receipt;
-use undertone::{LearnerId, Memory, PublicModel, RecordError, ReleaseError, Round, Score};
-use undertone_models::{AnyModel, DeclaredFault, MemoryError, Record, Setup};
+use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
+use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, MemoryError, Record, Setup};
 
 /// Why a simulation failed.
 #[derive(Debug, Error)]
@@ -29,17 +29,6 @@ pub enum SimulateError {
     /// The memory does not fit the loss.
     #[error("memory: {0}")]
     Memory(#[from] MemoryError),
-    /// A record was refused.
-    #[error("learner {learner}: {error}")]
-    Record {
-        /// Whose record.
-        learner: LearnerId,
-        /// Why.
-        error: RecordError,
-    },
-    /// A test record was refused.
-    #[error("test data: {0}")]
-    TestRecord(RecordError),
     /// A release failed for another reason than the budget.
     #[error("learner {learner}: {error}")]
     Release {
@@ -86,7 +75,10 @@ impl Simulation {
     /// All learners before round 0.
     ///
     /// # Errors
-    /// When memory and loss do not fit, or a test record is outside the bounds.
+    /// When memory and loss do not fit.
+    ///
+    /// # Panics
+    /// When records were checked for another setup: a bug in the caller.
     pub fn new(
         setup: Arc<Setup>,
         rounds: u64,
@@ -107,8 +99,7 @@ impl Simulation {
         };
         let measured = measured_learners(graph.learners());
         let evaluator =
-            evaluator(&setup, rounds, if large { 1 } else { measured.len() }, &streams.test)
-                .map_err(SimulateError::TestRecord)?;
+            evaluator(&setup, rounds, if large { 1 } else { measured.len() }, &streams.test);
         let members = gather(&setup, streams.learners, streams.order)?;
         let keep_ledger = rounds.saturating_mul(members.len() as u64) <= RECEIPTS_MAX;
         Ok(Simulation {
@@ -156,17 +147,17 @@ impl Simulation {
         wanted.saturating_sub(self.members[learner].stream.left())
     }
 
-    /// Bounds records and appends them to the stream of learner i. Returns how many were scaled and how many
+    /// Checks records and appends them to the stream of learner i. Returns how many were scaled and how many
     /// were left out.
     ///
     /// # Errors
-    /// When a record has a value that is not finite; then no record is appended.
+    /// When a record has a value that is not finite, or does not fit the model; then no record is appended.
     pub fn feed(
         &mut self,
         learner: usize,
         records: Vec<Record>,
     ) -> Result<(u64, u64), StreamError> {
-        let bounded = Bounded::new(&self.setup.agreement, records)?;
+        let bounded = Bounded::new(&self.setup.record_checker(), records)?;
         self.members[learner].stream.append(bounded.records);
         Ok((bounded.scaled, bounded.refused))
     }
@@ -174,14 +165,14 @@ impl Simulation {
     /// Runs one round, and returns its row if the round is measured.
     ///
     /// # Errors
-    /// When a record is outside the bounds, a user's function fails or there is no entropy. An exhausted
+    /// When a user's function fails or there is no entropy. An exhausted
     /// budget is an [`Ending`], not an error: what was learnt so far is kept.
     pub fn round(&mut self) -> Result<Option<RoundRow>, SimulateError> {
         let form = &self.setup.agreement.records;
         let t = self.rounds_run;
         let count = form.batch + if t == 0 { form.warmup } else { 0 };
         let warming_up = count > form.batch;
-        let score = observe_all(&mut self.members, count, warming_up, &mut self.evaluator)?;
+        let score = observe_all(&mut self.members, count, warming_up, &mut self.evaluator);
         self.check_function()?;
         self.total.records += score.records;
         self.total.correct += score.correct;
@@ -258,7 +249,7 @@ impl fmt::Debug for Simulation {
 /// Runs all rounds. Calls `after_round` after each, with its row if the round was measured.
 ///
 /// # Errors
-/// When memory and loss do not fit, a record is outside the bounds, or there is no entropy. An
+/// When memory and loss do not fit, a user's function fails, or there is no entropy. An
 /// exhausted budget is an [`Ending`], not an error: what was learnt so far is kept.
 pub fn simulate(
     setup: &Setup,
@@ -280,27 +271,22 @@ pub fn simulate(
 }
 
 /// Learners may clip gradients; the metrics use the loss without clipping.
-fn evaluator(
-    setup: &Setup,
-    rounds: u64,
-    histories: usize,
-    test: &[Record],
-) -> Result<Evaluator, RecordError> {
+fn evaluator(setup: &Setup, rounds: u64, histories: usize, test: &[BoundedRecord]) -> Evaluator {
     let agreement = &setup.agreement;
     match &setup.model {
         AnyModel::Linear(model) if model.is_declared() => {
-            DeclaredEvaluator::new(model, test).map(Evaluator::Declared)
+            Evaluator::Declared(DeclaredEvaluator::new(model, test))
         }
         AnyModel::Linear(model) => {
             let model = Arc::new(model.unclipped());
             let regression = is_regression(agreement);
-            LinearEvaluator::new(&model, agreement.domain, histories, test, regression)
-                .map(Evaluator::Linear)
+            let domain = agreement.domain;
+            Evaluator::Linear(LinearEvaluator::new(&model, domain, histories, test, regression))
         }
         AnyModel::Neural(model) => {
             let each = agreement.records.taken_after(rounds);
             let learners = agreement.graph.learners();
-            NeuralEvaluator::new(model, learners, each, test).map(Evaluator::Neural)
+            Evaluator::Neural(NeuralEvaluator::new(model, learners, each, test))
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::source::record_order;
 use super::{Stream, StreamError, Streams};
-use crate::data::{Bounded, Dataset};
+use crate::data::{Bounded, DataError, Dataset};
 use crate::experiment::{Experiment, RecordOrder};
 use crate::partition;
-use undertone_models::{PublicRandom, Record};
+use undertone_models::{BoundedRecord, PublicRandom, RecordChecker};
 
 /// A data set and its order.
 pub(super) struct OrderedSource {
@@ -32,9 +32,10 @@ pub(super) fn distribute(
     let OrderedSource { mut dataset, test_rows, in_time_order } = source;
     let mut records = std::mem::take(&mut dataset.records);
     let own_test = records.split_off(records.len() - test_rows.min(records.len()));
-    let mut bounded = Bounded::new(agreement, records)?;
+    let checker = RecordChecker::of(agreement).map_err(DataError::from)?;
+    let mut bounded = Bounded::new(&checker, records)?;
     let train_count = bounded.records.len();
-    let own_test = Bounded::new(agreement, own_test)?;
+    let own_test = Bounded::new(&checker, own_test)?;
     bounded.records.extend(own_test.records);
     bounded.scaled += own_test.scaled;
     bounded.refused += own_test.refused;
@@ -50,7 +51,7 @@ pub(super) fn distribute(
             partition::train_test_split(count, fraction, &mut || order.next_u64())
         }
     };
-    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label).collect();
+    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label()).collect();
     let learners = agreement.graph.learners();
     let mut parts =
         partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
@@ -59,11 +60,11 @@ pub(super) fn distribute(
         parts.iter_mut().for_each(|part| part.sort_unstable());
     }
     // Every record goes to exactly one learner, so it is moved, not cloned: image sets are large.
-    let mut records: Vec<Option<Record>> = bounded.records.into_iter().map(Some).collect();
+    let mut records: Vec<Option<BoundedRecord>> = bounded.records.into_iter().map(Some).collect();
     let mut take = |index: usize| records[index].take().expect("every record is assigned once");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<Record> = part.iter().map(|&index| take(train[index])).collect();
+        let own: Vec<BoundedRecord> = part.iter().map(|&index| take(train[index])).collect();
         if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
             let needed = agreement.records.warmup;
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
@@ -86,7 +87,7 @@ pub(super) fn distribute(
 mod tests {
     use super::*;
     use crate::presets::load_preset_with;
-    use undertone_models::Features;
+    use undertone_models::{Features, Record};
 
     /// Twenty records, numbered, the last five of which are for testing.
     fn source(in_time_order: bool) -> OrderedSource {
@@ -106,8 +107,8 @@ mod tests {
         OrderedSource { dataset, test_rows: 5, in_time_order }
     }
 
-    fn numbers(records: &[Record]) -> Vec<f64> {
-        records.iter().map(|record| (20.0 * record.features.norm()).round()).collect()
+    fn numbers(records: &[BoundedRecord]) -> Vec<f64> {
+        records.iter().map(|record| (20.0 * record.features().norm()).round()).collect()
     }
 
     fn distributed(in_time_order: bool, test_fraction: Option<f64>) -> Streams {

@@ -5,11 +5,11 @@ use super::source::{DataSource, EMBEDDED, find_source, is_image_folder};
 use super::{Stream, StreamError, Streams};
 use crate::catalogue::recipe::{Layout, Recipe};
 use crate::catalogue::{self, Cache};
-use crate::data::{self, Bounded, Format, LoadOptions, check_shape};
+use crate::data::{self, Bounded, DataError, Format, LoadOptions, check_shape};
 use crate::experiment::Experiment;
 use std::path::Path;
 use undertone::agreement::Agreement;
-use undertone_models::{PublicRandom, Record};
+use undertone_models::{PublicRandom, Record, RecordChecker};
 
 /// Loads, bounds and distributes the records of an experiment; data sets come from the default cache.
 ///
@@ -62,9 +62,10 @@ pub fn from_records(
     seed: u64,
 ) -> Result<Streams, StreamError> {
     let agreement = &experiment.agreement;
+    let checker = RecordChecker::of(agreement).map_err(DataError::from)?;
     let (mut scaled, mut refused) = (0, 0);
     let mut bounded = |records: Vec<Record>| {
-        let Bounded { records, scaled: more, refused: fewer } = Bounded::new(agreement, records)?;
+        let Bounded { records, scaled: more, refused: fewer } = Bounded::new(&checker, records)?;
         scaled += more;
         refused += fewer;
         Ok::<_, StreamError>(records)

@@ -1,4 +1,4 @@
-//! The private stream of each learner: records loaded, bounded, distributed, and drawn in order.
+//! The private stream of each learner: records loaded, checked, distributed, and drawn in order.
 
 mod distribute;
 mod error;
@@ -11,7 +11,7 @@ pub use source::EMBEDDED;
 
 use crate::data::{Task, task};
 use undertone::agreement::Agreement;
-use undertone_models::{PublicRandom, Record};
+use undertone_models::{BoundedRecord, PublicRandom};
 
 /// All records of a simulation, by learner.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Streams {
     /// One stream for each learner.
     pub learners: Vec<Stream>,
     /// Records that no learner sees.
-    pub test: Vec<Record>,
+    pub test: Vec<BoundedRecord>,
     /// How many records were scaled into the bounds.
     pub scaled: u64,
     /// How many records were left out because they lie outside the bounds.
@@ -35,7 +35,7 @@ pub struct Streams {
 /// The records of one learner, in the order they arrive.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    records: Vec<Record>,
+    records: Vec<BoundedRecord>,
     drawn: u64,
     repeat: bool,
 }
@@ -43,7 +43,7 @@ pub struct Stream {
 impl Stream {
     /// A stream of records in the order given.
     #[must_use]
-    pub fn new(records: Vec<Record>, repeat: bool) -> Stream {
+    pub fn new(records: Vec<BoundedRecord>, repeat: bool) -> Stream {
         Stream { records, drawn: 0, repeat }
     }
 
@@ -54,7 +54,7 @@ impl Stream {
     }
 
     /// The next records; fewer when the stream runs out and does not repeat.
-    pub fn next(&mut self, count: u64) -> Vec<Record> {
+    pub fn next(&mut self, count: u64) -> Vec<BoundedRecord> {
         let available = self.records.len() as u64;
         let mut batch = Vec::new();
         for _ in 0..count {
@@ -69,7 +69,7 @@ impl Stream {
     }
 
     /// Adds records to the end.
-    pub(crate) fn append(&mut self, mut records: Vec<Record>) {
+    pub(crate) fn append(&mut self, mut records: Vec<BoundedRecord>) {
         self.records.append(&mut records);
     }
 
@@ -85,7 +85,7 @@ impl Stream {
 
     /// All distinct records, those that were drawn included.
     #[must_use]
-    pub fn into_records(self) -> Vec<Record> {
+    pub fn into_records(self) -> Vec<BoundedRecord> {
         self.records
     }
 

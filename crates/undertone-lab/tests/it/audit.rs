@@ -6,15 +6,13 @@ use undertone::noise::{
     Cipher, Entropy, Grid, NoiseError, NoiseKind, Perturbation, StreamKey, perturb,
 };
 use undertone::privacy::{Cost, record_cost};
-use undertone::{
-    DataBounds, LearnerId, PrivateParameters, RecordError, Release, ReleaseError, Round,
-};
+use undertone::{DataBounds, LearnerId, PrivateParameters, Release, ReleaseError, Round};
 use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Options, Subject, Trial, Verdict, audit,
     audit_subject, passes,
 };
 use undertone_lab::{Experiment, RunEntropy, SeededEntropy, Setup, stream};
-use undertone_models::{Model, Record};
+use undertone_models::{BoundedRecord, Model, Record, RecordError};
 
 /// Enough for faults that are not a matter of statistics.
 const QUICK: Effort = Effort {
@@ -101,8 +99,12 @@ impl<E: Entropy> Faulty<E> {
 }
 
 impl<E: Entropy> Subject for Faulty<E> {
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        self.inner.observe(batch)
+    fn check(&self, record: Record) -> Result<BoundedRecord, RecordError> {
+        self.inner.check(record)
+    }
+
+    fn observe(&mut self, batch: &[BoundedRecord]) {
+        self.inner.observe(batch);
     }
 
     fn secret(&self) -> Option<PrivateParameters<'_>> {
@@ -544,8 +546,12 @@ struct FirstRecordOnly<E> {
 }
 
 impl<E: Entropy> Subject for FirstRecordOnly<E> {
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        self.inner.observe(batch)
+    fn check(&self, record: Record) -> Result<BoundedRecord, RecordError> {
+        self.inner.check(record)
+    }
+
+    fn observe(&mut self, batch: &[BoundedRecord]) {
+        self.inner.observe(batch);
     }
 
     fn release(&mut self) -> Result<Vec<f64>, ReleaseError> {

@@ -3,12 +3,12 @@
 use crate::audit::{assert_caught, failed};
 use crate::preset;
 use undertone::noise::NoiseKind;
-use undertone::{LearnerId, ModelSpec, PrivateParameters, RecordError, Release, ReleaseError};
+use undertone::{LearnerId, ModelSpec, PrivateParameters, Release, ReleaseError};
 use undertone_lab::audit::{
     Check, Claims, Effort, Facts, Layer, LearnerSubject, Subject, Trial, audit_subject,
 };
 use undertone_lab::{RunEntropy, Setup};
-use undertone_models::{Model, Record};
+use undertone_models::{BoundedRecord, Model, Record, RecordError};
 
 const ID: LearnerId = LearnerId(0);
 const ROUNDS: u64 = 60;
@@ -61,8 +61,12 @@ impl Faulty {
 }
 
 impl Subject for Faulty {
-    fn observe(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        self.inner.observe(batch)
+    fn check(&self, record: Record) -> Result<BoundedRecord, RecordError> {
+        self.inner.check(record)
+    }
+
+    fn observe(&mut self, batch: &[BoundedRecord]) {
+        self.inner.observe(batch);
     }
 
     fn secret(&self) -> Option<PrivateParameters<'_>> {

@@ -13,7 +13,7 @@ use undertone::{LearnerId, Memory, MemoryKind, Round};
 use undertone_lab::experiment::{Experiment, Overrides, RawExperiment, load_file, resolved};
 use undertone_lab::{Measuring, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
 use undertone_models::memory::{NeuralArrival, NeuralHistory};
-use undertone_models::{AnyMemory, AnyModel, Features, NeuralModel, Record};
+use undertone_models::{AnyMemory, AnyModel, BoundedRecord, NeuralModel, Record};
 
 /// Two half-moons of a sort: no line divides them.
 fn rings(count: usize) -> String {
@@ -146,8 +146,9 @@ fn small_model(clip: f64) -> Arc<NeuralModel> {
     }
 }
 
-fn record(a: f64, b: f64, label: f64) -> Record {
-    Record { features: Features::Dense([a, b].into()), label }
+fn record(model: &Arc<NeuralModel>, a: f64, b: f64, label: f64) -> BoundedRecord {
+    let checker = AnyModel::Neural(Arc::clone(model)).record_checker(MemoryKind::Exact);
+    checker.check(Record::dense([a, b], label)).unwrap()
 }
 
 fn point(model: &NeuralModel, salt: f64) -> Vec<f64> {
@@ -172,11 +173,12 @@ fn one_record_moves_no_memory_by_more_than_its_share() {
                 .iter_mut()
                 .enumerate()
                 .map(|(side, memory)| {
-                    let mut batch = vec![record(0.1 * t as f64 - 0.5, 0.2, (t % 2) as f64); 3];
+                    let (a, label) = (0.1 * t as f64 - 0.5, (t % 2) as f64);
+                    let mut batch = vec![record(&model, a, 0.2, label); 3];
                     if t == 2 && side == 1 {
-                        batch[1] = record(-0.7, 0.7, 1.0);
+                        batch[1] = record(&model, -0.7, 0.7, 1.0);
                     }
-                    memory.observe(&theta, &batch).unwrap();
+                    memory.observe(&theta, &batch);
                     let mut out = vec![0.0; theta.len()];
                     memory.gradient(Round(t), &theta, &mut out);
                     out
@@ -197,17 +199,17 @@ fn one_record_moves_no_memory_by_more_than_its_share() {
 #[test]
 fn arrival_keeps_the_gradients_that_were_taken_and_exact_takes_them_anew() {
     let model = small_model(10.0);
-    let batch = [record(0.3, -0.4, 1.0), record(0.5, 0.5, 0.0)];
+    let batch = [record(&model, 0.3, -0.4, 1.0), record(&model, 0.5, 0.5, 0.0)];
     let (first, second) = (point(&model, 0.0), point(&model, 5.0));
     let mut out = vec![0.0; first.len()];
     let mut history = NeuralHistory::new(Arc::clone(&model), None);
     let mut arrival = NeuralArrival::new(Arc::clone(&model));
-    let mut at = |memory: &mut dyn Memory<Record = Record>, t: u64, theta: &[f64]| {
+    let mut at = |memory: &mut dyn Memory<Record = BoundedRecord>, t: u64, theta: &[f64]| {
         memory.gradient(Round(t), theta, &mut out);
         out.clone()
     };
-    history.observe(&first, &batch).unwrap();
-    arrival.observe(&first, &batch).unwrap();
+    history.observe(&first, &batch);
+    arrival.observe(&first, &batch);
     let (old, kept) = (at(&mut history, 0, &first), at(&mut arrival, 0, &first));
     assert!(old.iter().zip(&kept).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_eq!(at(&mut arrival, 1, &second), kept);
@@ -223,8 +225,9 @@ fn a_networks_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
         let mut memory = empty();
         for t in 0..5_u32 {
             let theta = point(&model, f64::from(t));
-            let batch = [record(0.3, -0.1 * f64::from(t), 1.0), record(0.5, 0.5, 0.0)];
-            memory.observe(&theta, &batch).unwrap();
+            let (first, second) = ((0.3, -0.1 * f64::from(t), 1.0), (0.5, 0.5, 0.0));
+            let batch = [first, second].map(|(a, b, label)| record(&model, a, b, label));
+            memory.observe(&theta, &batch);
             let mut again = empty();
             load(&mut again, &save(&mut memory)).unwrap();
             let gradients = [&mut memory, &mut again].map(|memory| {

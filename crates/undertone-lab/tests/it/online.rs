@@ -7,7 +7,7 @@ use undertone::{OnlineError, OnlineLearner};
 use undertone_lab::experiment::{Experiment, RawExperiment};
 use undertone_lab::presets::load_preset;
 use undertone_lab::{Measuring, RunEntropy, Setup, simulate, stream};
-use undertone_models::{DeclaredFault, DeclaredLoss, Features, Record};
+use undertone_models::{DeclaredFault, DeclaredLoss, Features, Record, RecordError};
 
 const ALONE: &str = r#"
 name = "alone"
@@ -101,7 +101,7 @@ fn a_record_that_does_not_fit_leaves_nothing_behind() {
     let wide = Record { features: Features::Dense([0.1; 3].into()), label: 0.0 };
     assert!(matches!(learner.learn_record(wide), Err(OnlineError::Record(_))));
     let odd = Record { features: Features::Dense([0.1, f64::NAN].into()), label: 0.0 };
-    assert!(matches!(learner.learn_record(odd), Err(OnlineError::Bounds(_))));
+    assert!(matches!(learner.learn_record(odd), Err(OnlineError::Record(RecordError::NotFinite))));
     assert_eq!(learner.waiting(), 0);
 }
 

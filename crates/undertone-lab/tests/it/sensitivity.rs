@@ -142,6 +142,7 @@ fn worst_ratio(case: &Case, changed_round: u64) -> f64 {
 fn shown(case: &Case, warmup: u64, changed_round: u64, dry: u64) -> Shown {
     let regression = !matches!(case.loss, Loss::Logistic | Loss::Softmax { .. });
     let (model, mechanism) = facts(case);
+    let checker = model.record_checker(case.memory);
     let mut twins = [twin(case, mechanism, &model), twin(case, mechanism, &model)];
     // Neighbours whose releases both twins hear: they never learn, only add noise.
     let mut others: Vec<Learner<AnyMemory>> = [1, 2]
@@ -171,7 +172,8 @@ fn shown(case: &Case, warmup: u64, changed_round: u64, dry: u64) -> Shown {
             if t == 0 {
                 batch.extend((0..warmup).map(|k| record(k, 1.0, regression)));
             }
-            twin.observe(&batch).unwrap();
+            let checked = batch.into_iter().map(|record| checker.check(record).unwrap());
+            twin.observe(&checked.collect::<Vec<_>>());
             twin.release(&mut entropy).unwrap();
         }
         shown.zcdp_claimed = twins[0].accountant().spent().zcdp;

@@ -32,8 +32,8 @@ fn load(source: &str, order: Option<&str>) -> Streams {
     stream::load(&loaded.checked, Path::new("."), 5).unwrap()
 }
 
-fn times(records: &[undertone_models::Record]) -> Vec<f64> {
-    records.iter().map(|record| record.features.entries().map(|(_, value)| value).sum()).collect()
+fn times(records: &[undertone_models::BoundedRecord]) -> Vec<f64> {
+    records.iter().map(|record| record.features().entries().map(|(_, value)| value).sum()).collect()
 }
 
 fn increase(times: &[f64]) -> bool {

@@ -1,16 +1,16 @@
 //! A quadratic model of the history at an anchor, recomputed when its error bound exceeds the tolerance.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
 use crate::packed_symmetric::PackedSymmetric;
 use crate::scalar_loss::ScalarLoss;
 use crate::vector::wide_dot;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, Round, Score};
 
 /// The gradient g_a + H_a(θ − θ_a) + rθ at the cost O(n²), within a tolerance of the exact one.
 ///
@@ -142,9 +142,9 @@ pub(super) fn check_model(
 }
 
 impl Memory for Anchored {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         if self.history.len() == 0 && theta.len() == self.anchor.len() {
             self.anchor.copy_from_slice(theta);
         }
@@ -201,8 +201,7 @@ impl Memory for Anchored {
 /// Prints the shape only: history and model are private.
 impl fmt::Debug for Anchored {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records());
-        write!(formatter, "Anchored(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Anchored", &self.model, self.records())
     }
 }
 

@@ -1,14 +1,14 @@
 //! Sufficient statistics of the squared loss with exponential weights.
 
-use super::{MemoryError, add_ridge, constant, observe_batch, unsupported_loss};
+use super::{MemoryError, add_ridge, constant, observe_batch, unsupported_loss, write_shape};
+use crate::bounded_record::visit_bounded_records;
 use crate::compensated::CompensatedSum;
-use crate::record::visit_records;
 use crate::row::Row;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, MemoryKind, PowerLaw, Round, Score};
 
 /// The gradient (Sθ − q)/w + rθ at the cost O(n²), where S = Σ g·aaᵀ, q = Σ g·ba, w = Σ g and the weight g
 /// of a record is 1/f times that of a record of the round before.
@@ -27,7 +27,7 @@ pub struct DecayedMoments {
     second: CompensatedSum,
     first: CompensatedSum,
     /// Records observed since the last gradient, whose round is not yet known.
-    pending: Vec<Record>,
+    pending: Vec<BoundedRecord>,
     records: u64,
 }
 
@@ -55,6 +55,10 @@ impl DecayedMoments {
         })
     }
 
+    fn kind(&self) -> MemoryKind {
+        MemoryKind::Decaying { factor: self.factor, rounds: None }
+    }
+
     /// Adds the pending records with the weight of the given round.
     fn end_round(&mut self, round: Round) {
         if self.pending.is_empty() {
@@ -65,7 +69,7 @@ impl DecayedMoments {
         self.round = round;
         for record in std::mem::take(&mut self.pending) {
             let model = Arc::clone(&self.model);
-            self.remember(model.expand(&record.features).row(), record.label);
+            self.remember(model.expand(record.features()).row(), record.label());
         }
     }
 
@@ -132,13 +136,13 @@ pub(super) fn rounding_bound(model: &Model) -> f64 {
 }
 
 impl Memory for DecayedMoments {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let score = observe_batch(&self.model, theta, batch, |_, _| ())?;
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
+        let score = observe_batch(&self.model, theta, batch, |_, _| ());
         self.pending.extend_from_slice(batch);
         self.records += batch.len() as u64;
-        Ok(score)
+        score
     }
 
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
@@ -170,7 +174,7 @@ impl Memory for DecayedMoments {
     }
 
     fn forgetting(&self) -> Forgetting {
-        Forgetting::Decaying { factor: self.factor, rounds: None }
+        self.kind().forgetting()
     }
 
     /// The bound on rounding, charged because steps need not shrink here.
@@ -182,8 +186,7 @@ impl Memory for DecayedMoments {
 /// Prints the shape only: moments are private.
 impl fmt::Debug for DecayedMoments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "DecayedMoments(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "DecayedMoments", &self.model, self.records)
     }
 }
 
@@ -194,7 +197,8 @@ impl Persist for DecayedMoments {
         fields.number(&mut self.total);
         self.second.visit(fields);
         self.first.visit(fields);
-        visit_records(fields, &mut self.pending);
+        let checker = self.model.record_checker(self.kind());
+        visit_bounded_records(fields, &mut self.pending, |record| checker.check_again(record));
         fields.count(&mut self.records);
     }
 }

@@ -1,13 +1,13 @@
 //! The full history: exact for any loss, at a cost that grows with the history.
 
-use super::{add_ridge, inverse_count, observe_batch};
+use super::{add_ridge, inverse_count, observe_batch, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::{BLOCK, History};
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Memory, PowerLaw, Round, Score};
 
 /// Keeps every record and sums all gradients in each round. The reference for the other memories.
 ///
@@ -36,18 +36,15 @@ impl Exact {
         &self.model
     }
 
-    /// Adds records without scoring them: they are checked only.
+    /// Adds records without scoring them.
     ///
-    /// # Errors
-    /// As `observe`; then no record is added.
-    pub fn remember(&mut self, batch: &[Record]) -> Result<(), RecordError> {
-        for (position, record) in batch.iter().enumerate() {
-            self.model.check(record, position)?;
-        }
+    /// # Panics
+    /// When a record was checked for another model: a bug in the caller.
+    pub fn remember(&mut self, batch: &[BoundedRecord]) {
         for record in batch {
-            self.history.push(self.model.expand(&record.features).row(), record.label);
+            record.assert_keeps_to(self.model.record_bounds());
+            self.history.push(self.model.expand(record.features()).row(), record.label());
         }
-        Ok(())
     }
 
     /// The average loss over the history at θ, penalties included; the penalties alone without records.
@@ -105,9 +102,9 @@ impl Exact {
 }
 
 impl Memory for Exact {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let history = &mut self.history;
         observe_batch(&self.model, theta, batch, |row, label| history.push(row, label))
     }
@@ -140,8 +137,7 @@ impl Memory for Exact {
 /// Prints the shape only: records are private.
 impl fmt::Debug for Exact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records());
-        write!(formatter, "Exact(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Exact", &self.model, self.records())
     }
 }
 

@@ -1,13 +1,13 @@
 //! Sufficient statistics of the squared loss: S = Σaaᵀ and q = Σba.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::packed_symmetric::PackedSymmetric;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, Round, Score};
 
 /// The gradient (Sθ − q)/h + rθ at the cost O(n²), exact for the squared loss.
 ///
@@ -65,9 +65,9 @@ pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
 }
 
 impl Memory for Moments {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let Moments { model, records, second, first } = self;
         observe_batch(model, theta, batch, |row, label| {
             second.add_outer(1.0, row);
@@ -107,8 +107,7 @@ impl Memory for Moments {
 /// Prints the shape only: moments are private.
 impl fmt::Debug for Moments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "Moments(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Moments", &self.model, self.records)
     }
 }
 

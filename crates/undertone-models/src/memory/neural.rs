@@ -1,14 +1,14 @@
 //! Memories for neural networks: gradients of all or recent records in every round, or of each record once.
 
 use super::inverse_count;
-use crate::Record;
+use crate::BoundedRecord;
 use crate::compensated::CompensatedSum;
 use crate::neural_model::{NeuralModel, PackedRecords};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Memory, PowerLaw, Round, Score};
 
 /// Keeps all records, or those of the last rounds, and sums their gradients in each round.
 #[derive(Clone)]
@@ -62,12 +62,11 @@ impl NeuralHistory {
 }
 
 impl Memory for NeuralHistory {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let score = self.model.observe(theta, batch, &mut self.pending)?;
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         self.records += batch.len() as u64;
-        Ok(score)
+        self.model.observe(theta, batch, &mut self.pending)
     }
 
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
@@ -117,12 +116,11 @@ impl NeuralArrival {
 }
 
 impl Memory for NeuralArrival {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        let score = self.model.observe(theta, batch, &mut self.pending)?;
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         self.records += batch.len() as u64;
-        Ok(score)
+        self.model.observe(theta, batch, &mut self.pending)
     }
 
     fn gradient(&mut self, _round: Round, theta: &[f64], out: &mut [f64]) {

@@ -5,11 +5,11 @@ use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, unsu
 use crate::compensated::CompensatedSum;
 use crate::monomials::{monomial_count, next_monomial, visit_monomials};
 use crate::packed_symmetric::PackedSymmetric;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, Round, Score};
 
 /// The largest number of moments one memory stores: 1.6 MB.
 const MOMENTS_MAX: usize = 200_000;
@@ -143,9 +143,9 @@ fn arrangements(indices: &[usize]) -> f64 {
 }
 
 impl Memory for Polynomial {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let Polynomial { model, records, first, second, higher, .. } = self;
         observe_batch(model, theta, batch, |row, label| {
             let sign = 2.0 * label - 1.0;

@@ -1,14 +1,14 @@
 //! The records of the last rounds, weighted by their age: exact for any loss.
 
-use super::{add_ridge, observe_batch};
+use super::{add_ridge, observe_batch, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Memory, PowerLaw, RecordError, RecordWeights, Round, Score};
+use undertone_core::{Forgetting, Memory, PowerLaw, RecordWeights, Round, Score};
 
 /// Keeps the records of the last rounds and sums their gradients in each round, weighted by age.
 ///
@@ -75,14 +75,13 @@ impl Recent {
 }
 
 impl Memory for Recent {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
         let pending = &mut self.pending;
-        let score =
-            observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label))?;
+        let score = observe_batch(&self.model, theta, batch, |row, label| pending.push(row, label));
         self.records += batch.len() as u64;
-        Ok(score)
+        score
     }
 
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]) {
@@ -118,8 +117,7 @@ impl Memory for Recent {
 /// Prints the shape only: records are private.
 impl fmt::Debug for Recent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, kept) = (self.model.parameters(), self.records_kept());
-        write!(formatter, "Recent(parameters={n}, records={kept}, <redacted>)")
+        write_shape(formatter, "Recent", &self.model, self.records_kept())
     }
 }
 

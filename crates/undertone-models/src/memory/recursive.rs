@@ -4,14 +4,14 @@
 //! iterates and divide by θ_{t−1} − θ_{t−2}, which loses all digits as steps shrink. Here the same polynomial
 //! is stored by its values at q fixed Chebyshev nodes on [−B, B], and evaluated by the barycentric formula.
 
-use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss};
+use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
-use crate::{Model, Record};
+use crate::{BoundedRecord, Model};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
-use undertone_core::{Forgetting, Loss, Memory, PowerLaw, RecordError, Round, Score};
+use undertone_core::{Forgetting, Loss, Memory, PowerLaw, Round, Score};
 
 /// The gradient of a separable polynomial loss of degree q at the cost O(n·q).
 ///
@@ -98,27 +98,12 @@ pub(super) fn rounding_bound(model: &Model, nodes: u32) -> f64 {
     f64::EPSILON / 2.0 * 32.0 * count * lebesgue * model.constants().gradient_norm
 }
 
-impl Recursive {
-    /// Checks whether a record can be added. `position` is its position in the batch, for the error.
-    ///
-    /// # Errors
-    /// Says which bound the record breaks, or that it has more than one non-zero feature.
-    pub fn check(&self, record: &Record, position: usize) -> Result<(), RecordError> {
-        self.model.check(record, position)?;
-        match record.features.row().nonzeros().nth(1) {
-            Some(_) => Err(RecordError::NotSeparable { position }),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Memory for Recursive {
-    type Record = Record;
+    type Record = BoundedRecord;
 
-    fn observe(&mut self, theta: &[f64], batch: &[Record]) -> Result<Score, RecordError> {
-        for (position, record) in batch.iter().enumerate() {
-            self.check(record, position)?;
-        }
+    fn observe(&mut self, theta: &[f64], batch: &[BoundedRecord]) -> Score {
+        let separable = batch.iter().all(BoundedRecord::is_separable);
+        assert!(separable, "a record is observed by a memory that it was checked for");
         let Recursive { model, records, nodes, sums, .. } = self;
         let loss = model.scalar_loss();
         observe_batch(model, theta, batch, |row, label| {
@@ -163,8 +148,7 @@ impl Memory for Recursive {
 /// Prints the shape only: sums are private.
 impl fmt::Debug for Recursive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, records) = (self.model.parameters(), self.records);
-        write!(formatter, "Recursive(parameters={n}, records={records}, <redacted>)")
+        write_shape(formatter, "Recursive", &self.model, self.records)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memories that forget, against the weighted average by its definition.
 
-use crate::support::{Dice, LOSSES, distance, model};
+use crate::support::{Dice, LOSSES, checked, distance, model};
 use proptest::prelude::*;
 use std::sync::Arc;
 use undertone_core::{Loss, Memory, MemoryKind, Round};
@@ -80,7 +80,7 @@ proptest! {
             let round = round as u64;
             let theta = dice.theta(&model);
             let batch: Vec<Record> = (0..count).map(|_| dice.record(&model)).collect();
-            memory.observe(&theta, &batch).unwrap();
+            memory.observe(&theta, &checked(&model, &batch));
             stream.extend(batch.into_iter().map(|record| (round, record)));
             prop_assert_eq!(memory.records(), stream.len() as u64);
             let expected = by_definition(kind, &model, &stream, round, &theta);
@@ -102,7 +102,7 @@ fn decayed_moments_stay_within_their_bound_over_many_changes_of_unit() {
     let theta = dice.theta(&model);
     for round in 0..5000 {
         let batch = [dice.record(&model)];
-        memory.observe(&theta, &batch).unwrap();
+        memory.observe(&theta, &checked(&model, &batch));
         // Older ones weigh less than 1e-30.
         stream.retain(|&(arrival, _)| round - arrival < 200);
         stream.extend(batch.into_iter().map(|record| (round, record)));
@@ -120,11 +120,11 @@ fn after_a_long_silence_statistics_are_as_before_and_then_only_new_records_count
     let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
     let mut dice = Dice(4);
     let theta = dice.theta(&model);
-    memory.observe(&theta, &[dice.record(&model), dice.record(&model)]).unwrap();
+    memory.observe(&theta, &checked(&model, &[dice.record(&model), dice.record(&model)]));
     let before = gradient(&mut memory, 0, &theta);
     assert!(distance(&gradient(&mut memory, 1_000_000, &theta), &before) < 1e-15);
     let new = dice.record(&model);
-    memory.observe(&theta, std::slice::from_ref(&new)).unwrap();
+    memory.observe(&theta, &checked(&model, std::slice::from_ref(&new)));
     let after = gradient(&mut memory, 2_000_000, &theta);
     let expected = by_definition(kind, &model, &[(2_000_000, new)], 2_000_000, &theta);
     assert!(distance(&after, &expected) < 1e-12);

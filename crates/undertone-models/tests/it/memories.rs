@@ -1,15 +1,16 @@
 //! Laws of memories: each is within its error bound of the exact one.
 
-use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
+use crate::support::{Dice, LOSSES, checked, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
 use std::sync::Arc;
 use undertone_core::persist::{load, save};
 use undertone_core::{
-    DataBounds, Forgetting, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, RecordError, Round,
-    Score,
+    DataBounds, Forgetting, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, Round, Score,
 };
 use undertone_models::memory::{Anchored, Exact, Moments, error_bound};
-use undertone_models::{AnyMemory, Features, MemoryError, Model, Record};
+use undertone_models::{
+    AnyMemory, BoundedRecord, Features, MemoryError, Model, Record, RecordError,
+};
 
 const TOLERANCE: PowerLaw = PowerLaw { initial: 0.05, exponent: -0.3 };
 
@@ -50,17 +51,22 @@ fn separable(dice: &mut Dice, model: &Model) -> Record {
     record
 }
 
-fn draw(dice: &mut Dice, kind: MemoryKind, model: &Model) -> Record {
-    if kind == MemoryKind::Recursive {
+fn draw(dice: &mut Dice, kind: MemoryKind, model: &Model) -> BoundedRecord {
+    let record = if kind == MemoryKind::Recursive {
         separable(dice, model)
     } else if dice.below(2) == 0 {
         dice.sparse_record(model)
     } else {
         dice.record(model)
-    }
+    };
+    model.record_checker(kind).check(record).unwrap()
 }
 
-fn gradient(memory: &mut impl Memory<Record = Record>, round: u64, theta: &[f64]) -> Vec<f64> {
+fn gradient(
+    memory: &mut impl Memory<Record = BoundedRecord>,
+    round: u64,
+    theta: &[f64],
+) -> Vec<f64> {
     let mut out = vec![f64::NAN; theta.len()];
     memory.gradient(Round(round), theta, &mut out);
     out
@@ -73,7 +79,8 @@ fn worst_error(kind: MemoryKind, model: &Arc<Model>, dice: &mut Dice, rounds: u6
     let mut worst = 0.0_f64;
     for round in 0..rounds {
         let theta = dice.theta(model);
-        let batch: Vec<Record> = (0..dice.below(3)).map(|_| draw(dice, kind, model)).collect();
+        let batch: Vec<BoundedRecord> =
+            (0..dice.below(3)).map(|_| draw(dice, kind, model)).collect();
         assert_eq!(memory.observe(&theta, &batch), exact.observe(&theta, &batch));
         assert_eq!(memory.records(), exact.records());
         let (found, expected) =
@@ -105,7 +112,7 @@ proptest! {
             let records: Vec<Record> = (0..70).map(|_| dice.record(&model)).collect();
             let theta = dice.theta(&model);
             let mut exact = Exact::new(Arc::clone(&model));
-            let score = exact.observe(&theta, &records).unwrap();
+            let score = exact.observe(&theta, &checked(&model, &records));
             let mut expected: Vec<f64> = theta.iter().map(|x| x * model.spec().ridge).collect();
             for record in &records {
                 model.add_gradient(&theta, record, 1.0 / 70.0, &mut expected);
@@ -127,7 +134,7 @@ proptest! {
         let (mut moments, mut exact) =
             (Moments::new(Arc::clone(&model)).unwrap(), Exact::new(Arc::clone(&model)));
         let records: Vec<Record> = (0..300).map(|_| dice.sparse_record(&model)).collect();
-        let theta = dice.theta(&model);
+        let (records, theta) = (checked(&model, &records), dice.theta(&model));
         assert_eq!(moments.observe(&theta, &records), exact.observe(&theta, &records));
         let apart = distance(&gradient(&mut moments, 0, &theta), &gradient(&mut exact, 0, &theta));
         prop_assert!(apart < 1e-12);
@@ -155,8 +162,9 @@ fn a_tenth_of_the_anchored_tolerance_is_violated() {
         let mut memory = Anchored::new(Arc::clone(&model), tolerance).unwrap();
         let mut exact = Exact::new(Arc::clone(&model));
         let (start, record) = (dice.theta(&model), dice.record(&model));
-        memory.observe(&start, std::slice::from_ref(&record)).unwrap();
-        exact.observe(&start, std::slice::from_ref(&record)).unwrap();
+        let batch = checked(&model, std::slice::from_ref(&record));
+        memory.observe(&start, &batch);
+        exact.observe(&start, &batch);
         for step in 1..200 {
             let mut theta = start.clone();
             record.features.add_scaled_to(-0.01 * f64::from(step), &mut theta);
@@ -180,9 +188,9 @@ fn the_anchored_bound_holds_for_records_of_very_different_curvature() {
         let start = [0.0, steep];
         let mut memory = Anchored::new(Arc::clone(&model), tolerance).unwrap();
         let mut exact = Exact::new(Arc::clone(&model));
-        for one in [record([1.0, 0.0]), record([0.0, 1.0])] {
-            memory.observe(&start, std::slice::from_ref(&one)).unwrap();
-            exact.observe(&start, std::slice::from_ref(&one)).unwrap();
+        for one in checked(&model, &[record([1.0, 0.0]), record([0.0, 1.0])]) {
+            memory.observe(&start, std::slice::from_ref(&one));
+            exact.observe(&start, std::slice::from_ref(&one));
         }
         for step in 1..300 {
             let theta = [0.0, steep - 0.005 * f64::from(step)];
@@ -205,39 +213,45 @@ fn without_records_every_gradient_is_zero() {
         let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
         let theta = Dice(5).theta(&model);
         assert!(norm_of(&gradient(&mut memory, 0, &theta)) < f64::MIN_POSITIVE);
-        assert_eq!(memory.observe(&theta, &[]), Ok(Score::default()));
+        assert_eq!(memory.observe(&theta, &[]), Score::default());
         assert_eq!(memory.records(), 0);
     }
 }
 
 #[test]
-fn a_bad_record_refuses_the_whole_batch_and_nothing_is_remembered() {
-    for (kind, model) in admitted() {
-        let mut dice = Dice(6);
-        let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-        let theta = dice.theta(&model);
-        let good: Vec<Record> = (0..3).map(|_| draw(&mut dice, kind, &model)).collect();
-        memory.observe(&theta, &good).unwrap();
-        let before = gradient(&mut memory, 1, &theta);
-        let mut bad = good.clone();
-        bad[2].label = f64::NAN;
-        let refusal = Err(RecordError::NotFinite { position: 2 });
-        assert_eq!(memory.observe(&theta, &bad), refusal);
-        assert_eq!(memory.records(), 3);
-        let after = gradient(&mut memory, 1, &theta);
-        assert!(before.iter().zip(&after).all(|(a, b)| a.to_bits() == b.to_bits()), "{kind:?}");
+fn recursive_takes_no_record_with_two_features() {
+    let model = model(Loss::Power { degree: 4 }, 3);
+    let mut dice = Dice(7);
+    let (single, several) = (separable(&mut dice, &model), dice.record(&model));
+    let checker = model.record_checker(MemoryKind::Recursive);
+    assert!(checker.check(single).is_ok());
+    for refused in [checker.check(several.clone()), checker.check_again(several.clone())] {
+        assert_eq!(refused.err(), Some(RecordError::NotSeparable));
     }
+    // Control: other memories take it.
+    assert!(model.record_checker(MemoryKind::Exact).check(several).is_ok());
 }
 
+/// A record that was not checked for a memory would break what its error bound and the account rely on.
 #[test]
-fn recursive_refuses_records_with_two_features_and_says_where() {
-    let model = model(Loss::Power { degree: 4 }, 3);
-    let mut memory = AnyMemory::new(MemoryKind::Recursive, Arc::clone(&model)).unwrap();
-    let mut dice = Dice(7);
-    let batch = [separable(&mut dice, &model), dice.record(&model)];
-    let refusal = Err(RecordError::NotSeparable { position: 1 });
-    assert_eq!(memory.observe(&[0.0; 3], &batch), refusal);
-    assert_eq!(memory.records(), 0);
+fn a_record_checked_for_another_model_or_memory_is_a_bug() {
+    let panics = |memory: &AnyMemory, theta: &[f64], record: &BoundedRecord| {
+        let (mut memory, batch) = (memory.clone(), std::slice::from_ref(record));
+        let observed = std::panic::AssertUnwindSafe(|| memory.observe(theta, batch));
+        std::panic::catch_unwind(observed).is_err()
+    };
+    for (kind, model) in admitted() {
+        let mut dice = Dice(6);
+        let (record, theta) = (draw(&mut dice, kind, &model), dice.theta(&model));
+        let memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
+        assert!(!panics(&memory, &theta, &record), "{kind:?}");
+        let wide = DataBounds { feature_norm: 9.0, ..*model.bounds() };
+        let other = Model::new(*model.spec(), wide).unwrap();
+        assert!(panics(&memory, &theta, &draw(&mut dice, kind, &other)), "{kind:?}");
+        if kind == MemoryKind::Recursive {
+            assert!(panics(&memory, &theta, &draw(&mut dice, MemoryKind::Exact, &model)));
+        }
+    }
 }
 
 #[test]
@@ -254,8 +268,8 @@ fn sparse_and_dense_streams_give_the_same_gradient() {
         let theta = dice.theta(&model);
         let sparse: Vec<Record> = (0..50).map(|_| dice.sparse_record(&model)).collect();
         let dense: Vec<Record> = sparse.iter().map(dense_form).collect();
-        left.observe(&theta, &sparse).unwrap();
-        right.observe(&theta, &dense).unwrap();
+        left.observe(&theta, &checked(&model, &sparse));
+        right.observe(&theta, &checked(&model, &dense));
         let (left, right) = (gradient(&mut left, 1, &theta), gradient(&mut right, 1, &theta));
         assert!(distance(&left, &right) < 1e-13, "{kind:?}");
     }
@@ -324,9 +338,9 @@ fn anchored_expands_rarely_when_steps_shrink_and_stays_within_its_tolerance() {
     let mut theta = vec![0.0; 30];
     let mut at_500 = 0;
     for round in 0..3000_u32 {
-        let batch = [dice.sparse_record(&model)];
-        memory.observe(&theta, &batch).unwrap();
-        exact.observe(&theta, &batch).unwrap();
+        let batch = checked(&model, &[dice.sparse_record(&model)]);
+        memory.observe(&theta, &batch);
+        exact.observe(&theta, &batch);
         let found = gradient(&mut memory, round.into(), &theta);
         if round % 50 == 0 || round < 50 {
             let apart = distance(&found, &gradient(&mut exact, round.into(), &theta));
@@ -353,7 +367,7 @@ fn debug_output_shows_shapes_and_no_values() {
         let mut record = separable(&mut Dice(10), &model);
         record.features = Features::Dense([0.0, 0.731, 0.0, 0.0].into());
         let theta = vec![0.417; model.parameters()];
-        memory.observe(&theta, &[record]).unwrap();
+        memory.observe(&theta, &[model.record_checker(kind).check(record).unwrap()]);
         gradient(&mut memory, 0, &theta);
         let text = format!("{memory:?}");
         assert!(text.contains("records=1") && !text.contains('.'), "{text}");
@@ -370,9 +384,9 @@ fn recursive_stays_exact_as_steps_shrink_where_difference_quotients_lose_all_dig
     let mut dice = Dice(11);
     for round in 0..2000_u32 {
         let theta = [0.5 + (f64::from(round) + 1.0).powi(-4)];
-        let batch = [dice.record(&model)];
-        memory.observe(&theta, &batch).unwrap();
-        exact.observe(&theta, &batch).unwrap();
+        let batch = [draw(&mut dice, MemoryKind::Recursive, &model)];
+        memory.observe(&theta, &batch);
+        exact.observe(&theta, &batch);
         if round % 100 == 0 {
             let apart = distance(
                 &gradient(&mut memory, round.into(), &theta),
@@ -392,8 +406,8 @@ fn a_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
         let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
         for round in 0..6 {
             let theta = dice.theta(&model);
-            let batch: Vec<Record> = (0..4).map(|_| draw(&mut dice, kind, &model)).collect();
-            memory.observe(&theta, &batch).unwrap();
+            let batch: Vec<BoundedRecord> = (0..4).map(|_| draw(&mut dice, kind, &model)).collect();
+            memory.observe(&theta, &batch);
             let mut again = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
             load(&mut again, &save(&mut memory)).unwrap();
             assert_eq!(again.records(), memory.records(), "{kind:?}");

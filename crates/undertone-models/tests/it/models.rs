@@ -2,8 +2,8 @@
 
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
-use undertone_core::{DataBounds, Loss, ModelSpec, RecordError};
-use undertone_models::{Features, Model, ModelError, Record};
+use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec};
+use undertone_models::{Features, Model, ModelError, Record, RecordError};
 
 fn gradient(model: &Model, theta: &[f64], record: &Record) -> Vec<f64> {
     let mut out = vec![0.0; model.parameters()];
@@ -134,8 +134,8 @@ proptest! {
                 Features::Sparse { dimension, indices: sparse, values: boxed },
             ] {
                 let record = Record { features, label };
-                if model.check(&record, 0).is_ok() {
-                    prop_assert!(model.loss(&theta, &record).is_finite());
+                if let Ok(record) = model.record_checker(MemoryKind::Exact).check(record) {
+                    prop_assert!(model.loss(&theta, record.as_record()).is_finite());
                 }
             }
         }
@@ -211,15 +211,21 @@ fn records_outside_the_bounds_are_refused_with_the_bound_they_break() {
     let dense = |values: &[f64], label| Record { features: Features::Dense(values.into()), label };
     let regression = model(Loss::Squared, 2);
     let cases = [
-        (dense(&[1.0], 0.0), RecordError::Dimension { position: 4, found: 1, expected: 2 }),
-        (dense(&[f64::NAN, 0.0], 0.0), RecordError::NotFinite { position: 4 }),
-        (dense(&[0.0, 0.0], f64::NAN), RecordError::NotFinite { position: 4 }),
-        (dense(&[1.5, 0.1], 0.0), RecordError::FeatureNorm { position: 4, bound: 1.5 }),
-        (dense(&[1e300, 1e300], 0.0), RecordError::FeatureNorm { position: 4, bound: 1.5 }),
-        (dense(&[0.0, 0.0], -1.01), RecordError::Label { position: 4, bound: 1.0 }),
+        (dense(&[1.0], 0.0), RecordError::Dimension { found: 1, expected: 2 }),
+        (dense(&[f64::NAN, 0.0], 0.0), RecordError::NotFinite),
+        (dense(&[0.0, 0.0], f64::NAN), RecordError::NotFinite),
+        (dense(&[1.5, 0.1], 0.0), RecordError::FeatureNorm { bound: 1.5 }),
+        (dense(&[1e300, 1e300], 0.0), RecordError::FeatureNorm { bound: 1.5 }),
+        (dense(&[0.0, 0.0], -1.01), RecordError::Label { bound: 1.0 }),
     ];
+    let refusal = |model: &Model, record| {
+        let checker = model.record_checker(MemoryKind::Exact);
+        let refused = checker.check(record).err();
+        assert!(refused.is_none_or(|error| !error.to_string().contains("1.01")), "a value");
+        refused
+    };
     for (record, error) in cases {
-        assert_eq!(regression.check(&record, 4), Err(error));
+        assert_eq!(refusal(&regression, record), Some(error));
     }
     let sparse = |indices: &[u32], values: &[f64]| Record {
         features: Features::Sparse { dimension: 2, indices: indices.into(), values: values.into() },
@@ -231,14 +237,14 @@ fn records_outside_the_bounds_are_refused_with_the_bound_they_break() {
         sparse(&[0, 0], &[0.1, 0.1]),
         sparse(&[0], &[]),
     ] {
-        assert_eq!(regression.check(&record, 0), Err(RecordError::Indices { position: 0 }));
+        assert_eq!(refusal(&regression, record), Some(RecordError::Indices));
     }
-    for (loss, last) in [(Loss::Logistic, 1.0), (Loss::Softmax { classes: 3 }, 2.0)] {
+    for (loss, last) in [(Loss::Logistic, 1), (Loss::Softmax { classes: 3 }, 2)] {
         let model = model(loss, 2);
-        assert_eq!(model.check(&dense(&[0.0, 1.0], last), 0), Ok(()));
-        for label in [last + 1.0, -1.0, 0.5] {
-            let refusal = Err(RecordError::Label { position: 0, bound: last });
-            assert_eq!(model.check(&dense(&[0.0, 1.0], label), 0), refusal);
+        assert_eq!(refusal(&model, dense(&[0.0, 1.0], last.into())), None);
+        for label in [f64::from(last) + 1.0, -1.0, 0.5] {
+            let found = refusal(&model, dense(&[0.0, 1.0], label));
+            assert_eq!(found, Some(RecordError::Class { last }));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Random models, records and parameters from one seed.
 
 use std::sync::Arc;
-use undertone_core::{DataBounds, Loss, ModelSpec};
-use undertone_models::{Features, Model, Record};
+use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec};
+use undertone_models::{BoundedRecord, Features, Model, Record};
 
 pub(crate) const LOSSES: [Loss; 6] = [
     Loss::Squared,
@@ -97,6 +97,12 @@ pub(crate) fn spec(loss: Loss, features: usize) -> ModelSpec {
 pub(crate) fn model(loss: Loss, features: usize) -> Arc<Model> {
     let bounds = DataBounds { feature_norm: 1.5, label: 1.0, radius: 2.0 };
     Arc::new(Model::new(spec(loss, features), bounds).unwrap())
+}
+
+/// Records for any memory but the recursive one.
+pub(crate) fn checked(model: &Model, records: &[Record]) -> Vec<BoundedRecord> {
+    let checker = model.record_checker(MemoryKind::Exact);
+    records.iter().map(|record| checker.check(record.clone()).unwrap()).collect()
 }
 
 pub(crate) fn dense_form(record: &Record) -> Record {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use undertone::noise::Entropy;
 use undertone::privacy::Refusal;
 use undertone::{LearnerId, Round};
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// When a learner ends.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ fn handle_incoming<E: Entropy, S: Storage>(
 /// Accepts records and answers. If the node halts, the sender is not told why: the error goes to the caller of `run`.
 fn accept_records<E: Entropy, S: Storage>(
     node: &mut Node<E, S>,
-    records: Vec<Record>,
+    records: Vec<BoundedRecord>,
     position: Option<Position>,
     answer: oneshot::Sender<Result<Accepted, AcceptError>>,
 ) -> Result<(), Halt> {

@@ -8,8 +8,8 @@ use crate::store::Position;
 use std::io;
 use tokio::sync::oneshot;
 use undertone::privacy::{Accountant, Refusal};
-use undertone::{LearnerId, RecordError, Round};
-use undertone_models::{ExportError, Features, Prediction, Record};
+use undertone::{LearnerId, Round};
+use undertone_models::{BoundedRecord, ExportError, Features, Prediction, RecordError};
 
 /// What the learner's thread handles.
 pub enum Event {
@@ -18,7 +18,7 @@ pub enum Event {
     /// The owner has records.
     Records {
         /// The records.
-        records: Vec<Record>,
+        records: Vec<BoundedRecord>,
         /// How far their source was read.
         position: Option<Position>,
         /// Receives whether they were accepted.

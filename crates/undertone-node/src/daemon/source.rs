@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// A source of records. The learner's store remembers how far it was read, except for standard input.
 pub struct RecordSource(Kind);
@@ -20,7 +20,7 @@ pub struct RecordSource(Kind);
 enum Kind {
     Stdin,
     Follow(PathBuf),
-    Replay { name: String, records: Vec<Record>, rate: Option<f64> },
+    Replay { name: String, records: Vec<BoundedRecord>, rate: Option<f64> },
 }
 
 impl RecordSource {
@@ -40,19 +40,20 @@ impl RecordSource {
         Ok(RecordSource(Kind::Follow(path)))
     }
 
-    /// The records of a file of the owner's, in its order. The caller has read it.
+    /// The records of a file of the owner's, in its order. The caller has read it and checked them.
     ///
     /// # Errors
     /// When there is no such file.
-    pub fn file(path: &Path, records: Vec<Record>) -> Result<RecordSource, StartError> {
+    pub fn file(path: &Path, records: Vec<BoundedRecord>) -> Result<RecordSource, StartError> {
         // By any other name it would be the same file, and its records would be used twice.
         let path = path.canonicalize().map_err(StartError::file(path))?;
         Ok(RecordSource::replay(format!("records {}", path.display()), records))
     }
 
-    /// Records in memory. After a restart with the same name and records the learner continues where it was.
+    /// Records in memory, which were checked for the daemon's network: one that was checked for another panics.
+    /// After a restart with the same name and records the learner continues where it was.
     #[must_use]
-    pub fn replay(name: String, records: Vec<Record>) -> RecordSource {
+    pub fn replay(name: String, records: Vec<BoundedRecord>) -> RecordSource {
         RecordSource(Kind::Replay { name, records, rate: None })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{AppState, metrics};
 use crate::daemon::{Event, Query};
-use crate::intake::{self, RecordFault, TextFault};
+use crate::intake::{self, JsonFault, TextFault};
 use crate::protocol::AcceptError;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use axum::response::{Html, IntoResponse, Json, Response};
 use serde_json::{Value, json};
 use std::sync::mpsc::TrySendError;
 use tokio::sync::oneshot;
-use undertone_models::{Prediction, Record};
+use undertone_models::{BoundedRecord, Prediction};
 
 /// A response that names an error.
 pub(super) struct Problem {
@@ -101,7 +101,7 @@ pub(super) async fn records(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     let (kind, text) = checked_body(&headers, body)?;
-    let records: Vec<Record> = match kind {
+    let records: Vec<BoundedRecord> = match kind {
         BodyKind::Lines => state.intake.lines(&text).map_err(|fault| bad_record(&fault))?,
         BodyKind::Json => each(&text, |object| state.intake.record(object))?,
     };
@@ -110,9 +110,6 @@ pub(super) async fn records(
         Ok(accepted) => {
             let body = json!({ "accepted": accepted.count, "waiting": accepted.waiting });
             Ok(uncached(Json(body)))
-        }
-        Err(AcceptError::Record(error)) => {
-            Err(problem(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))
         }
         Err(error @ AcceptError::Full { .. }) => Err(busy(&error.to_string())),
         Err(error @ AcceptError::TooMany { .. }) => {
@@ -183,7 +180,7 @@ fn unsupported(wanted: &str) -> Problem {
 }
 
 /// Parses one object, or each of an array.
-fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, RecordFault>) -> Result<Vec<T>, Problem> {
+fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, JsonFault>) -> Result<Vec<T>, Problem> {
     let objects = intake::objects(text)
         .map_err(|fault| problem(StatusCode::BAD_REQUEST, &fault.to_string()))?;
     let read = objects.into_iter().enumerate().map(|(index, object)| {

@@ -3,10 +3,10 @@
 use crate::store::StorageError;
 use crate::wire::Rejection;
 use thiserror::Error;
+use undertone::ReleaseError;
 use undertone::persist::Damaged;
 use undertone::privacy::Refusal;
-use undertone::{RecordError, ReleaseError};
-use undertone_models::MemoryError;
+use undertone_models::{MemoryError, RecordError};
 
 /// Why a learner cannot be opened. Nothing was changed.
 #[derive(Debug, Error)]
@@ -20,7 +20,7 @@ pub enum OpenError {
     /// A release in it is not one of this network.
     #[error("a release in the store is not of this network: {0}")]
     Release(#[from] Rejection),
-    /// A record in it is out of the agreement's bounds.
+    /// A record in it is out of bounds: it was damaged, or stored under another agreement.
     #[error("a record in the store is out of bounds: {0}")]
     Record(#[from] RecordError),
     /// A charge that was made before is now refused.
@@ -53,9 +53,6 @@ pub enum Halt {
     /// No noise could be drawn.
     #[error(transparent)]
     Release(ReleaseError),
-    /// A stored record is out of bounds: it was stored under another agreement.
-    #[error("a record in the store is out of bounds: {0}")]
-    Record(RecordError),
     /// A release has no receipt.
     #[error("a release without a receipt")]
     Receipt,
@@ -67,9 +64,6 @@ pub enum Halt {
 /// Why records were not accepted.
 #[derive(Debug, Error)]
 pub enum AcceptError {
-    /// One of them is out of bounds; none was accepted.
-    #[error(transparent)]
-    Record(#[from] RecordError),
     /// Too many are waiting.
     #[error(
         "{waiting} records are waiting for a round, and there is room for {room}: try again later"

@@ -3,11 +3,11 @@
 use super::error::AcceptError;
 use crate::store::Position;
 use std::collections::{BTreeMap, VecDeque};
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// Records that no round has used yet, and how far each of their sources was read.
 pub(super) struct Inbox {
-    records: VecDeque<Record>,
+    records: VecDeque<BoundedRecord>,
     capacity: usize,
     positions: BTreeMap<String, u64>,
 }
@@ -18,7 +18,11 @@ impl Inbox {
     }
 
     /// Restores what the store held.
-    pub(super) fn restore(&mut self, records: VecDeque<Record>, positions: BTreeMap<String, u64>) {
+    pub(super) fn restore(
+        &mut self,
+        records: VecDeque<BoundedRecord>,
+        positions: BTreeMap<String, u64>,
+    ) {
         (self.records, self.positions) = (records, positions);
     }
 
@@ -35,7 +39,7 @@ impl Inbox {
     }
 
     /// Adds records that are in the store, with the position of their source.
-    pub(super) fn add(&mut self, records: Vec<Record>, position: Option<Position>) {
+    pub(super) fn add(&mut self, records: Vec<BoundedRecord>, position: Option<Position>) {
         self.records.extend(records);
         if let Some(Position { source, reached }) = position {
             self.positions.insert(source, reached);
@@ -43,7 +47,7 @@ impl Inbox {
     }
 
     /// Takes out the oldest records, at most `count`.
-    pub(super) fn take(&mut self, count: usize) -> Vec<Record> {
+    pub(super) fn take(&mut self, count: usize) -> Vec<BoundedRecord> {
         let count = count.min(self.records.len());
         self.records.drain(..count).collect()
     }

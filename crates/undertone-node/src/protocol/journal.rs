@@ -7,7 +7,7 @@ use crate::wire::OwnRelease;
 use std::collections::VecDeque;
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Round};
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 
 /// A snapshot is written when the entries since the last one are this many times its size. It bounds how many rounds a
 /// restart computes again, and keeps what is written for snapshots to a quarter of what is written for rounds.
@@ -119,7 +119,7 @@ impl<S: Storage> Journal<S> {
     /// Stores records, with the position of their source.
     pub(super) fn accept(
         &mut self,
-        records: &[Record],
+        records: &[BoundedRecord],
         position: Option<&Position>,
     ) -> Result<(), StorageError> {
         self.store.accept(records, position)

@@ -24,11 +24,13 @@ use std::time::Duration;
 use undertone::noise::Entropy;
 use undertone::persist::save;
 use undertone::{Learner, LearnerId, Memory as _, PublicModel, Round, RoundReport, Score};
-use undertone_models::{AnyMemory, Record};
+use undertone_models::{AnyMemory, BoundedRecord, RecordChecker};
 
 /// One learner with its neighbours and its store.
 pub struct Node<E, S> {
     pub(super) wire: Wire,
+    /// Checks records that were read from the store.
+    pub(super) checker: RecordChecker,
     pub(super) learner: Learner<AnyMemory>,
     /// The average of this learner's releases and those it used.
     pub(super) public_model: PublicModel,
@@ -56,6 +58,7 @@ impl<E, S> Node<E, S> {
         let Parts { wire, settings, learner, entropy, store } = parts;
         let setup = wire.setup();
         Node {
+            checker: setup.record_checker(),
             public_model: PublicModel::new(setup.model.parameters()),
             neighbours: Neighbours::of(&setup.agreement.graph, learner.id()),
             round: RoundState::new(settings),
@@ -196,20 +199,21 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// Stores records and accepts them, and notes how far their source was read. The next `tick` uses them.
     ///
     /// # Errors
-    /// When one record is out of bounds or too many are waiting: then none is accepted. When they
-    /// could not be stored: the node has then halted, and whether they were stored is known only
-    /// after it is opened again.
+    /// When too many are waiting: then none is accepted. When they could not be stored: the node has
+    /// then halted, and whether they were stored is known only after it is opened again.
+    ///
+    /// # Panics
+    /// When a record was checked for another network: a bug in the caller.
     pub fn accept_records(
         &mut self,
-        records: Vec<Record>,
+        records: Vec<BoundedRecord>,
         position: Option<Position>,
     ) -> Result<(), AcceptError> {
         if self.round.is_halted() {
             return Err(Halt::AlreadyHalted.into());
         }
-        for (position, record) in records.iter().enumerate() {
-            self.learner.memory().check(&self.wire.setup().model, record, position)?;
-        }
+        let fit = records.iter().all(|record| self.checker.has_checked(record));
+        assert!(fit, "records are accepted that were checked for this network");
         if matches!(self.state(), State::Finished | State::Exhausted) {
             return Err(AcceptError::Over);
         }
@@ -300,7 +304,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Ok(false);
         }
         let records = self.inbox.take(needed);
-        let score = self.learner.observe(&records).map_err(Halt::Record)?;
+        let score = self.learner.observe(&records);
         // Warm-up records are learnt from before anything was predicted, so they have no score.
         self.round.set_score(if warmup > 0 { Score::default() } else { score });
         let release = self.learner.release(&mut self.entropy).map_err(Halt::Release)?;

@@ -2,10 +2,9 @@
 
 use crate::wire::Wire;
 use sha2::{Digest as _, Sha256};
-use std::convert::Infallible;
 use undertone::agreement::NetworkId;
 use undertone::{Learner, LearnerId};
-use undertone_models::{AnyMemory, AnyModel, MemoryError};
+use undertone_models::{AnyMemory, MemoryError};
 
 /// A learner before round 0, at the public start of its network.
 ///
@@ -17,21 +16,12 @@ pub(super) fn learner_at_start(
 ) -> Result<Learner<AnyMemory>, MemoryError> {
     let (setup, network) = (wire.setup(), wire.network());
     let learner = setup.learner(id)?;
-    Ok(match &setup.model {
-        AnyModel::Neural(model) => {
-            let mut numbers = PublicNumbers::new(network, None);
-            let start = model.neural().initial_parameters(|| Ok::<_, Infallible>(numbers.unit()));
-            start.map_or_else(|never| match never {}, |start| learner.starting_at(&start))
-        }
-        AnyModel::Linear(_) if setup.agreement.start_spread > 0.0 => {
-            let mut numbers = PublicNumbers::new(network, Some(id));
-            let spread = setup.agreement.start_spread;
-            let start: Vec<f64> = (0..setup.model.parameters())
-                .map(|_| spread * (2.0 * numbers.unit() - 1.0))
-                .collect();
-            learner.starting_at(&start)
-        }
-        AnyModel::Linear(_) => learner,
+    let (mut common, mut own) =
+        (PublicNumbers::new(network, None), PublicNumbers::new(network, Some(id)));
+    let start = setup.common_start(|| common.unit());
+    Ok(match start.or_else(|| setup.spread_start(|| own.unit())) {
+        Some(start) => learner.starting_at(&start),
+        None => learner,
     })
 }
 

@@ -63,7 +63,9 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         // with a correct hash may still fail an assertion.
         let replayed = catch_unwind(AssertUnwindSafe(|| node.replay(&stored)));
         replayed.unwrap_or_else(|_| Err(Damaged.into()))?;
-        node.inbox.restore(stored.waiting, stored.positions);
+        let waiting = stored.waiting.into_iter().map(|record| node.checker.check_again(record));
+        let waiting = waiting.collect::<Result<_, _>>()?;
+        node.inbox.restore(waiting, stored.positions);
         node.journal.restore(stored.releases, stored.receipts);
         if node.journal.has_released() {
             // It had released in its round and waits for neighbours.
@@ -91,7 +93,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         for bytes in &stored.entries {
             let mut entry = Entry::empty();
             load(&mut entry, bytes)?;
-            self.replay_round(&entry)?;
+            self.replay_round(&entry.check(&self.checker)?)?;
             self.journal.add_entry_bytes(bytes.len());
         }
         // A snapshot has no receipt, but every round after it computes its own.
@@ -116,7 +118,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         if self.skip_to(entry.round) != entry.round {
             return Err(Damaged.into());
         }
-        self.learner.observe(&entry.records)?;
+        self.learner.observe(&entry.records);
         let own = self.wire.decode_own(self.learner.id(), &entry.release)?;
         if own.round != entry.round {
             return Err(Damaged.into());

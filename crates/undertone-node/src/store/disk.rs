@@ -24,7 +24,7 @@ use std::path::Path;
 use undertone::LearnerId;
 use undertone::persist::{load, save};
 use undertone::privacy::Receipt;
-use undertone_models::{Record, Setup};
+use undertone_models::{BoundedRecord, Record, Setup};
 
 use crate::private_file;
 use undertone::agreement::NetworkId;
@@ -239,7 +239,7 @@ impl Storage for DiskStore {
 
     fn accept(
         &mut self,
-        records: &[Record],
+        records: &[BoundedRecord],
         position: Option<&Position>,
     ) -> Result<(), StorageError> {
         let write = self.begin_write()?;
@@ -250,7 +250,7 @@ impl Storage for DiskStore {
             }
             let mut waiting = write.open_table(WAITING).map_err(table)?;
             for (number, record) in (self.next_waiting..).zip(records) {
-                let record = save(&mut record.clone());
+                let record = save(&mut record.as_record().clone());
                 let bytes = with_hash([&*record].into_iter());
                 waiting.insert(number, bytes.as_slice()).map_err(storage)?;
             }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 use undertone::LearnerId;
 use undertone::privacy::Receipt;
-use undertone_models::Record;
+use undertone_models::{BoundedRecord, Record};
 
 /// A learner's durable storage. Tests inject faults here.
 ///
@@ -35,7 +35,7 @@ pub trait Storage {
     /// When they could not be stored.
     fn accept(
         &mut self,
-        records: &[Record],
+        records: &[BoundedRecord],
         position: Option<&Position>,
     ) -> Result<(), StorageError>;
 
@@ -117,7 +117,7 @@ pub struct Stored {
     pub snapshot: Option<Vec<u8>>,
     /// The rounds after it, in order.
     pub entries: Vec<Vec<u8>>,
-    /// Records that no round has used yet, in order.
+    /// Records that no round has used yet, in order. They may have been damaged since: whoever uses them checks them again.
     pub waiting: VecDeque<Record>,
     /// How many releases there were.
     pub releases: u64,

@@ -72,11 +72,12 @@ fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<OwnRelease> {
     let wire = Wire::new(Arc::clone(setup));
     let mut learner = setup.learner(LearnerId(id)).unwrap();
     let dimension = u32::try_from(setup.agreement.model.features).unwrap();
+    let checker = setup.record_checker();
     (0..count)
         .map(|_| {
             let features =
                 Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
-            learner.observe(&[Record { features, label: 1.0 }]).unwrap();
+            learner.observe(&[checker.check(Record { features, label: 1.0 }).unwrap()]);
             let release = learner.release(&mut { Fixed }).unwrap();
             learner.absorb(&[]);
             wire.encode(&release, &[])

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use undertone::LearnerId;
-use undertone_models::Record;
+use undertone_models::BoundedRecord;
 use undertone_node::daemon::{Accepted, Event};
 use undertone_node::feed::Feeder;
 use undertone_node::intake::Intake;
@@ -17,7 +17,7 @@ use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{AcceptError, Node};
 use undertone_node::store::Position;
 
-type AcceptedBatch = (Vec<Record>, Option<Position>);
+type AcceptedBatch = (Vec<BoundedRecord>, Option<Position>);
 
 /// Lines that were refused, with the reasons.
 type RefusedLines = Arc<Mutex<Vec<(u64, String)>>>;
@@ -60,9 +60,9 @@ fn lines(from: u32, count: u32) -> String {
     text
 }
 
-fn numbers(records: &[Record]) -> Vec<u64> {
+fn numbers(records: &[BoundedRecord]) -> Vec<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-    records.iter().map(|one| (one.features.norm() * 1e6).round() as u64).collect()
+    records.iter().map(|one| (one.features().norm() * 1e6).round() as u64).collect()
 }
 
 fn intake() -> Intake {
@@ -79,7 +79,7 @@ fn all_good_lines_of_a_reader_are_accepted_once_and_bad_ones_are_reported() {
     text += lines(151, 50).trim_end(); // The end of the last line is missing.
     feeder.lines("stdin", text.as_bytes(), &intake()).unwrap();
     drop(feeder);
-    let all: Vec<Record> = accepted.iter().flat_map(|(records, _)| records).collect();
+    let all: Vec<BoundedRecord> = accepted.iter().flat_map(|(records, _)| records).collect();
     assert_eq!(numbers(&all), (1..=200).collect::<Vec<u64>>());
     let refused = refused.lock().unwrap();
     let reported: Vec<u64> = refused.iter().map(|(line, _)| *line).collect();

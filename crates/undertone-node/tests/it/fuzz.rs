@@ -219,7 +219,7 @@ fn what_an_owner_posts() {
         let bytes = mutated(dice, &seeds);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for record in intake.lines(text).into_iter().flatten() {
-            assert!(record.features.is_finite() && record.features.norm() <= 1.0);
+            assert!(record.features().is_finite() && record.features().norm() <= 1.0);
         }
         for object in objects(text).into_iter().flatten() {
             let _ = intake.unlabelled(object);

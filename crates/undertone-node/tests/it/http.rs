@@ -114,8 +114,8 @@ impl Drop for Daemon {
 
 fn line(dice: &mut Dice) -> String {
     let record = record(dice);
-    let values: Vec<f64> = record.features.entries().map(|(_, value)| value).collect();
-    json!({ "features": values, "label": record.label }).to_string()
+    let values: Vec<f64> = record.features().entries().map(|(_, value)| value).collect();
+    json!({ "features": values, "label": record.label() }).to_string()
 }
 
 const JSON: &str = "application/json";

@@ -1,15 +1,20 @@
 //! The protocol under faults: thousands of seeds, every failing operation, planted bugs.
 
 use crate::network::{Faults, Sim};
-use crate::support::{CountedEntropy, Dice, MemoryStore, record, settings, setup};
+use crate::support::{
+    CountedEntropy, Dice, FEATURES, MEMORY, MemoryStore, changed_setup, record, settings, setup,
+};
+use sha2::{Digest as _, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::persist::save;
 use undertone::{LearnerId, Round};
-use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, Settings, Standing};
+use undertone_models::{AnyModel, Record, Setup};
+use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, OpenError, Settings, Standing};
 use undertone_node::wire::Wire;
 
 const LONG: Duration = Duration::from_secs(100_000);
@@ -318,5 +323,87 @@ fn a_learner_opened_on_a_shared_wire_format_is_the_same() {
         let (mut own, mut shared) = (own.unwrap(), shared.unwrap());
         assert_eq!(own.wire().network(), shared.wire().network());
         assert!(save(&mut own) == save(&mut shared), "learner {id}");
+    }
+}
+
+/// The numbers of a public start by their definition: SHA-256 of a tag, the network, the learner and a counter.
+fn public_numbers(setup: &Setup, learner: u32) -> impl FnMut() -> f64 {
+    let network = setup.network_id().bytes();
+    let mut drawn = 0_u64;
+    move || {
+        drawn += 1;
+        let mut text = b"undertone public start".to_vec();
+        text.extend(network);
+        text.extend(learner.to_le_bytes());
+        text.extend(drawn.to_le_bytes());
+        let digest = Sha256::digest(&text);
+        let bits = u64::from_le_bytes(digest[..8].try_into().unwrap()) >> 11;
+        bits as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn start_of(setup: &Arc<Setup>, learner: u32) -> Vec<u64> {
+    let (entropy, store) =
+        (CountedEntropy { seed: 1, drawn: Rc::default() }, MemoryStore::default());
+    let node = Node::open(Arc::clone(setup), LearnerId(learner), settings(100), entropy, store);
+    let node = node.unwrap();
+    bits(node.learner().private_parameters().for_owner())
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+#[test]
+fn learners_start_where_the_id_of_their_network_says_bit_for_bit() {
+    assert_eq!(start_of(&setup(3, "algorithm1", ""), 1), bits(&[0.0; FEATURES]));
+    let spread = [("radius = 5.0", "radius = 5.0\nstart_spread = 0.5")];
+    let spread = changed_setup(3, "algorithm1", "", &spread);
+    for learner in 0..3 {
+        let mut number = public_numbers(&spread, learner);
+        let start: Vec<f64> = (0..FEATURES).map(|_| 0.5 * (2.0 * number() - 1.0)).collect();
+        assert_eq!(start_of(&spread, learner), bits(&start));
+    }
+    // Control: each has a start of its own.
+    assert_ne!(start_of(&spread, 0), start_of(&spread, 1));
+    let neural = [
+        ("loss = \"logistic\"", "loss = \"mlp\"\nclasses = 2\nhidden = [3]\nclip = 1.0"),
+        ("ridge = 0.01\n", ""),
+        ("radius = 5.0", "radius = 100.0"),
+        (MEMORY, "kind = \"exact\""),
+    ];
+    let neural = changed_setup(3, "shielded", "", &neural);
+    let AnyModel::Neural(model) = &neural.model else { panic!("a neural network") };
+    let mut number = public_numbers(&neural, u32::MAX);
+    let start = model.neural().initial_parameters(|| Ok::<_, Infallible>(number())).unwrap();
+    for learner in 0..3 {
+        assert_eq!(start_of(&neural, learner), bits(&start), "all start together");
+    }
+}
+
+#[test]
+fn a_waiting_record_that_was_damaged_is_found_when_the_store_is_opened() {
+    let store = MemoryStore::default();
+    let open = |store: &MemoryStore| {
+        let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+        let setup = setup(3, "algorithm1", "");
+        Node::open(setup, LearnerId(0), settings(100), entropy, store.clone())
+    };
+    let mut dice = Dice(7);
+    let records = (0..2).map(|_| record(&mut dice)).collect();
+    open(&store).unwrap().accept_records(records, None).unwrap();
+    // Control: as they were stored, they are taken.
+    assert_eq!(open(&store).unwrap().waiting_records(), 2);
+    let damages: [fn(&mut Record); 4] = [
+        |record| record.label = 7.0,
+        |record| record.features.scale(100.0),
+        |record| record.features.scale(f64::NAN),
+        |record| *record = Record::dense([0.1], 1.0),
+    ];
+    for damage in damages {
+        let sound = store.0.borrow().stored.waiting.clone();
+        damage(&mut store.0.borrow_mut().stored.waiting[1]);
+        assert!(matches!(open(&store), Err(OpenError::Record(_))));
+        store.0.borrow_mut().stored.waiting = sound;
     }
 }

@@ -97,7 +97,7 @@ fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
         let mut releases = Vec::new();
         for (learner, dice) in learners.iter_mut().zip(&mut dice) {
             let batch: Vec<_> = (0..count).map(|_| record(dice)).collect();
-            learner.observe(&batch).unwrap();
+            learner.observe(&batch);
             releases.push(learner.release(&mut { Fixed }).unwrap());
         }
         for learner in &mut learners {

@@ -9,8 +9,8 @@ use undertone::agreement::RawAgreement;
 use undertone::load::{Strictness, check_agreement};
 use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::privacy::Receipt;
-use undertone::{LearnerId, Round};
-use undertone_models::{Features, Record, Setup};
+use undertone::{DataBounds, LearnerId, Loss, MemoryKind, ModelSpec, Round};
+use undertone_models::{BoundedRecord, Features, Model, Record, Setup};
 use undertone_node::protocol::{FOLLOW_RATE, Settings};
 use undertone_node::store::{Commit, Position, Storage, StorageError, Stored};
 
@@ -51,14 +51,28 @@ pub(crate) fn complete_setup(learners: usize) -> Arc<Setup> {
 
 /// The same with `features` features, and a memory of the same size.
 pub(crate) fn wide_setup(learners: usize, features: usize) -> Arc<Setup> {
-    let memory = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
-    let text = text(learners, "algorithm1", "unproven = true")
-        .replace(&format!("features = {FEATURES}"), &format!("features = {features}"))
-        .replace(memory, "kind = \"window\"\nwindow = 1");
-    let setup = parsed(&text);
-    assert_eq!(setup.agreement.model.features, features);
-    setup
+    let (now, then) = (format!("features = {FEATURES}"), format!("features = {features}"));
+    let memory = (MEMORY, "kind = \"window\"\nwindow = 1");
+    changed_setup(learners, "algorithm1", "unproven = true", &[(&now, &then), memory])
 }
+
+/// The same with parts of the text replaced.
+pub(crate) fn changed_setup(
+    learners: usize,
+    method: &str,
+    more: &str,
+    changes: &[(&str, &str)],
+) -> Arc<Setup> {
+    let mut text = text(learners, method, more);
+    for (now, then) in changes {
+        assert!(text.contains(now), "{now}");
+        text = text.replace(now, then);
+    }
+    parsed(&text)
+}
+
+/// The memory in the text of a setup.
+pub(crate) const MEMORY: &str = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
 
 fn parsed(text: &str) -> Arc<Setup> {
     let raw: RawAgreement = toml::from_str(text).unwrap();
@@ -90,9 +104,7 @@ loss = "logistic"
 features = {FEATURES}
 ridge = 0.01
 [memory]
-kind = "anchored"
-tolerance = 0.05
-tolerance_exponent = 0.3
+{MEMORY}
 [parameters]
 set = "ball"
 radius = 5.0
@@ -125,12 +137,23 @@ pub(crate) fn settings(end: u64) -> Settings {
     }
 }
 
-pub(crate) fn record(dice: &mut Dice) -> Record {
+/// A record for any of the setups here.
+pub(crate) fn record(dice: &mut Dice) -> BoundedRecord {
     let values: Vec<f64> = (0..FEATURES).map(|_| dice.unit() - 0.5).collect();
     let mut features = Features::Dense(values.into());
     features.clip_norm(0.9);
     let label = if dice.below(2) == 0 { 0.0 } else { 1.0 };
-    Record { features, label }
+    let spec = ModelSpec {
+        loss: Loss::Logistic,
+        features: FEATURES,
+        degree: 1,
+        ridge: 0.01,
+        lasso: 0.0,
+        clip: f64::INFINITY,
+    };
+    let bounds = DataBounds { feature_norm: 1.0, label: 0.0, radius: 5.0 };
+    let model = Model::new(spec, bounds).unwrap();
+    model.record_checker(MemoryKind::Exact).check(Record { features, label }).unwrap()
 }
 
 /// The same noise for the same learner and round.
@@ -217,11 +240,11 @@ impl Storage for MemoryStore {
 
     fn accept(
         &mut self,
-        records: &[Record],
+        records: &[BoundedRecord],
         position: Option<&Position>,
     ) -> Result<(), StorageError> {
         self.0.borrow_mut().operate(|disk| {
-            disk.stored.waiting.extend(records.iter().cloned());
+            disk.stored.waiting.extend(records.iter().map(|record| record.as_record().clone()));
             if let Some(Position { source, reached }) = position {
                 disk.stored.positions.insert(source.clone(), *reached);
             }

@@ -7,10 +7,14 @@ use std::path::Path;
 use undertone::LearnerId;
 use undertone_lab::experiment::{Overrides, load_file};
 use undertone_lab::stream;
-use undertone_models::{Record, Setup};
+use undertone_models::{BoundedRecord, Setup};
 
 /// The records that the experiment deals out to a learner. Its agreement must be the network's.
-pub(super) fn own_share(path: &Path, setup: &Setup, own: LearnerId) -> anyhow::Result<Vec<Record>> {
+pub(super) fn own_share(
+    path: &Path,
+    setup: &Setup,
+    own: LearnerId,
+) -> anyhow::Result<Vec<BoundedRecord>> {
     let loaded = load_file(path, &Overrides::default())?;
     ensure!(
         !loaded.checked.data.repeat,
