@@ -1,16 +1,16 @@
-"""What is compared with what: the groups, their contestants, the goals, and what a reader must know of each."""
+"""What is compared with what: the groups, their systems, the goals, and the notes for readers."""
 
 import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-#: Contestants are called from another folder, so it is made absolute.
+#: Programs are called from another folder, so it is made absolute.
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "ours" / "target")).resolve()
 
 
 THREADS = (
-    "Threads: from 50 learners ours shares learners out between as many threads as there are cores; below that it has one. NumPy's BLAS may use all cores, where it thinks a product is large enough."
+    "Threads: from 50 learners on, ours divides the learners among as many threads as there are cores; below that it has one. NumPy's BLAS may use all cores for products that it considers large enough."
 )
 
 
@@ -22,9 +22,9 @@ class Command:
 
 
 class Group:
-    """Contestants at one task. The first is ours. A goal is the ratio of ours to a peer; a limit is of our own number.
+    """Systems at one task. The first is ours. A goal is the ratio of ours to another system; a limit is of our own number.
 
-    A heavy group has fewer repetitions; in one of our own no peer takes part. Counterparts name for a peer the contestant of
+    A heavy group has fewer repetitions; a group of our own has no other system. Counterparts name for a system the one of
     ours that does the same from the same language; without one it is the first. A goal against several names, divided by
     " | ", is against the fastest of them.
     """
@@ -70,9 +70,9 @@ def noise():
             "OpenDP, exact, on our grid": peer("opendp_noise", 20_000, -13),
         },
         {"OpenDP, exact | OpenDP, exact, on our grid": 1500, "naive f64, not private": 2.5},
-        note="The naive sampler is one logarithm of a ChaCha12 number in f64, whose holes are a known attack. OpenDP is called from Python "
-        "with 20 000 numbers at a time, once with its own grid, the smallest there is, and once with 2⁻¹³, which is ours at this scale (ADR 0003). The goal is "
-        "judged against the faster of the two.",
+        note="The naive sampler is one logarithm of a ChaCha12 number in f64, whose gaps enable a known attack. OpenDP is called from Python "
+        "with 20 000 numbers at a time, once with its own grid, the smallest there is, and once with 2⁻¹³, which is ours at this scale (ADR 0003). The goal "
+        "counts against the faster of the two.",
     )
     yield Group(
         "gaussian", "Gaussian noise, a million coordinates", "samples/s", {"ours, exact": ours("noise", "gaussian", 1_000_000)}
@@ -116,8 +116,8 @@ def logistic():
                 "scikit-learn, 1 row": "ours from Python, learn_one",
                 "scikit-learn, 1000 rows": "ours from Python, learn_many of 1000",
             },
-            note="Every row's gradient is computed once by everybody. Ours makes a noisy and paid step for every 32 rows (1000 in "
-            "`learn_many`); the others step with every row, and have no privacy.",
+            note="Every system computes each row's gradient once. Ours makes a noisy and paid step for every 32 rows (1000 in "
+            "`learn_many`); the others make a step for every row, and have no privacy.",
         )
 
 
@@ -141,9 +141,9 @@ def accuracy():
             },
             heavy=data == "covertype",
             note=f"{note} Same rows, order and features for all (`peers/tables.py`): numbers divided by public constants, categories as "
-            "one column each, a constant 1, every row scaled to norm 1. Each repetition has another order of rows. Nobody is tuned: ours has the "
-            "batch and window that `PrivateClassifier` has by default, for both sets, and shows the model that may be published; the others are "
-            "as their documentation has them. River's scaler learns means and spreads from the records, which would cost privacy. "
+            "one column each, a constant 1, every row scaled to norm 1. Each repetition has another order of rows. No system is tuned: ours has the "
+            "default batch and window of `PrivateClassifier`, for both sets, and shows the model that may be published; the others have the settings "
+            "of their documentation. River's scaler learns means and spreads from the records, which would cost privacy. "
             "Without noise means ε = 10⁹.",
         )
 
@@ -151,7 +151,7 @@ def accuracy():
 def cnn():
     batch, threads = 256, 1
     yield Group(
-        f"cnn-{batch}", f"Gradients of the MNIST network, batches of {batch}, one thread", "records/s",
+        f"cnn-{batch}", f"Gradients of the MNIST CNN, batches of {batch}, one thread", "records/s",
         {
             "ours, clipped": ours("cnn", "clipped", batch, threads),
             "ours, not clipped": ours("cnn", "plain", batch, threads),
@@ -162,7 +162,7 @@ def cnn():
         },
         {"Opacus, clipped": 12},
         note="Two convolutions of 5×5 with relu and pooling, and a dense layer: 18 378 parameters in f32. Clipped: each record's gradient is "
-        "cut to norm 1 and they are added. By the median step. PyTorch's package is installed without the CUDA libraries, which nothing here calls "
+        "cut to norm 1, and the gradients are added. The median step counts. PyTorch's package is installed without the CUDA libraries, which nothing here calls "
         "(`cuda_stand_ins.py`).",
     )
 
@@ -177,8 +177,8 @@ def algorithm1():
                 "NumPy, learner by learner, whole histories": peer("numpy_algorithm1", learners, 300, "logistic", "one-by-one"),
             },
             heavy=learners == 1000,
-            note="The same arithmetic on both sides: the logistic gradient over every record so far, n = 112, rounds 0 to 299. NumPy does all learners in "
-            "one expression, or one learner after the other as Algorithm 1 is written. From 1 000 learners it is sampled in ten stretches along the run. Ours draws exact noise and keeps its account besides. No goal: this is memory bandwidth against memory bandwidth. "
+            note="The same arithmetic on both sides: the logistic gradient over every record so far, n = 112, rounds 0 to 299. NumPy computes all learners in "
+            "one expression, or one learner after the other as Algorithm 1 is written. From 1 000 learners on, it is sampled in ten stretches along the run. Ours also draws exact noise and keeps its account. There is no goal: both sides are limited by memory bandwidth. "
             + THREADS,
         )
     for learners in (5, 100, 1000):
@@ -190,10 +190,10 @@ def algorithm1():
                 "NumPy, learner by learner, whole histories": peer("numpy_algorithm1", learners, 2000, "logistic", "one-by-one"),
             },
             {"NumPy, whole histories | NumPy, learner by learner, whole histories": 30}, heavy=learners == 1000,
-            note="2 000 rounds from the first, n = 112. NumPy computes the gradient over the whole history, as the paper defines it. Ours is run as one would "
+            note="Rounds 0 to 1999, n = 112. NumPy computes the gradient over the whole history, as the paper defines it. Ours is run as a user would "
             "run it: the memory `anchored` (tolerance 0.05, exponent 0.4) recomputes the history's gradient only when θ has moved too far, and its "
-            "error is charged to the budget. So ours is not the same arithmetic but the same method at a bounded error. From 100 learners NumPy is "
-            "sampled in ten stretches along the run. Ours is a plain loop of absorb, observe and release, learner by learner, with account and ledger. The goal is judged against the faster NumPy. "
+            "error is charged to the budget. So ours is not the same arithmetic but the same method with a bounded error. From 100 learners on, NumPy is "
+            "sampled in ten stretches along the run. Ours is a plain loop of absorb, observe and release, learner by learner, with account and ledger. The goal counts against the faster NumPy. "
             + THREADS,
         )
     for learners in (5, 100, 1000):
@@ -206,9 +206,9 @@ def algorithm1():
                 "NumPy, moments": peer("numpy_algorithm1", learners, 2000, "ridge", "moments"),
             },
             {"NumPy, whole histories | NumPy, learner by learner, whole histories": 30}, heavy=learners == 1000,
-            note="The same gradients on both sides, up to rounding: for the squared loss Σ a aᵀ and Σ b a say all that the history does. NumPy with whole histories "
-            "is the paper's definition written down; NumPy with moments is what one writes who knows this, and has no goal. From 100 learners NumPy is sampled "
-            "in ten stretches along the run. The goal is judged against the faster of the two with whole histories. " + THREADS,
+            note="The same gradients on both sides, up to rounding: for the squared loss Σ a aᵀ and Σ b a determine the history gradient. NumPy with whole histories "
+            "is the paper's definition; NumPy with moments is the version for readers who know this, and has no goal. From 100 learners on, NumPy is sampled "
+            "in ten stretches along the run. The goal counts against the faster of the two with whole histories. " + THREADS,
         )
 
 
@@ -218,8 +218,8 @@ def memory():
             f"memory-{kind}", f"A round with the memory {kind}, n = 112", "µs",
             {"after 100,000 rounds": ours("memory", kind, 100_000), "after 1,000 rounds": ours("memory", kind, 1_000)},
             {"after 1,000 rounds": 1.1}, less_is_better=True, own=True,
-            note="Observe, release and absorb of one learner, and the release of its neighbour. A constant cost is wanted: late over early. Five fresh "
-            "learners are brought to that round; timed are the next 1 000 rounds (early) or 2 000 (late), and the median is taken.",
+            note="Observe, release and absorb of one learner, and the release of its neighbour. The goal is a constant cost: the ratio of late to early. Five fresh "
+            "learners are brought to that round; then 1 000 rounds (early) or 2 000 (late) are timed, and the median counts.",
         )
 
 
@@ -235,8 +235,8 @@ def nodes():
                 "raw TCP lock-step": ours("sockets", "tcp", size),
             },
             {"raw TLS lock-step": 0.5}, heavy=size == 4_000_000, own=True,
-            note="Real learners over loopback sockets, all in one process with several threads each, each round with noise, account and the step. The raw ones carry as many bytes in "
-            "lock-step and do nothing else, in parts of 32 kB that are written before they are read: a reference, not a bound. Stores on disk are beside the build.",
+            note="Real learners over loopback sockets, all in one process with several threads each, each round with noise, account and the step. The raw sockets carry as many bytes in "
+            "lock-step and do nothing else, in parts of 32 kB that are written before they are read: a reference, not a bound. Stores are on the disk of the build.",
         )
 
 
@@ -253,8 +253,8 @@ def p2pfl_ring():
             "p2pfl, in memory, its settings for simulations": p2pfl("memory", "fast"),
         },
         less_is_better=True, heavy=True,
-        note="p2pfl votes who trains, gossips models and waits between gossips by timers of its own, a second or half a second: that is what is seen. Its nodes average with all "
-        "four others, ours with two neighbours. Its step sleeps 0.3 s, which is in its number: with a step that takes no time its models reach nodes that "
+        note="p2pfl votes who trains, gossips models and waits between gossips by timers of its own, a second or half a second, so its time is mostly timers. Its nodes average with all "
+        "four others, ours with two neighbours. Its step sleeps 0.3 s, which its number includes: with a step that takes no time, its models reach nodes that "
         "still vote, are dropped, and rounds wait for time-outs of a minute. It has no privacy and, here, no TLS. Three rounds after the first.",
     )
 
@@ -266,11 +266,11 @@ def scale():
             {"two threads": ours("scale", learners, dimension, 2), "one thread": ours("scale", learners, dimension, 1)},
             heavy=True, own=True,
             note="A ring of learners with dense records, no protocol and no store: second moments for n = 112, the newest record alone for longer vectors. "
-            "Nine rounds are run before the clock is started, so that all state is there.",
+            "Nine rounds are run before the clock starts, so that all state is allocated.",
         )
         yield Group(
             f"memory-of-{learners}", f"Memory a learner over its state, {learners:,} learners, n = {dimension:,}", "times",
             {"ours": ours("memory-per-learner", learners, dimension)}, less_is_better=True, heavy=True,
-            note="Resident bytes after nine rounds of dense records, over those of parameters, update and statistics. Resident are rows that wait, the last "
-            "releases and what the allocator keeps besides.",
+            note="Resident bytes after nine rounds of dense records, over those of parameters, update and statistics. Resident memory also holds buffered rows, "
+            "the last releases and allocator overhead.",
         )

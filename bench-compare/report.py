@@ -1,9 +1,9 @@
-"""docs/performance.md and its picture, from what was found."""
+"""docs/performance.md and its picture, from the results."""
 
 from groups import HERE, all_groups
 
 DOCS = HERE.parent / "docs"
-#: A peer within this is not said to be ahead: runs differ by more.
+#: A system within this is not called ahead: runs differ by more.
 LEVEL = 0.02
 
 
@@ -20,7 +20,7 @@ def own_number(group, results):
 
 
 def ratio(group, results, name, against=None):
-    """Ours, or the contestant named, over the best of those in `name`, which are divided by " | "."""
+    """Ours, or the one named, over the best of those in `name`, which are divided by " | "."""
     found = results["groups"][group.key]["found"]
     own = own_number(group, results) if against is None else found.get(against, {}).get("median")
     others = [found[one]["median"] for one in name.split(" | ") if one in found]
@@ -49,7 +49,7 @@ def judged(group, results, name, better):
 
 
 def goals_of(results, groups):
-    """For each goal: group, what was wanted, what was found, and how many times better than wanted that is."""
+    """For each goal: group, goal, result, and how many times better than the goal the result is."""
     word = {True: "at most", False: "at least"}
     for group in groups:
         own = own_number(group, results)
@@ -63,13 +63,13 @@ def goals_of(results, groups):
 
 
 def told(name):
-    """Of several forms of one peer the first stands for all."""
+    """The name of a goal; of several forms of one system the fastest counts."""
     first, *others = name.split(" | ")
-    return f"{first}, in its faster form" if others else first
+    return f"the faster {first.split(',')[0]} version" if others else first
 
 
 def like_for_like(group, results, name):
-    """The ratio of the contestant of ours that does the same from the same language, beside the one that is judged."""
+    """The ratio of ours from the same language, beside the one that counts."""
     share = ratio(group, results, name, group.counterparts[name]) if name in group.counterparts else None
     return "" if share is None else f" (from Python {number(share, 3)} ×)"
 
@@ -78,35 +78,35 @@ def page(results, groups):
     goals = list(goals_of(results, groups))
     met = sum(better >= 1 for *_, better, _ in goals)
     lines = [
-        "# Performance, beside the peers",
+        "# Performance, compared with other systems",
         "",
-        "Made by `bench-compare/run.sh`, numbers and words both. The contestants of a group take turns on the same cores; shown are medians, with the least and the most.",
-        "Ratios mean more than numbers, as machines are shared and noisy. Groups may be of different runs: see the end of the page. Peers compute without privacy unless it says otherwise; ours draws exact noise",
-        "and pays for every step.",
+        "Made by `bench-compare/run.sh`, text included. The systems of a group take turns on the same cores. The tables show medians, minima and maxima.",
+        "Ratios mean more than numbers, because machines are shared and noisy. Groups may be of different runs: see the end of the page. Other systems compute without privacy unless it says otherwise; ours draws",
+        "exact noise and pays for every step.",
         "",
         "## Goals",
         "",
-        f"{met} of {len(goals)} met. \"×\" is ours over the other's number.",
+        f"{met} of {len(goals)} met. \"×\" is our number divided by the other's.",
         "",
-        "| | goal | found | |",
+        "| | goal | result | |",
         "|---|---|---|---|",
     ]
     lines += [f"| {group.title} | {goal} | {found} | {verdict} |" for group, goal, found, _, verdict in goals]
-    lines += ["", "![How far ours is from each goal](img/performance.png)", ""]
-    lines += not_won(results, groups, goals)
+    lines += ["", "![Results compared with the goals](img/performance.png)", ""]
+    lines += not_met(results, groups, goals)
     for group in groups:
         lines += section(group, results)
     lines += provenance(results, groups) + COMMANDS
     return "\n".join(lines) + "\n"
 
 
-def not_won(results, groups, goals):
-    lines = ["## What was not won", ""]
-    lines += [f"- {group.title}: {found}, {goal} was wanted." for group, goal, found, better, _ in goals if better < 1]
+def not_met(results, groups, goals):
+    lines = ["## Goals not met", ""]
+    lines += [f"- {group.title}: {found}; goal: {goal}." for group, goal, found, better, _ in goals if better < 1]
     for group in groups:
         wanted = [name for name in group.goals if ratio(group, results, name) is None]
         wanted += ["its limit"] if group.limit is not None and own_number(group, results) is None else []
-        lines += [f"- {group.title}: the goal against {name} could not be judged, as a number is missing." for name in wanted]
+        lines += [f"- {group.title}: the goal against {name} could not be checked, because a number is missing." for name in wanted]
         for name in group.contestants:
             against = group.counterparts.get(name, next(iter(group.contestants)))
             share = None if group.own or name.startswith("ours") else ratio(group, results, name, against)
@@ -118,9 +118,9 @@ def not_won(results, groups, goals):
             if ahead:
                 medians = results["groups"][group.key]["found"]
                 numbers = f"{number(medians[name]['median'])} against {number(medians[against]['median'])} {group.unit} of \"{against}\""
-                lines.append(f"- {group.title}: {name} is ahead, {numbers}. No goal was set.")
+                lines.append(f"- {group.title}: {name} is ahead, {numbers}. There is no goal.")
     if len(lines) == 2:
-        lines.append("Every goal was met, and no peer is ahead.")
+        lines.append("Every goal was met, and no other system is ahead.")
     failed = [(group, name, why) for group in groups for name, why in results["groups"][group.key]["failed"].items()]
     lines += [f"- {group.title}: {name} could not be run: `{why}`" for group, name, why in failed]
     absent = [group.title for group in all_groups() if group.key not in {one.key for one in groups}]
@@ -134,8 +134,8 @@ def section(group, results):
     lines = [f"## {group.title}", ""]
     if group.note:
         lines += [group.note, ""]
-    like = " like for like |" if group.counterparts else ""
-    lines += [f"| | {group.unit}, median | least | most | of | ours over it |{like}", "|---|---|---|---|---|---|" + ("---|" if like else "")]
+    like = " ratio in the same language |" if group.counterparts else ""
+    lines += [f"| | {group.unit}, median | min | max | runs | ratio ours / other |{like}", "|---|---|---|---|---|---|" + ("---|" if like else "")]
     first = next(iter(group.contestants))
     for name, value in found.items():
         cells = [number(value[key]) for key in ("median", "least", "most")]
@@ -160,7 +160,7 @@ def provenance(results, groups):
     lines = machine_lines(newest)
     told = {}
     for key, one in machines.items():
-        facts = (one.get("date", "no date kept"), one.get("commit", "no commit kept"), one.get("processor", ""), one.get("load_before", "?"))
+        facts = (one.get("date", "unknown"), one.get("commit", "unknown"), one.get("processor", ""), one.get("load_before", "?"))
         told.setdefault(facts, []).append(key)
     lines += ["| day | commit | processor | load before | groups |", "|---|---|---|---|---|"]
     return lines + [f"| {' | '.join(map(str, facts))} | {', '.join(keys)} |" for facts, keys in sorted(told.items(), key=str)] + [""]
@@ -198,7 +198,7 @@ def picture(goals):
     places = list(range(len(bars)))[::-1]
     values = [better for _, better in bars]
     colours = ["#1b7f5a" if better >= 1 else "#c2571a" for better in values]
-    # Bars begin at the goal: to the right is better than wanted, to the left is worse.
+    # Bars begin at the goal: to the right is better, to the left is worse.
     axes.barh(places, [value - 1 for value in values], left=1, color=colours, height=0.7)
     axes.set_yticks(places, [name for name, _ in bars], fontsize=7)
     axes.axvline(1.0, color="black", linewidth=1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares Undertone with other systems, in one run: bench-compare/run.sh [beginnings of groups...]
 #
-# Installs the peers by package name into bench-compare/environment*, builds our side, runs all in turns, and
+# Installs the other systems by package name into bench-compare/environment*, builds our side, runs all in turns, and
 # writes bench-compare/results.json, docs/performance.md and docs/img/performance.png.
 # QUICK=1: three repetitions instead of five. Data sets go to bench-compare/data.
 set -euo pipefail

@@ -25,7 +25,7 @@ KEPT = HERE / "scale.json"
 #: Loss and churn of the runs that are compared by size: one release in a thousand is lost, learners stay for ten minutes
 #: and are away for half a minute, on average.
 ROUGH = ["--loss", 0.001, "--up", 600, "--down", 30]
-#: A round does not end before half of the neighbours were heard (`--heard-least` of the daemon, which is content with one).
+#: A round does not end before half of the neighbours were heard (`--heard-least`; the daemon's default is one).
 HALF = [*ROUGH, "--heard-least", 3]
 
 SEEDS = range(1, 17)

@@ -1,4 +1,4 @@
-"""docs/scale.md and its picture, from what scale.py measured."""
+"""docs/scale.md and its picture, from the measurements of scale.py."""
 
 import decimal
 import math
@@ -6,9 +6,9 @@ import pathlib
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 MILLION = 1_000_000
-#: As in wide_area.rs; a question is 32 bytes in a packet.
+#: As in wide_area.rs; a request is 32 bytes in a packet.
 OVERHEAD, PACKET = 80, 1200
-QUESTION = 32 + OVERHEAD
+REQUEST = 32 + OVERHEAD
 DAY, YEAR = 86_400, 365 * 86_400
 
 
@@ -93,35 +93,35 @@ def bytes_a_round(store):
 
 
 class Found:
-    """What was measured, with names for what the page says more than once."""
+    """The measurements, with names for what the page says more than once."""
 
     def __init__(self, kept):
         self.kept = kept
         self.events = kept["events"]
         sizes = [(1_000, "half-1000"), (10_000, "half-10000"), (100_000, "half-100000")]
         self.sizes = [(count, self.events[name]) for count, name in sizes if name in self.events]
-        # A million learners are taken to be as slow as the largest network that was run: from 10 000 to 100 000 nothing was lost.
+        # A million learners are assumed to be as slow as the largest network that was run: from 10 000 to 100 000 the pace stayed.
         self.round_seconds = mean_round(self.sizes[-1][1])
         self.calm_seconds = mean_round(self.events["calm-10000"])
 
     def bytes_a_round(self, dimension, degree):
-        """What a learner sends in a round of the largest network: releases, questions, and answers to those of others."""
+        """What a learner sends in a round of the largest network: releases, requests, and answers to requests of others."""
         run = self.sizes[-1][1]["measured"]
         release = on_the_wire(dimension, degree) / degree
-        return degree * release + run["asks_per_learner_round"] * QUESTION + run["answers_per_learner_round"] * release
+        return degree * release + run["asks_per_learner_round"] * REQUEST + run["answers_per_learner_round"] * release
 
 
 def intro(found):
     return [
         "# Scale",
         "",
-        "What a hundred thousand learners do on a wide-area network, measured in simulated time; and what a million would need, computed from that.",
+        "What a hundred thousand learners do on a wide-area network, measured in simulated time, and what a million would need, computed from that.",
         "Each section says which is which. Made by `bench-compare/scale.py` (parts of it can be run alone); numbers are in",
         f"`bench-compare/scale.json`. Machine: {found.kept['machine']}. Speeds were measured on a shared machine, where the load was "
         + ", ".join(f"{load:.1f} ({name})" for name, load in found.kept["load"].items()) + ":",
         "wall times are upper bounds. What is simulated does not depend on the load.",
         "",
-        "![Round durations, agreement and deadlines](img/scale.png)",
+        "![Round durations, consensus and deadlines](img/scale.png)",
         "",
     ]
 
@@ -133,9 +133,9 @@ def short(found):
     memory_us = found.kept["store"][0]["microseconds_per_round_in_memory"]
     mixing = rounds_for_a_thousandth(regular)
     rows = [
-        ["a round", f"{found.round_seconds:.2g} s", f"taken to be as at {found.sizes[-1][0]:,} learners, simulated with churn, a deadline of 5 s, and half of the neighbours heard at least"],
-        ["rounds until disagreement is a thousandth, constant coupling", f"{mixing:.0f} at most, {span(mixing * found.calm_seconds)}", "formula, an upper bound, and the pace of 10 000 of whom nobody goes away; with churn disagreement stays above a floor (below)"],
-        ["a learner sends in a round, n = 112", size(per_round), "the wire format, assumed headers, and the questions and answers simulated with churn"],
+        ["a round", f"{found.round_seconds:.2g} s", f"assumed to be as at {found.sizes[-1][0]:,} learners, simulated with churn, a deadline of 5 s, and half of the neighbours heard at least"],
+        ["rounds until disagreement is a thousandth, constant coupling", f"{mixing:.0f} at most, {span(mixing * found.calm_seconds)}", "formula, an upper bound, and the pace of 10 000 learners without churn; with churn disagreement stays above a floor (below)"],
+        ["a learner sends in a round, n = 112", size(per_round), "the wire format, assumed headers, and the requests and answers simulated with churn"],
         ["and in a day at that pace", f"{size(per_round * rounds_day)} ({8 * per_round / found.round_seconds / 1000:.3g} kbit/s)", "computed"],
         ["processor of a learner, n = 112", f"{memory_us:.0f} µs a round, {100 * memory_us * 1e-6 / found.round_seconds:.2g} % of a core", "measured, without disk and sockets"],
         ["store of a learner in a year, n = 112", size(ledger * YEAR / found.round_seconds), "computed from what a round leaves in the store, measured"],
@@ -162,17 +162,17 @@ def simulated(found):
     events = found.events
     largest = found.sizes[-1][1]
     scenario, cost = largest["scenario"], largest["cost"]
-    head = ["run", "graph", "learners", "n", "loss", "up/down s", "deadline s", "heard least", "p50 s", "p99 s", "rounds/s", "heard in time", "sat out", "asks", "bytes"]
+    head = ["run", "graph", "learners", "n", "loss", "up/down s", "deadline s", "heard least", "p50 s", "p99 s", "rounds/s", "heard in time", "skipped", "requests", "bytes"]
     lines = [
         "## A hundred thousand learners in simulated time",
         "",
         "Measured. `ours events LEARNERS ROUNDS SEED` runs the real protocol (`undertone_node::protocol::Node`, the real wire format, a store for each",
         "learner) under a simulated clock. Messages take half of a round trip between six regions (averages between cloud regions; the table and its source",
         "are in `wide_area.rs`) and 10 ms, times a log-normal factor of deviation 0.25, after they have passed an uplink of 10 Mbit/s. *Loss* is of whole",
-        "messages, as when a connection breaks: releases, questions and answers alike. With *churn* a learner stays for an exponential time, goes away, and",
-        "comes back from its store after another; some are away at the start. Who comes back is connected after two round trips, and up to two seconds later where the neighbour has to call; then both send their newest releases and ask for what they lack. Records are always there: what is measured is the network. The noise follows",
-        "from the seed: NOT PRIVATE. *Heard least*: a round does not end before so many neighbours were heard; the daemon has 1 unless told otherwise. *p50* and *p99* are of the",
-        "seconds between two rounds' ends, *asks* and *bytes* (headers of 80 bytes a packet assumed) of a learner in a round, *sat out* is the share of",
+        "messages, as when a connection breaks: releases, requests and answers alike. With *churn* a learner stays for an exponential time, goes away, and",
+        "comes back from its store after another; some are away at the start. A learner that returns is connected after two round trips, or up to two seconds later if its neighbour has to connect; then both send their newest releases and request what they miss. Records are always available, so the network alone is measured. The noise follows",
+        "from the seed: NOT PRIVATE. *Heard least*: a round does not end before this many neighbours were heard; the daemon's default is 1. *p50* and *p99* are of the",
+        "seconds between two rounds' ends, *requests* and *bytes* (headers of 80 bytes a packet assumed) are those of a learner in a round, *skipped* is the share of",
         "rounds skipped to catch up, *rounds/s* is how fast the median learner reaches the last round.",
         "",
     ]
@@ -182,7 +182,7 @@ def simulated(found):
     lines += [
         f"{reached} `half-{scenario['learners']}` took {span(largest['processor_seconds'])} of one core for {scenario['rounds']} rounds,",
         f"{1e6 * largest['processor_seconds'] / scenario['learners'] / scenario['rounds']:.0f} µs for a learner's round with everything around it, {size(cost['memory_bytes'])} in all and {size(cost['memory_bytes_per_learner'])} for each learner.",
-        f"One hash over this network takes {1000 * cost['wire_seconds']:.0f} ms (by the clock). Every learner that was opened made two, {span(2 * cost['wire_seconds'] * scenario['learners'])} for all; it is now made once.",
+        f"One hash over this network takes {1000 * cost['wire_seconds']:.0f} ms (by the clock). Each learner made two when it was opened, {span(2 * cost['wire_seconds'] * scenario['learners'])} for all; now it is made once for all.",
         "",
         "**Churn and the deadline set the pace, not latency.** " + pace(events),
         "",
@@ -200,31 +200,31 @@ def pace(events):
     mean = lambda name: f"{mean_round(events[name]):.2f} s"
     return (
         f"Without faults ten thousand learners take {mean('calm-10000')} a round, with loss alone {mean('loss-10000')}, with churn too {mean('rough-10000')}. "
-        "Who goes away in the middle of a round holds up its neighbours for one deadline, their neighbours wait for them, and so on: a delay travels one hop in a round and is at "
-        "every learner after about log m / log(d−1) rounds. When somebody somewhere always goes away, everybody is always behind some delay. "
+        "A learner that leaves in mid-round delays its neighbours by one deadline, their neighbours wait for them, and so on: a delay travels one hop in a round and has reached "
+        "every learner after about log m / log(d−1) rounds. With constant churn some delay is always in transit. "
         f"At ten thousand learners (`half-…`) a deadline of 1 s gives {mean('half-1s-10000')} a round, 5 s {mean('half-10000')}, 20 s {mean('half-20s-10000')}. "
-        "A deadline should be a few times the slowest round trip, and no more. The daemon says no goodbye before a planned stop: that would spare the neighbours the wait."
+        "A deadline should be a few times the slowest round trip, and no more. The daemon sends no leave message before a planned stop; one would spare the neighbours the wait."
     )
 
 
 def runaway(seeds):
-    """A run in which more than a tenth of the rounds is sat out; a twentieth is what churn alone makes."""
+    """Runs in which more than a tenth of the rounds is skipped; churn alone makes a twentieth."""
     rows = [
         [*kind.split(", "), len(shares), sum(share > 0.1 for share in shares), f"{100 * sorted(shares)[len(shares) // 2]:.1f} %", f"{100 * max(shares):.0f} %"]
         for kind, shares in seeds.items()
     ]
     return [
-        "**A few learners can run away with everybody.** Ten thousand learners with loss and churn, many seeds: how many rounds are sat out.",
+        "**A few learners can run ahead of the network.** Ten thousand learners with loss and churn, many seeds: the share of rounds that is skipped.",
         "",
-        *table(["links", "heard least", "seeds", "of them above a tenth", "median", "most"], rows),
-        "The explanation, which fits but was not watched in single learners: a round ends when one neighbour was heard and the others are away. Two learners whose other "
-        "neighbours are all away, or have fallen behind, go on alone at the speed of one edge, and as rounds cannot go back everybody follows whoever is ahead (these runs were made before a learner stopped following one neighbour alone at once, ADR 0017). "
-        "Over direct links both ends notice when a neighbour is back, send it their newest release and ask for its own at once, which makes it rarer; a router does not say who comes. "
-        "Where half must be heard (`undertone node --heard-least`) no small group of a random graph has so many neighbours inside.",
+        *table(["links", "heard least", "seeds", "of them above a tenth", "median", "max"], rows),
+        "The explanation is consistent with the data, but not verified for single learners: a round ends when one neighbour was heard and the others are away. Two learners whose other "
+        "neighbours are all away, or have fallen behind, advance alone at the speed of one edge. Rounds cannot go back, so all others follow the learners that are ahead. (These runs were made when a learner still followed a single neighbour at once; now it does not, ADR 0017.) "
+        "Over direct links this is rarer: both ends see when a neighbour is back, send it their newest release and request its own at once. A router does not announce who comes back. "
+        "If half must be heard (`undertone node --heard-least`), it does not happen: no small group of a random graph has so many neighbours inside.",
     ]
 
 
-def agreement(found):
+def consensus(found):
     rows = []
     for name, degree, gap, formula in graphs():
         rounds = rounds_for_a_thousandth(gap)
@@ -232,11 +232,11 @@ def agreement(found):
         rows.append([name, degree, formula, f"{gap:.3g}", f"{rounds:,.3g}", span(rounds * found.calm_seconds) if name == "random regular, 6" else "", f"{rounds_decaying(gap, 0.65):,.2g}", size(wire)])
     head = ["graph", "d", "\\|δ₂\\|, w = 1/2d", "at 10⁶", "rounds, constant coupling", "time", "rounds, u = 0.65", "sent in a round, n = 112"]
     lines = [
-        "## How fast they agree",
+        "## How fast learners reach consensus",
         "",
         "Computed, for a million. A round leaves at most 1 − γ_t|δ₂| of the disagreement (while γ_t ≤ 1 and δ_m ≥ −1): after T rounds it is at most",
         "about exp(−|δ₂| Σ γ_t) of what it was. δ₂ is the largest eigenvalue of W below 0; a random regular graph has w(d − 2√(d−1)) (Friedman), and no",
-        "graph of that degree has much more (Alon and Boppana). *Rounds* are those until disagreement is a thousandth; *time* is at the pace simulated without churn, for the one graph that was.",
+        "graph of that degree has much more (Alon and Boppana). *Rounds* are those until disagreement is a thousandth; *time* is at the pace simulated without churn, for the one graph that was simulated.",
         "",
     ]
     lines += table(head, rows)
@@ -261,8 +261,8 @@ def agreement(found):
     lines += table(head, rows)
     noisy = found.events["noise-1000"]
     lines += [
-        "Without churn the protocol mixes as averaging does, and a little faster than the gap says: random starting points have all modes in them, not the slowest alone. With churn it does not go on to shrink: who comes back brings what it had when it left, and some come back for the last round alone, which is why factors are above 1. In this test that is",
-        "the starting point, as far away as can be; a learner that has learnt is near the others. With real steps and noise (`noise-1000`: λ = 0.5, deviation 0.2)",
+        "Without churn the protocol mixes as averaging does, and a little faster than the gap says: random starting points have all modes in them, not the slowest alone. With churn disagreement stops shrinking: a learner that comes back has the parameters it had when it left, and some come back for the last round only, so factors are above 1. In this test these are",
+        "the starting points, as far away as possible; a learner that has learnt is near the others. With real steps and noise (`noise-1000`: λ = 0.5, deviation 0.2)",
         f"disagreement falls from {noisy['measured']['disagreement'][0]:.2f} to {noisy['measured']['disagreement'][-1]:.3f}, where noise and mixing balance.",
         "",
         "Eigenvalues by `ours gap`, against the formulas above (the doctor solves up to 1 000 learners, and says nothing of larger graphs):",
@@ -296,8 +296,8 @@ def per_learner(found):
     lines = [
         "## What a learner needs",
         "",
-        "Bytes are computed from the wire format, 44 + 8(d_max + n) to each neighbour, and assumed headers, without questions; store and time are measured",
-        "(`ours store-growth`: six neighbours, in one process, no sockets). Nothing of this grows with the number of learners, but for the pace.",
+        "Bytes are computed from the wire format, 44 + 8(d_max + n) to each neighbour, and assumed headers, without requests; store and time are measured",
+        "(`ours store-growth`: six neighbours, in one process, no sockets). Only the pace depends on the number of learners.",
         "",
     ]
     rows = []
@@ -315,11 +315,11 @@ def per_learner(found):
     ledger = bytes_a_round(found.kept["store"][0])
     growth = [(f"{one['dimension']:,}", ", ".join(f"{size(at['file_bytes'])} after {at['rounds']}" for at in file_sizes(one))) for one in found.kept["store"]]
     lines += [
-        "**Store.** " + "; ".join(f"n = {n}: {sizes}" for n, sizes in growth) + ". Rounds are pruned at every snapshot, which comes when they take four times the room of the",
+        "**Store.** " + "; ".join(f"n = {n}: {sizes}" for n, sizes in growth) + ". Rounds are pruned at every snapshot, which is written when they take four times the space of the",
         "snapshot; records are pruned when a round has used them. Receipts are kept for ever, as `verify` needs them:",
-        f"{size(ledger * YEAR / 60)} in a year of a round a minute, {size(ledger * YEAR / found.round_seconds)} at the simulated pace. That is the one thing that grows.",
+        f"{size(ledger * YEAR / 60)} in a year of a round a minute, {size(ledger * YEAR / found.round_seconds)} at the simulated pace. Nothing else grows.",
         "",
-        "**Disk.** The time with disk is mostly two syncs of a commit, and not the processor's.",
+        "**Disk.** The time with disk is mostly the two syncs of a commit, not computing.",
         "",
     ]
     return lines
@@ -330,13 +330,13 @@ def privacy(found):
     lines = [
         "## Privacy",
         "",
-        "From the accountant (`ours budget`: the config of [node.md](node.md) with a random regular graph of degree 6, δ = 1e-6). Each learner protects its own records",
-        "with its own noise, so that its ε does not depend on how many others there are; 525 600 rounds are a year of a round a minute.",
+        "From the accountant (`ours budget`: the agreement of [node.md](node.md) with a random regular graph of degree 6, δ = 1e-6). Each learner protects its own records",
+        "with its own noise, so its ε does not depend on how many others there are; 525 600 rounds are a year of a round a minute.",
         "",
     ]
     return lines + table(["learners", "rounds", "ε after them", "ε for ever", "planned in s"], rows) + [
-        "What a large network buys is accuracy: the noise of many learners averages out, while nobody's ε changes. What it does not buy is secrecy in the crowd: there is no",
-        "amplification by the number of learners in the account.",
+        "A large network gains accuracy: the noise of many learners averages out, while no learner's ε changes. It gives no amplification: the account does not improve with the",
+        "number of learners.",
         "",
     ]
 
@@ -352,7 +352,7 @@ def process(found):
         ])
     bandwidth = found.kept["bandwidth"]
     head = ["learners", "n", "rounds/s, one thread", "two", "two over one", "learner rounds/s, one thread", "memory over state"]
-    return ["## In one process", "", "Measured (`ours scale`, `ours memory-per-learner`): no protocol, no store; noise from the system. The best of three, as others on the machine only slow it down.", ""] + table(head, rows) + [
+    return ["## In one process", "", "Measured (`ours scale`, `ours memory-per-learner`): no protocol, no store; noise from the operating system. The best of three, because other work on the machine only slows it down.", ""] + table(head, rows) + [
         f"Plain reading of 512 MB (`ours bandwidth`) reaches {bandwidth['1']:.3g} GB/s on one thread and {bandwidth['2']:.3g} GB/s on two, {float(bandwidth['2']) / float(bandwidth['1']):.2f} times as much.",
         "Ten thousand learners with n = 112 have 0.5 GB of statistics, which every round reads through once; a hundred have 5 MB, which stay in the cache.",
         verdict(found.kept),
@@ -361,29 +361,29 @@ def process(found):
 
 
 def verdict(kept):
-    """Why the second core brings less than another core's worth."""
+    """Why two threads are less than twice as fast as one."""
     rates = {key: kept["process"][key]["rounds_per_second"] for key in ("100x112", "10000x112")}
     within, beyond = 1e6 / 100 / rates["100x112"]["1"], 1e6 / 10_000 / rates["10000x112"]["1"]
     if kept["load"]["process"] > 3:
-        return "The machine was busy then: these speeds are lower bounds, and say nothing of one core against two."
+        return "The machine was busy then: these speeds are lower bounds, and do not compare one core with two."
     told = f"The same round of a learner takes {within:.1f} µs among a hundred and {beyond:.1f} µs among ten thousand, on one thread. "
     if beyond < 1.3 * within:
-        return told + "Memory does not limit it, then."
+        return told + "So memory does not limit it."
     return told + (
-        f"{100 * (1 - within / beyond):.0f} % of the time goes to memory that is not in the cache; noise, entropy and allocation are in both numbers alike. "
-        "The way to memory is what two cores share, and so the second brings less than another core's worth."
+        f"{100 * (1 - within / beyond):.0f} % of the time goes to memory that is not in the cache; noise, entropy and allocation are the same in both numbers. "
+        "Two cores share the path to memory, so two threads are less than twice as fast."
     )
 
 
 LIMITS = """## What limits a million
 
-- **Departures.** See above: with a learner leaving somewhere at every instant the deadline sets the pace. Shorter deadlines, a goodbye before planned stops, and learners that
-  stay are worth more than faster lines.
-- **Stragglers.** One slow uplink holds its neighbours to its own pace, and through them everybody: nothing tells a slow learner from a late message before the deadline.
-- **Who comes back.** More than eight rounds behind it sits out what it missed, and brings old parameters into the mean. It costs no privacy, and learning only as long as mixing takes.
-- **The config.** All learners share one file with all of the graph in it, and learners do not come and go. A million learners need a graph that is built from a seed
+- **Departures.** See above: with a learner leaving somewhere at every instant the deadline sets the pace. Shorter deadlines, a leave message before planned stops, and learners that
+  stay matter more than faster lines.
+- **Stragglers.** One slow uplink slows its neighbours, and through them the network: before the deadline a slow learner cannot be told from a late message.
+- **Learners that come back.** A learner more than eight rounds behind skips what it missed, and brings old parameters into the mean. This costs no privacy, and slows learning only until they are mixed.
+- **The agreement.** All learners share one file with the whole graph in it, and learners cannot join or leave. A million learners need a graph that is built from a seed
   (`random-regular` is) and a way to admit learners later: there is none.
-- **Long vectors.** At n = 100 000 a round is megabytes for each learner; see the table. Uplinks are then the limit, not latency.
+- **Long vectors.** At n = 100 000 a round is megabytes for each learner; see the table. Uplinks are the limit then, not latency.
 
 ## What was not measured
 
@@ -401,7 +401,7 @@ def write(kept):
         print("no page yet: not measured are", ", ".join(missing))
         return
     found = Found(kept)
-    sections = [intro, short, simulated, agreement, per_learner, privacy, process]
+    sections = [intro, short, simulated, consensus, per_learner, privacy, process]
     lines = [line for section in sections for line in section(found)]
     (DOCS / "scale.md").write_text("\n".join(lines) + "\n" + LIMITS)
     picture(found)
@@ -413,7 +413,7 @@ def picture(found):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (rounds, spread, patience) = pyplot.subplots(1, 3, figsize=(16, 4.8), layout="constrained")
+    figure, (rounds, spread, waiting) = pyplot.subplots(1, 3, figsize=(16, 4.8), layout="constrained")
     events = found.events
     shown = [("calm-10000", "10000, no faults", "#888888")]
     shown += [(f"half-{count}", f"{count}, loss and churn", colour) for count, colour in ((1000, "#7fb8d6"), (10_000, "#2b7bb0"), (100_000, "#0b2f4a"))]
@@ -434,16 +434,16 @@ def picture(found):
     spread.plot(largest[1]["measured"]["disagreement"], color="#0b2f4a", label=label)
     spread.plot(largest[1]["measured"]["disagreement_never_away"], color="#0b2f4a", linestyle="--", label="those of them never away")
     spread.plot([], [], color="black", linestyle=":", label="plain averaging")
-    spread.set(yscale="log", ylim=(1e-5, 1), xlim=(0, 120), xlabel="rounds", ylabel="disagreement", title="How fast learners agree")
+    spread.set(yscale="log", ylim=(1e-5, 1), xlim=(0, 120), xlabel="rounds", ylabel="disagreement", title="How fast learners reach consensus")
     spread.legend(fontsize=8)
 
     names = ["half-1s-10000", "half-10000", "half-20s-10000"]
     deadlines = [events[name]["scenario"]["deadline_seconds"] for name in names]
     means = [mean_round(events[name]) for name in names]
     calm = mean_round(events["calm-10000"])
-    patience.plot(deadlines, means, "o-", color="#2b7bb0", label="10 000 learners with loss and churn")
-    patience.axhline(calm, color="#888888", label="no faults")
-    patience.set(xscale="log", yscale="log", xlabel="deadline, seconds", ylabel="seconds a round, mean", title="Patience sets the pace")
-    patience.set_xticks(deadlines, [f"{deadline:g}" for deadline in deadlines])
-    patience.legend(fontsize=8)
+    waiting.plot(deadlines, means, "o-", color="#2b7bb0", label="10 000 learners with loss and churn")
+    waiting.axhline(calm, color="#888888", label="no faults")
+    waiting.set(xscale="log", yscale="log", xlabel="deadline, seconds", ylabel="seconds a round, mean", title="The deadline sets the pace")
+    waiting.set_xticks(deadlines, [f"{deadline:g}" for deadline in deadlines])
+    waiting.legend(fontsize=8)
     figure.savefig(DOCS / "img" / "scale.png", dpi=110)

@@ -1,6 +1,6 @@
-"""Share of held-out rows that are told rightly after one pass: accuracy.py WHO DATA ORDER.
+"""Share of held-out rows that are classified correctly after one pass: accuracy.py WHO DATA ORDER.
 
-Nobody is tuned: each is taken as its own documentation has it, and says here which setting that is.
+No system is tuned: each has the settings of its own documentation, named here.
 """
 
 import sys

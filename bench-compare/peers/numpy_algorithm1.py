@@ -1,4 +1,4 @@
-"""Algorithm 1 as one would write it in NumPy, all learners at once: rounds a second from the first round to the last, n = 112.
+"""Algorithm 1 as a user would write it in NumPy, all learners at once: rounds a second from the first round to the last, n = 112.
 
     numpy_algorithm1.py LEARNERS ROUNDS logistic|ridge whole|one-by-one|moments
 

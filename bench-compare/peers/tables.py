@@ -1,4 +1,4 @@
-"""Covertype and Adult as the same arrays for everybody: `load(name, order)`.
+"""Covertype and Adult as the same arrays for all systems: `load(name, order)`.
 
 The files are those of `undertone data get`, whose numbers are already divided by constants that follow from their
 meaning. Categories become one column each. A constant 1 is appended, so that nobody needs an intercept of their own, and

@@ -1,4 +1,4 @@
-"""PyTorch and Opacus: records a second of the MNIST network's gradients, by the median step: torch_cnn.py WHO BATCH THREADS.
+"""PyTorch and Opacus: records a second of the MNIST CNN's gradients, by the median step: torch_cnn.py WHO BATCH THREADS.
 
 `plain` and `channels-last` do not clip. `vmap` clips each record's gradient with torch.func, `opacus` with Opacus, which gets
 contiguous tensors: with channels-last ones its gradients are wrong.
