@@ -76,12 +76,12 @@ for finding in diagnosis["findings"]:
     if finding["holds"] is False:
         print(f"{finding['name']}: {finding['found']}; needs {finding['needed']}")
 
-# %% Your own code between rounds: here, stop when learners agree.
+# %% Your own code between rounds: here, stop when the learners' disagreement has halved.
 run = Network.from_config("mushrooms", seed=1)
 spread = []
 
 
-class Agreed(Exception):
+class Halved(Exception):
     pass
 
 
@@ -89,10 +89,10 @@ def watch(rounds: int, row: dict | None) -> None:
     if row is not None:
         spread.append(row["consensus_error"])
         if rounds > 50 and spread[-1] < 0.5 * max(spread):
-            raise Agreed
+            raise Halved
 
 
 try:
     run.run(progress=False, callback=watch)
-except Agreed:
-    print(f"learners agree to half of their largest distance after {run.rounds_run} rounds")
+except Halved:
+    print(f"disagreement fell to half of its maximum after {run.rounds_run} rounds")
