@@ -32,7 +32,7 @@ def owner(symbol, version, libraries):
 
 
 def missing(parts):
-    """For each library the functions that are wanted of it, by their versions."""
+    """For each library the functions that it must have, by version."""
     needed = {name for part in parts for name in re.findall(r"NEEDED.*\[(.*)\]", said("readelf", "-d", part))}
     wanted = {name: collections.defaultdict(set) for name in sorted(needed) if CUDA.match(name)}
     for part in parts:
