@@ -26,8 +26,7 @@ use flate2::read::MultiGzDecoder;
 use undertone::neural::Shape;
 use undertone_models::{Features, Record};
 
-mod agreed;
-mod bounded;
+mod check_records;
 pub mod cifar;
 pub mod csv;
 mod error;
@@ -41,15 +40,16 @@ mod lines;
 pub mod mushrooms;
 pub mod ndjson;
 mod options;
+mod own_records;
 pub mod parquet;
 mod table;
 
 use line_guard::LineGuard;
 
-pub use agreed::{check_shape, load_own, task};
-pub use bounded::Bounded;
+pub use check_records::Bounded;
 pub use error::{DataError, FileFault, Location, RecordFault};
 pub use options::{Format, LoadOptions, Task};
+pub use own_records::{check_shape, load_own, task};
 
 /// The largest dimension that is loaded, the intercept not counted.
 ///

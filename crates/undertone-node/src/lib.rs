@@ -10,10 +10,10 @@
 pub mod certificates;
 pub mod daemon;
 pub mod feed;
-pub mod history;
 pub mod http;
 pub mod intake;
 pub mod link;
+pub mod loss_history;
 pub mod mailbox;
 pub mod owner;
 mod private_file;

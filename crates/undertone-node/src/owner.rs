@@ -1,6 +1,6 @@
 //! What the owner of a learner sees of it. All of it is private except the budget and the public model.
 
-use crate::history::{History, Series};
+use crate::loss_history::{History, Series};
 use crate::protocol::{Node, Standing, State};
 use crate::store::Storage;
 use serde::Serialize;

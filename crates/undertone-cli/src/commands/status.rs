@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone::privacy::{NO_BOUND, format_epsilon, format_epsilon_or};
-use undertone_node::history::History;
+use undertone_node::loss_history::History;
 use undertone_node::owner;
 
 /// Show what a learner is doing: a running one (--node), or the store of one that is not running (--store)

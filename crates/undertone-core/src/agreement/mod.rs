@@ -15,7 +15,6 @@ mod memory;
 mod model;
 mod neural;
 mod noise;
-mod numbers;
 mod privacy;
 mod range;
 mod raw;
@@ -24,18 +23,19 @@ mod schedule;
 #[cfg(test)]
 pub(crate) mod tests;
 mod theorem_conditions;
+mod theorem_numbers;
 
 pub use digits::Digits;
 pub use faults::{Fault, Faults};
 pub use identity::NetworkId;
 pub use memory::MEMORY_CUTOFF;
-pub use numbers::{Limits, Numbers};
 pub use range::Range;
 pub use raw::{
     OneOrEach, RawAgreement, RawBounds, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
     RawParameters, RawPrivacy, RawRecords, RawSchedule,
 };
 pub use theorem_conditions::{Condition, all_conditions};
+pub use theorem_numbers::{Limits, Numbers};
 
 use crate::graph::{Graph, Spectrum};
 use crate::method::Method;

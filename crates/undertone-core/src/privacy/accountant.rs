@@ -2,12 +2,12 @@
 
 use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
-use super::from_here::Standing;
+use super::format::format_scientific_up;
 use super::lifetime::{Lifetime, NoCertificate};
+use super::lifetime_from_present::Standing;
 use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use super::price::Price;
 use super::record_accounts::RecordAccounts;
-use super::shown::format_scientific_up;
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! follows what really happened, and caps are enforced on it.
 
 use super::cost::{Cost, ROUNDING};
-use super::from_here::Standing;
+use super::lifetime_from_present::Standing;
 use super::mechanism::Mechanism;
 use crate::Round;
 use crate::noise::NoiseKind;

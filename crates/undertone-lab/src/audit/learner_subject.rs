@@ -1,6 +1,6 @@
 //! The learner of a config as a subject.
 
-use super::facts::driven;
+use super::audited_learner::driven;
 use super::subject::{Claims, Subject, Trial};
 use undertone::method::Perturbs;
 use undertone::noise::Entropy;

@@ -20,18 +20,18 @@
 //! state what was cut.
 
 mod account;
+mod audited_learner;
 mod bounds;
 mod canaries;
 mod candidates;
 mod collect;
 mod correlations;
-mod facts;
 mod groups;
 mod intervals;
 mod learner_subject;
 mod likelihood;
 mod limits;
-mod public;
+mod release_reconstruction;
 mod replay;
 mod report;
 mod residuals;
@@ -39,7 +39,7 @@ mod scenario;
 mod search;
 mod subject;
 
-pub use facts::Facts;
+pub use audited_learner::Facts;
 pub use learner_subject::LearnerSubject;
 pub use report::{AuditReport, Check, Layer, LearnerAudit, Verdict, passes};
 pub use subject::{Claims, Subject, Trial};

@@ -64,7 +64,7 @@ pub struct Unknowns {
     pub start_spread: f64,
 }
 
-/// The settings that came closest in [`search`](super::unknowns::search).
+/// The settings that came closest in [`search`](super::closest_settings::search).
 pub const CLOSEST: Unknowns = Unknowns { batch: 1, ridge: 0.3, start_spread: 0.7 };
 
 /// Pure ε, and ε at [`DELTA`].

@@ -1,8 +1,8 @@
 //! The loop of the learner's thread: one event after another.
 
 use super::events::{Accepted, Ending, Event, News, Query};
-use crate::history::History;
 use crate::link::{Deliver, Incoming, Link};
+use crate::loss_history::History;
 use crate::mailbox::{Receiver, Sender, WhenFull};
 use crate::owner;
 use crate::protocol::{AcceptError, Action, Halt, Node};

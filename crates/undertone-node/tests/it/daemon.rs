@@ -11,8 +11,8 @@ use undertone_models::Setup;
 use undertone_node::daemon::{
     Daemon, DaemonSettings, Ending, HttpSettings, RecordSource, StartError,
 };
-use undertone_node::history::History;
 use undertone_node::link::{Addresses, Peers};
+use undertone_node::loss_history::History;
 use undertone_node::owner;
 use undertone_node::protocol::{Node, OpenError};
 use undertone_node::store::{DiskStore, Position, Storage as _, StorageError, StoreFile};

@@ -4,7 +4,7 @@
 //! The other checks of its noise examine the perturbed gradient; this one connects the gradient to
 //! the release.
 
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use undertone::{Release, Round};
 
 /// The point of a shielded learner, computed from public values only.
