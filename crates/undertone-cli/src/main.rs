@@ -12,7 +12,8 @@ mod terminal;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Learn one model together from private streams, with no server and nobody trusted.
+/// Undertone trains one model across organisations without a server. Each learner adds its own noise before anything
+/// leaves it, and the total privacy loss is bounded for ever.
 #[derive(Parser)]
 #[command(version, after_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {

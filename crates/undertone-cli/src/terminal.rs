@@ -46,7 +46,7 @@ pub(crate) struct Voice {
     /// Print the results as JSON to stdout
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }

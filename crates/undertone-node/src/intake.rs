@@ -5,7 +5,7 @@
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
 //! ```
 //!
-//! There are as many features as the config's `model.features`, without the intercept, which is added here.
+//! There are as many features as the agreement's `model.features`, without the intercept, which is added here.
 //! A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
 
 use serde::Deserialize;

@@ -124,7 +124,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         .iter()
         .map(|(reason, &count)| (format!("{reason:?}").to_lowercase(), count))
         .collect();
-    dropped.insert("strangers".into(), counters.unknown_senders);
+    dropped.insert("unknown-sender".into(), counters.unknown_senders);
     dropped.insert("repeated".into(), counters.duplicates);
     dropped.insert("too-far-ahead".into(), counters.not_followed);
     Status {

@@ -51,7 +51,7 @@ struct Common {
     /// Attack the gradient of this round
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1000))]
     round: u64,
-    /// Let the attacker use that the start is public: in round 0 one noise fewer is in its way
+    /// The attacker knows the starting point, so in round 0 it has to remove the noise of one release only
     #[arg(long)]
     knows_start: bool,
     /// How many seeds, 1 to N, each with other records

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Audit the claims about T rounds [default: as in the experiment; an agreement needs it]
     #[arg(long, value_name = "T")]
     rounds: Option<u64>,
-    /// Leave the config's data aside; the report then depends on no record and may be shown
+    /// Do not use the config's data; the report then depends on no record and may be published
     #[arg(long)]
     no_data: bool,
     /// Print JSON

@@ -25,10 +25,10 @@ const ROWS_MAX: u64 = 2000;
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Make the run repeatable. NOT PRIVATE: whoever knows the seed can subtract the noise
+    /// Make the run repeatable. NOT PRIVATE: anyone who knows the seed can subtract the noise
     #[arg(long)]
     seed: Option<u64>,
-    /// Run this many rounds instead
+    /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
     /// Target (or cap) epsilon instead of the config's, at the config's delta
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Print the summary as JSON to stdout
     #[arg(long)]
     json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }

@@ -7,12 +7,12 @@ use std::fmt::{Display, Write as _};
 /// The metrics in Prometheus's text format.
 pub(super) fn text(status: &Status, budget: &Budget) -> String {
     let mut page = Page::default();
-    page.gauge("undertone_epsilon_spent", "Epsilon spent, at the config's delta", budget.epsilon);
+    page.gauge("undertone_epsilon_spent", "Epsilon spent, at the agreement's delta", budget.epsilon);
     page.gauge("undertone_zcdp_spent", "zCDP spent", budget.zcdp);
     let optional = [
         ("undertone_pure_epsilon_spent", "Pure epsilon spent", budget.pure_epsilon),
-        ("undertone_epsilon_cap", "Epsilon that is never passed", budget.cap),
-        ("undertone_pure_epsilon_cap", "Pure epsilon that is never passed", budget.pure_cap),
+        ("undertone_epsilon_cap", "Cap on epsilon", budget.cap),
+        ("undertone_pure_epsilon_cap", "Cap on pure epsilon", budget.pure_cap),
         ("undertone_epsilon_lifetime", "Bound on epsilon for ever", budget.lifetime_epsilon),
         ("undertone_loss", "Mean prequential loss of the last rounds", status.loss),
         ("undertone_accuracy", "Prequential accuracy of the last rounds", status.accuracy),
@@ -42,7 +42,7 @@ pub(super) fn text(status: &Status, budget: &Budget) -> String {
             page.labelled("undertone_neighbour_lag_rounds", "learner", &one.learner, lag);
         }
     }
-    page.head("undertone_dropped_total", "Messages of no use, by reason", "counter");
+    page.head("undertone_dropped_total", "Dropped messages, by reason", "counter");
     for (reason, count) in &status.dropped {
         page.labelled("undertone_dropped_total", "reason", reason, count);
     }

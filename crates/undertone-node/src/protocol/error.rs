@@ -24,7 +24,7 @@ pub enum OpenError {
     #[error("a record in the store is out of bounds: {0}")]
     Record(#[from] RecordError),
     /// A charge that was made before is now refused.
-    #[error("the account of the store does not come out again: {0}")]
+    #[error("the charges in the store do not agree with the agreement: {0}")]
     Refused(#[from] Refusal),
     /// Only Algorithm 1 and `shielded` run on a network.
     #[error(
@@ -33,11 +33,11 @@ pub enum OpenError {
     Method,
     /// The learner has no neighbours.
     #[error(
-        "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"
+        "network.topology = \"alone\": a daemon needs a neighbour; use `simulate`, or Learner from Python"
     )]
     Alone,
     /// A recomputed charge differs from the stored one.
-    #[error("the account of the store does not come out again: the last receipt is another one")]
+    #[error("the charges in the store do not agree with the agreement: the last receipt differs from the recomputed one")]
     Receipt,
     /// The memory does not fit the loss.
     #[error(transparent)]
@@ -54,10 +54,10 @@ pub enum Halt {
     #[error(transparent)]
     Release(ReleaseError),
     /// A release has no receipt.
-    #[error("a release without a receipt")]
+    #[error("internal error: a release has no receipt")]
     Receipt,
     /// It halted before.
-    #[error("the learner has halted before")]
+    #[error("the learner has halted because of an earlier error")]
     AlreadyHalted,
 }
 
@@ -85,7 +85,7 @@ pub enum AcceptError {
         limit: usize,
     },
     /// No later round could use them.
-    #[error("all rounds were run, or the budget is spent: no more records are taken")]
+    #[error("all rounds were run, or the budget is spent: no more records are accepted")]
     Over,
     /// They could not be stored.
     #[error(transparent)]

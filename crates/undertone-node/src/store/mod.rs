@@ -136,7 +136,7 @@ pub enum StorageError {
     #[error("the store cannot be used: {0}")]
     Unavailable(String),
     /// A new store was to be made where one is.
-    #[error("is there already; to go on with it, start without --new")]
+    #[error("the store exists already; to continue with it, start without --new")]
     Exists,
     /// There is no store.
     #[error("there is no such store; --new makes one, for a learner that has never run before")]

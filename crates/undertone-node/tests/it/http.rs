@@ -220,6 +220,23 @@ fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     assert!(status == 405 && said.contains("method not allowed"));
 }
 
+#[test]
+fn the_dashboard_has_words_for_every_reason_that_the_status_counts() {
+    let daemon = Daemon::start(None, 1000);
+    let (_, page) = daemon.get("/");
+    let has_words = |reason: &str| {
+        page.contains(&format!(" {reason}: \"")) || page.contains(&format!("\"{reason}\": \""))
+    };
+    let status = daemon.json("/v1/status");
+    let reasons: Vec<&String> = status["dropped"].as_object().unwrap().keys().collect();
+    assert!(reasons.iter().any(|reason| *reason == "unknown-sender"), "{reasons:?}");
+    for reason in reasons {
+        assert!(has_words(reason), "{reason}");
+    }
+    // Control: a word that is no reason.
+    assert!(!has_words("strangers"));
+}
+
 /// A neighbour claims a round far ahead.
 #[test]
 fn a_neighbour_that_is_not_followed_shows_in_status_and_metrics() {

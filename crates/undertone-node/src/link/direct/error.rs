@@ -27,9 +27,9 @@ pub(super) enum ConnectionError {
     Expired,
     #[error("learner {found} answered instead of learner {expected}")]
     OtherLearner { expected: LearnerId, found: LearnerId },
-    #[error("it claims to be learner {claimed}, and is not")]
+    #[error("the peer claims to be learner {claimed}, which it is not")]
     FalseName { claimed: LearnerId },
-    #[error("it belongs to network {0}: another network, or another config")]
+    #[error("the peer belongs to network {0}: another network, or another agreement")]
     OtherNetwork(NetworkId),
     #[error("the address cannot be used")]
     Address,
