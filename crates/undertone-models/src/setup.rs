@@ -92,7 +92,7 @@ impl Setup {
     /// When the loss is not declared: a bug in the caller.
     #[must_use]
     pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Setup {
-        let model = self.model.linear().expect("a declared loss is no network");
+        let model = self.model.linear().expect("a declared loss is not a neural network");
         let model = Model::clone(model).with_function(function).into();
         Setup { model, ..self }
     }

@@ -169,7 +169,7 @@ fn summary(report: &PlanReport) -> Vec<String> {
     }
     lines.push(String::new());
     if report.curve.is_empty() {
-        lines.push("How a network learns is not predicted.".into());
+        lines.push("How a neural network learns is not predicted.".into());
         return lines;
     }
     lines.push("Predicted by a model of the run (docs/adr/0010-planner.md), not promised:".into());

@@ -111,7 +111,7 @@ fn load(folder: &Path, method: &str) -> LoadedExperiment {
     undertone::load(&Source::File(path), change, Strictness::Run).unwrap()
 }
 
-/// Gradients are taken at points with noise in them, which must not drown the network.
+/// Gradients are taken at points with noise in them, which must not drown the gradient of the neural network.
 fn mixes_noise_in(method: &str) -> bool {
     ["shielded", "dola", "pdop"].contains(&method)
 }

@@ -1,4 +1,4 @@
-//! Networks in whole runs: what they learn, what they cost, and what one record can move.
+//! Neural networks in whole runs: what they learn, what they cost, and what one record can move.
 
 use crate::run;
 use safetensors::SafeTensors;
@@ -110,7 +110,7 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
 }
 
 #[test]
-fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
+fn algorithm1_on_a_neural_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment(folder.path(), |raw| {
         raw.agreement.method = Some("algorithm1".into());

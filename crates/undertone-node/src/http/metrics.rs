@@ -7,7 +7,11 @@ use std::fmt::{Display, Write as _};
 /// The metrics in Prometheus's text format.
 pub(super) fn text(status: &Status, budget: &Budget) -> String {
     let mut page = Page::default();
-    page.gauge("undertone_epsilon_spent", "Epsilon spent, at the agreement's delta", budget.epsilon);
+    page.gauge(
+        "undertone_epsilon_spent",
+        "Epsilon spent, at the agreement's delta",
+        budget.epsilon,
+    );
     page.gauge("undertone_zcdp_spent", "zCDP spent", budget.zcdp);
     let optional = [
         ("undertone_pure_epsilon_spent", "Pure epsilon spent", budget.pure_epsilon),

@@ -37,7 +37,9 @@ pub enum OpenError {
     )]
     Alone,
     /// A recomputed charge differs from the stored one.
-    #[error("the charges in the store do not agree with the agreement: the last receipt differs from the recomputed one")]
+    #[error(
+        "the charges in the store do not agree with the agreement: the last receipt differs from the recomputed one"
+    )]
     Receipt,
     /// The memory does not fit the loss.
     #[error(transparent)]
