@@ -28,17 +28,16 @@
 //! }
 //! ```
 
-mod error;
 mod event_loop;
 mod events;
 mod settings;
 mod source;
 
-pub use error::StartError;
 pub use events::{Accepted, Ending, Event, News, Query};
 pub use settings::{DEADLINE, DaemonSettings, HttpSettings, LINGER};
 pub use source::RecordSource;
 
+use crate::StartError;
 use crate::http::Server;
 use crate::intake::Intake;
 use crate::link::{Addresses, Identity, Link, Security};

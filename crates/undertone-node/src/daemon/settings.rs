@@ -1,7 +1,7 @@
 //! The owner's choices for one daemon.
 
-use super::StartError;
 use super::source::RecordSource;
+use crate::StartError;
 use crate::http::Token;
 use crate::link::Peers;
 use crate::protocol::{self, FOLLOW_RATE};

@@ -1,8 +1,8 @@
 //! Where a daemon's records come from, besides HTTP.
 
-use super::StartError;
 use super::event_loop::Report;
 use super::events::{Event, News};
+use crate::StartError;
 use crate::feed::{Feeder, Refused, source_of};
 use crate::intake::Intake;
 use crate::mailbox::Sender;

@@ -1,6 +1,7 @@
 //! Where a learner listens, which neighbours it connects to, and how connections are protected.
 
-use super::{Identity, LinkError};
+use super::Identity;
+use crate::StartError;
 use crate::certificates::{Holder, files};
 use crate::mailbox::WhenFull;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,13 @@ impl Peers {
     ///
     /// # Errors
     /// When an address is of a learner that is no neighbour, or one that is needed is missing.
-    pub fn addresses(&self, identity: &Identity) -> Result<Addresses, LinkError> {
+    pub fn addresses(&self, identity: &Identity) -> Result<Addresses, StartError> {
         let (listen, known) = match self {
             Peers::Router(router) => return Ok(Addresses::Router(router.clone())),
             Peers::Direct { listen, neighbours } => (listen.clone(), neighbours),
         };
         let (own, neighbours) = (identity.own, &identity.neighbours);
-        let fault = |peer: LearnerId, reason: String| LinkError::Setting {
+        let fault = |peer: LearnerId, reason: String| StartError::Setting {
             what: format!("the address of learner {peer} (--peer {peer}=HOST:PORT)"),
             reason,
         };
@@ -93,13 +94,10 @@ impl Security {
     ///
     /// # Errors
     /// When there is no such folder.
-    pub fn from_folder(folder: Option<&Path>, learner: LearnerId) -> Result<Security, LinkError> {
+    pub fn from_folder(folder: Option<&Path>, learner: LearnerId) -> Result<Security, StartError> {
         let Some(folder) = folder else { return Ok(Security::Loopback) };
         // A router's engine is told where the files are, and may look from elsewhere.
-        let folder = folder.canonicalize().map_err(|error| LinkError::Setting {
-            what: folder.display().to_string(),
-            reason: error.to_string(),
-        })?;
+        let folder = folder.canonicalize().map_err(StartError::file(folder))?;
         Ok(Security::MutualTls(files(&folder, Holder::Learner(learner))))
     }
 }
@@ -123,7 +121,7 @@ pub fn certificate_name(learner: LearnerId) -> String {
 
 impl Addresses {
     /// Checks that without certificates every address is a loopback address.
-    pub(super) fn check(&self, security: &Security) -> Result<(), LinkError> {
+    pub(super) fn check(&self, security: &Security) -> Result<(), StartError> {
         if let Security::MutualTls(_) = security {
             return Ok(());
         }
@@ -137,7 +135,7 @@ impl Addresses {
     }
 }
 
-fn check_loopback(address: &str) -> Result<(), LinkError> {
+fn check_loopback(address: &str) -> Result<(), StartError> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let local = host == "localhost"
@@ -145,7 +143,7 @@ fn check_loopback(address: &str) -> Result<(), LinkError> {
     if local {
         return Ok(());
     }
-    Err(LinkError::Setting {
+    Err(StartError::Setting {
         what: address.to_string(),
         reason: "without certificates learners connect within one machine only (127.0.0.1); \
                  `undertone cert` makes certificates"

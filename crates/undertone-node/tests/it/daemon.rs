@@ -8,9 +8,8 @@ use std::time::Duration;
 use undertone::LearnerId;
 use undertone::noise::OsEntropy;
 use undertone_models::Setup;
-use undertone_node::daemon::{
-    Daemon, DaemonSettings, Ending, HttpSettings, RecordSource, StartError,
-};
+use undertone_node::StartError;
+use undertone_node::daemon::{Daemon, DaemonSettings, Ending, HttpSettings, RecordSource};
 use undertone_node::link::{Addresses, Peers};
 use undertone_node::loss_history::History;
 use undertone_node::owner;

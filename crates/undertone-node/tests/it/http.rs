@@ -10,8 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
+use undertone_node::StartError;
 use undertone_node::daemon::{self, DaemonSettings, Ended, Handle, HttpSettings};
-use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
+use undertone_node::http::{BODY_MAX, Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Addresses, Link, Security};
 use undertone_node::mailbox::mailbox;
@@ -302,7 +303,7 @@ fn every_private_path_requires_the_token() {
     let intake = Intake::new(setup(5, "algorithm1", ""));
     let (learner, _events) = mailbox(1);
     let open = Server::start(address, None, intake, learner);
-    assert!(matches!(open, Err(HttpError::Open { .. })));
+    assert!(matches!(open, Err(StartError::TokenMissing { .. })));
     assert!(Token::new("short").is_err() && Token::new("with spaces in the middle").is_err());
     assert!(Token::new("of-two-lines-and-long-enough\nyes").is_err());
 }

@@ -143,7 +143,7 @@ impl Connection {
         let SendState { tls, out, full, .. } = &mut *sender;
         let Some(tls) = tls else {
             drop(sender);
-            return Ok(decoder.take(buffer.bytes(), frames)?);
+            return decoder.take(buffer.bytes(), frames);
         };
         let received = tls.receive(buffer, out, &mut |plain| decoder.take(plain, frames));
         // TLS may have added records of its own, such as an alert.

@@ -1,10 +1,10 @@
 //! Why a daemon cannot start.
 
-use crate::http::HttpError;
-use crate::link::LinkError;
+use crate::http::Token;
 use crate::protocol::OpenError;
 use crate::store::StorageError;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::{LearnerId, Round};
@@ -78,16 +78,44 @@ pub enum StartError {
     /// The learner cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Neighbours cannot be reached.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// The owner cannot be served.
-    #[error(transparent)]
-    Http(#[from] HttpError),
+    /// An address or a file of the link cannot be used.
+    #[error("{what}: {reason}")]
+    Setting {
+        /// The address, file or setting.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A port or a router cannot be used.
+    #[error("the network cannot be used: {0}")]
+    Network(String),
+    /// Not a token for the owner's interface.
+    #[error("a token is one line of at least {} visible ASCII characters", Token::LENGTH_MIN)]
+    Token,
+    /// The owner's interface needs a token: without one, others could read private values.
+    #[error(
+        "{address}: other machines could read private losses and post records there; \
+         give a token (--token-file), or listen on 127.0.0.1"
+    )]
+    TokenMissing {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address of the owner's interface cannot be used.
+    #[error("{address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The server of the owner's interface cannot start.
+    #[error("the HTTP server cannot start: {0}")]
+    Server(io::Error),
 }
 
 impl StartError {
-    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> StartError {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> StartError {
         let path = path.to_path_buf();
         move |error| StartError::File { path, error }
     }
