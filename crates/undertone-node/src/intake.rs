@@ -70,14 +70,12 @@ pub enum JsonFault {
 
 impl JsonFault {
     /// The same fault, of the record with this line or index of a text.
-    #[must_use]
-    pub fn in_line(self, line: usize) -> JsonFault {
+    pub(crate) fn in_line(self, line: usize) -> JsonFault {
         JsonFault::InText { line, fault: Box::new(self) }
     }
 
     /// The line or index, if the fault is of one of many records.
-    #[must_use]
-    pub fn line(&self) -> Option<usize> {
+    pub(crate) fn line(&self) -> Option<usize> {
         match self {
             JsonFault::InText { line, .. } => Some(*line),
             JsonFault::NotJson { .. }

@@ -17,7 +17,7 @@ pub struct Token(Box<[u8]>);
 
 impl Token {
     /// A shorter token could be guessed.
-    pub const LENGTH_MIN: usize = 16;
+    pub(crate) const LENGTH_MIN: usize = 16;
 
     /// Makes a token from the only line of a text.
     ///

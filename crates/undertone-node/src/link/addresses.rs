@@ -71,8 +71,7 @@ pub enum Addresses {
 impl Addresses {
     /// What to do with messages that arrive faster than the learner processes them. A direct connection has its own
     /// thread, which may wait. A router's messages all arrive on one thread.
-    #[must_use]
-    pub fn when_full(&self) -> WhenFull {
+    pub(crate) fn when_full(&self) -> WhenFull {
         match self {
             Addresses::Direct { .. } => WhenFull::Wait,
             Addresses::Router(_) => WhenFull::Drop,
@@ -94,7 +93,10 @@ impl Security {
     ///
     /// # Errors
     /// When there is no such folder.
-    pub fn from_folder(folder: Option<&Path>, learner: LearnerId) -> Result<Security, StartError> {
+    pub(crate) fn from_folder(
+        folder: Option<&Path>,
+        learner: LearnerId,
+    ) -> Result<Security, StartError> {
         let Some(folder) = folder else { return Ok(Security::Loopback) };
         // A router's engine is told where the files are, and may look from elsewhere.
         let folder = folder.canonicalize().map_err(StartError::file(folder))?;
@@ -114,8 +116,7 @@ pub struct Certificates {
 }
 
 /// The name in a learner's certificate.
-#[must_use]
-pub fn certificate_name(learner: LearnerId) -> String {
+pub(crate) fn certificate_name(learner: LearnerId) -> String {
     format!("learner-{learner}")
 }
 

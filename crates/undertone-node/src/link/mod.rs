@@ -7,7 +7,8 @@ mod addresses;
 pub mod direct;
 mod routed;
 
-pub use addresses::{Addresses, Certificates, Peers, Security, certificate_name};
+pub(crate) use addresses::certificate_name;
+pub use addresses::{Addresses, Certificates, Peers, Security};
 pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 

@@ -30,7 +30,7 @@ pub use following::FOLLOW_RATE;
 pub use inspect::StoredNode;
 pub use neighbour::Standing;
 pub use node::Node;
-pub use recovery::check_method;
+pub(crate) use recovery::check_method;
 pub use settings::Settings;
 pub use view::{Counters, NeighbourView, State};
 

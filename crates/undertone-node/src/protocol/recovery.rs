@@ -172,7 +172,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 ///
 /// # Errors
 /// When it is not.
-pub fn check_method(setup: &Setup) -> Result<(), OpenError> {
+pub(crate) fn check_method(setup: &Setup) -> Result<(), OpenError> {
     if !setup.agreement.method.describe().runs_on_a_network {
         return Err(OpenError::Method);
     }

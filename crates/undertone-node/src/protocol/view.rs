@@ -56,8 +56,7 @@ impl<E, S> Node<E, S> {
     }
 
     /// How many rounds the owner wants to run; `None` runs on for ever.
-    #[must_use]
-    pub fn rounds_to_run(&self) -> Option<u64> {
+    pub(crate) fn rounds_to_run(&self) -> Option<u64> {
         self.round.rounds_to_run()
     }
 
