@@ -3,7 +3,7 @@
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, RawExperiment, resolved};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use undertone::agreement::{Agreement, OneOrEach};
 use undertone::load::check_again;
 use undertone::planner::{Forecast, Goal, Outlook, Tuned, calibrate, predict, tune};
@@ -40,8 +40,9 @@ pub struct Plan {
 pub struct PlanReport {
     /// The version of this format.
     pub schema_version: u32,
-    /// `lifetime` or `rounds`.
-    pub horizon: &'static str,
+    /// The rounds over which the targets hold; `lifetime` or `rounds` in JSON.
+    #[serde(serialize_with = "horizon_name")]
+    pub horizon: Horizon,
     /// The target of each learner: ε at the budget's δ, or pure ε.
     pub targets: Vec<Target>,
     /// The budget of the printed experiment, computed from its text.
@@ -57,6 +58,13 @@ pub struct PlanReport {
     pub predicted_error_before: Option<f64>,
     /// The predicted curve.
     pub curve: Vec<CurvePoint>,
+}
+
+fn horizon_name<S: Serializer>(horizon: &Horizon, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match horizon {
+        Horizon::Lifetime => "lifetime",
+        Horizon::Rounds(_) => "rounds",
+    })
 }
 
 /// The target of one learner.
@@ -133,10 +141,7 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     });
     let report = PlanReport {
         schema_version: SCHEMA_VERSION,
-        horizon: match request.horizon {
-            Horizon::Lifetime => "lifetime",
-            Horizon::Rounds(_) => "rounds",
-        },
+        horizon: request.horizon,
         targets: targets.collect(),
         budget,
         tuned: request.tune,
@@ -154,10 +159,10 @@ impl PlanReport {
     pub fn certified(&self, learner: &LearnerBudget) -> Option<f64> {
         let target = self.targets.get(learner.learner as usize)?;
         match (target, self.horizon) {
-            (Target::Epsilon(_), "lifetime") => learner.lifetime.epsilon,
-            (Target::Epsilon(_), _) => Some(learner.epsilon),
-            (Target::PureEpsilon(_), "lifetime") => learner.lifetime.pure_epsilon,
-            (Target::PureEpsilon(_), _) => learner.pure_epsilon,
+            (Target::Epsilon(_), Horizon::Lifetime) => learner.lifetime.epsilon,
+            (Target::Epsilon(_), Horizon::Rounds(_)) => Some(learner.epsilon),
+            (Target::PureEpsilon(_), Horizon::Lifetime) => learner.lifetime.pure_epsilon,
+            (Target::PureEpsilon(_), Horizon::Rounds(_)) => learner.pure_epsilon,
         }
     }
 }

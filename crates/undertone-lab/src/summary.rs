@@ -4,6 +4,7 @@ use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
 use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
+use std::fmt;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Cap, UNIT, format_epsilon};
@@ -24,8 +25,8 @@ pub struct Summary {
     pub warning: Option<&'static str>,
     /// The seed of a repeatable run.
     pub seed: Option<u64>,
-    /// `finished`, `interrupted` or `budget-exhausted`.
-    pub ending: &'static str,
+    /// How it ended.
+    pub ending: RunEnding,
     /// Why the budget was exhausted.
     pub refusal: Option<String>,
     /// How many rounds the experiment has.
@@ -54,6 +55,46 @@ pub struct Summary {
     pub privacy_statement: Vec<String>,
     /// Wall-clock seconds of the rounds.
     pub seconds: f64,
+}
+
+/// How a run ended; why a budget was exhausted is beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunEnding {
+    /// All rounds were run.
+    Finished,
+    /// It was stopped.
+    Interrupted,
+    /// A release would have cost more than the cap allows.
+    BudgetExhausted,
+}
+
+impl RunEnding {
+    /// How a simulation ended.
+    #[must_use]
+    pub fn of(ending: &Ending) -> RunEnding {
+        match ending {
+            Ending::Finished => RunEnding::Finished,
+            Ending::Interrupted => RunEnding::Interrupted,
+            Ending::BudgetExhausted { .. } => RunEnding::BudgetExhausted,
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RunEnding::Finished => "finished",
+            RunEnding::Interrupted => "interrupted",
+            RunEnding::BudgetExhausted => "budget-exhausted",
+        }
+    }
+}
+
+impl fmt::Display for RunEnding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
 }
 
 /// The graph in numbers.
@@ -169,11 +210,7 @@ impl Summary {
             private: facts.seed.is_none(),
             warning: facts.seed.map(|_| NOT_PRIVATE),
             seed: facts.seed,
-            ending: match outcome.ending {
-                Ending::Finished => "finished",
-                Ending::Interrupted => "interrupted",
-                Ending::BudgetExhausted { .. } => "budget-exhausted",
-            },
+            ending: RunEnding::of(&outcome.ending),
             refusal: match &outcome.ending {
                 Ending::BudgetExhausted { learner, refusal } => {
                     Some(format!("learner {learner}: {refusal}"))

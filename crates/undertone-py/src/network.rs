@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use undertone_lab::columns::{COLUMNS, Values};
 use undertone_lab::experiment::resolved;
+use undertone_lab::summary::RunEnding;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
 };
@@ -160,11 +161,7 @@ impl PyNetwork {
     /// can be run.
     #[getter]
     fn ended(&self) -> Option<&'static str> {
-        self.run.ended().map(|ending| match ending {
-            Ending::Finished => "finished",
-            Ending::BudgetExhausted { .. } => "budget-exhausted",
-            Ending::Interrupted => "interrupted",
-        })
+        self.run.ended().map(|ending| RunEnding::of(ending).name())
     }
 
     /// Why the budget was exhausted, if it was.

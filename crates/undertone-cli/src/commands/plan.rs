@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone::agreement::OneOrEach;
+use undertone::agreement::{NoiseScale, OneOrEach};
 use undertone::planner::PlannerError;
 use undertone::privacy::{Horizon, format_rounded_up};
 use undertone_lab::ExperimentError;
@@ -55,9 +55,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load_with(|raw| ask(arguments, raw))?;
-    let horizon = match loaded.raw.agreement.noise.calibrate.as_deref() {
-        Some("rounds") => Horizon::Rounds(loaded.checked.rounds),
-        _ => Horizon::Lifetime,
+    let horizon = match loaded.checked.agreement.noise_scale {
+        NoiseScale::Rounds(_) => Horizon::Rounds(loaded.checked.rounds),
+        NoiseScale::Lifetime | NoiseScale::Given(_) => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
     let planned = plan(&loaded, &request).map_err(|error| {
@@ -140,8 +140,8 @@ const LEARNERS_SHOWN: usize = 20;
 fn summary(report: &PlanReport) -> Vec<String> {
     let budget = &report.budget;
     let over = match report.horizon {
-        "lifetime" => "for ever".to_string(),
-        _ => format!("in the releases of rounds 1 to {}", budget.rounds),
+        Horizon::Lifetime => "for ever".to_string(),
+        Horizon::Rounds(_) => format!("in the releases of rounds 1 to {}", budget.rounds),
     };
     let mut lines = vec![format!("{}: certified {over}; unit: {}", budget.name, budget.unit)];
     if budget.unproven {

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod check;
+mod condition_id;
 mod digits;
 mod faults;
 mod graph;
@@ -25,6 +26,7 @@ pub(crate) mod tests;
 mod theorem_conditions;
 mod theorem_numbers;
 
+pub use condition_id::ConditionId;
 pub use digits::Digits;
 pub use faults::{Fault, Faults};
 pub use identity::NetworkId;

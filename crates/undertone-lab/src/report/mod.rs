@@ -22,7 +22,7 @@ pub use neural_reproduction::{neural_page, table2_page};
 pub use reproduction::{fig1_page, table1_page};
 
 use crate::simulate::RoundRow;
-use crate::summary::Summary;
+use crate::summary::{RunEnding, Summary};
 use number::{MISSING, count, epsilon, escape, number, percent};
 use plot::{Chart, Size};
 
@@ -96,8 +96,8 @@ fn banners(summary: &Summary) -> String {
     let run = count(summary.rounds_run);
     let planned = count(summary.rounds_planned);
     match summary.ending {
-        "finished" => {}
-        "budget-exhausted" => {
+        RunEnding::Finished => {}
+        RunEnding::BudgetExhausted => {
             let why = summary.refusal.as_deref().unwrap_or("a release was refused");
             let body = format!(
                 "<p>The run stopped after {run} of {planned} rounds, because the next release would \
@@ -106,9 +106,9 @@ fn banners(summary: &Summary) -> String {
             );
             text += &banner("warn", "BUDGET EXHAUSTED", &body);
         }
-        _ => {
+        RunEnding::Interrupted => {
             let body = format!("<p>The run was interrupted after {run} of {planned} rounds.</p>");
-            text += &banner("warn", &summary.ending.to_uppercase(), &body);
+            text += &banner("warn", "INTERRUPTED", &body);
         }
     }
     if !summary.unproven.is_empty() {

@@ -2,7 +2,9 @@ use super::run_page;
 use crate::budget::LifetimeBudget;
 use crate::metrics::Metrics;
 use crate::simulate::RoundRow;
-use crate::summary::{DataSummary, LearnerSummary, NOT_PRIVATE, NetworkSummary, Summary};
+use crate::summary::{
+    DataSummary, LearnerSummary, NOT_PRIVATE, NetworkSummary, RunEnding, Summary,
+};
 use proptest::prelude::*;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
@@ -49,7 +51,7 @@ fn summary(rows: &[RoundRow]) -> Summary {
         private: true,
         warning: None,
         seed: None,
-        ending: "finished",
+        ending: RunEnding::Finished,
         refusal: None,
         rounds_planned: 50,
         rounds_run: 50,
@@ -150,7 +152,7 @@ fn text_from_a_config_cannot_become_markup() {
     run.name = evil.into();
     run.data.source = evil.into();
     run.unproven = vec![evil.into()];
-    run.ending = "budget-exhausted";
+    run.ending = RunEnding::BudgetExhausted;
     run.refusal = Some(evil.into());
     run.privacy_statement = vec![evil.into(), format!("{evil}: {evil}")];
     run.learners[0].lifetime =
@@ -187,7 +189,7 @@ fn banners_appear_where_they_apply_and_nowhere_else() {
     run.seed = Some(7);
     run.warning = Some(NOT_PRIVATE);
     run.unproven = vec!["Assumption 4: too fast".into()];
-    run.ending = "interrupted";
+    run.ending = RunEnding::Interrupted;
     let page = run_page(&run, &rows);
     for word in
         ["<strong>NOT PRIVATE", "<strong>UNPROVEN", "<strong>INTERRUPTED", "<li>Assumption 4"]
@@ -195,7 +197,7 @@ fn banners_appear_where_they_apply_and_nowhere_else() {
         assert!(page.contains(word), "{word}");
     }
     assert!(page.contains("--seed 7") && page.contains("not from this run"));
-    run.ending = "budget-exhausted";
+    run.ending = RunEnding::BudgetExhausted;
     run.refusal = Some("learner 1: spent 7.9 of 8".into());
     let page = run_page(&run, &rows);
     assert!(page.contains("<strong>BUDGET EXHAUSTED") && page.contains("spent 7.9 of 8"));

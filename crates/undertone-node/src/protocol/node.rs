@@ -242,8 +242,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// When `tick` has something to do next, if nothing else happens.
     #[must_use]
     pub fn wake_at(&self) -> Option<Duration> {
+        if self.round.is_halted() {
+            return None;
+        }
         match self.round.phase() {
-            _ if self.round.is_halted() => None,
             Phase::Gathering => {
                 (self.may_begin() && self.has_begun()).then(|| self.round.records_due())
             }

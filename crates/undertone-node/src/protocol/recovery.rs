@@ -107,10 +107,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// before the restart.
     fn replay_round(&mut self, entry: &Entry) -> Result<(), OpenError> {
         // Every round but a learner's first ends the one before.
-        match &entry.closing {
-            Some(closing) if self.journal.has_released() => self.replay_closing(closing)?,
-            None if !self.journal.has_released() => {}
-            _ => return Err(Damaged.into()),
+        match (&entry.closing, self.journal.has_released()) {
+            (Some(closing), true) => self.replay_closing(closing)?,
+            (None, false) => {}
+            (Some(_), false) | (None, true) => return Err(Damaged.into()),
         }
         if entry.round < self.learner.round() {
             return Err(Damaged.into());

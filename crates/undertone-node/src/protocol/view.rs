@@ -113,9 +113,13 @@ impl<E, S> Node<E, S> {
     /// What it is doing.
     #[must_use]
     pub fn state(&self) -> State {
+        if self.round.refusal().is_some() {
+            return State::Exhausted;
+        }
+        if self.round.is_past_end(self.learner.round()) {
+            return State::Finished;
+        }
         match self.round.phase() {
-            _ if self.round.refusal().is_some() => State::Exhausted,
-            _ if self.round.is_past_end(self.learner.round()) => State::Finished,
             Phase::Gathering => State::Gathering,
             Phase::Waiting => State::Waiting,
         }

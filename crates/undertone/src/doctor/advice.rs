@@ -2,7 +2,7 @@
 
 use undertone_core::MemoryKind;
 use undertone_core::agreement::Digits::{Down, Exact, Up};
-use undertone_core::agreement::{Agreement, Condition, Limits, Numbers};
+use undertone_core::agreement::{Agreement, Condition, ConditionId, Limits, Numbers};
 use undertone_core::graph::Graph;
 use undertone_core::privacy::NoCertificate;
 
@@ -14,40 +14,40 @@ pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
     }
     let numbers = Numbers::of(agreement);
     let text = match condition.id {
-        "assumption1.domain" => "use a ball or a box".into(),
-        "assumption1.convexity" => "choose a convex loss".into(),
-        "assumption1.gradient" | "assumption3.deviation" | "assumption5.spread" => {
+        ConditionId::Domain => "use a ball or a box".into(),
+        ConditionId::Convexity => "choose a convex loss".into(),
+        ConditionId::Gradient | ConditionId::Deviation | ConditionId::Spread => {
             "use smaller bounds on features, labels and parameters".into()
         }
-        "assumption2.connected" => "connect every learner to the others".into(),
-        "assumption2.eigenvalue" => weights(agreement, &numbers),
-        "assumption3.smoothness" => smoothness(agreement).into(),
-        "assumption4.noise" => {
+        ConditionId::Connected => "connect every learner to the others".into(),
+        ConditionId::Eigenvalue => weights(agreement, &numbers),
+        ConditionId::Smoothness => smoothness(agreement).into(),
+        ConditionId::NoiseExponent => {
             "set every noise.exponent above 0 and below 0.5, 0.01 for example".into()
         }
-        "assumption4.coupling" => coupling_exponent(&numbers),
-        "assumption4.step" => step_exponent(&numbers),
-        "algorithm1.gradient" => memory(agreement).into(),
-        "theorem1.convexity" => "set model.ridge above 0, or rely on Theorems 2 and 4".into(),
-        "theorem1.coupling" => {
+        ConditionId::CouplingExponent => coupling_exponent(&numbers),
+        ConditionId::StepExponent => step_exponent(&numbers),
+        ConditionId::HistoryGradient => memory(agreement).into(),
+        ConditionId::StrongConvexity => "set model.ridge above 0, or rely on Theorems 2 and 4".into(),
+        ConditionId::CouplingSize => {
             let limit = Down.of(numbers.limits().coupling_max?);
             format!("set schedule.coupling to at most {limit}, or use smaller weights")
         }
-        "theorem1.step" => step_size(
+        ConditionId::StepSizeStronglyConvex => step_size(
             &numbers,
             |limits| limits.ratio_min_strongly_convex,
             "a stronger ridge or a smaller feature_norm allows more",
         )?,
-        "theorem2.step" => step_size(
+        ConditionId::StepSizeConvex => step_size(
             &numbers,
             |limits| limits.ratio_min_convex,
             "a smaller radius of Θ (D holds ridge × radius) or feature_norm allows more",
         )?,
-        "theorem2.exponents" => exponents(&numbers),
-        "theorem5.noise" => {
+        ConditionId::ExponentsConvex => exponents(&numbers),
+        ConditionId::LaplaceNoise => {
             "use noise.kind = \"laplace\" for a pure ε; with Gaussian noise rely on the certificate's ε at δ".into()
         }
-        _ => return None,
+        ConditionId::LifetimeCertificate => return None,
     };
     Some(text)
 }

@@ -14,7 +14,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
-use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, all_conditions};
+use undertone_core::agreement::{
+    Agreement, Condition, ConditionId, NoiseScale, Numbers, all_conditions,
+};
 use undertone_core::privacy::{Lifetime, NoCertificate, format_epsilon, lifetimes};
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
             .collect();
         let missing = asked(&findings, &all)
             .filter(|finding| finding.holds != Some(true))
-            .map(|finding| finding.id)
+            .map(|finding| finding.id.name())
             .collect();
         Theorem { holds: verdict(&findings, &all), promise, missing, rate, from_round }
     };
@@ -160,7 +162,7 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
 
 /// The findings whose ids begin with one of these.
 fn asked<'a>(findings: &'a [Finding], ids: &[&str]) -> impl Iterator<Item = &'a Finding> {
-    findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.starts_with(id)))
+    findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.name().starts_with(id)))
 }
 
 /// False if one finding is broken, otherwise `None` if one is unknown, otherwise true.
@@ -202,7 +204,7 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
         }
     };
     let condition = Condition {
-        id: "certificate.lifetime",
+        id: ConditionId::LifetimeCertificate,
         name: "Lifetime certificate (ours)",
         path: "privacy",
         holds: Some(holds),

@@ -105,11 +105,11 @@ fn diagnose(raw: &RawAgreement, memory_error: PowerLaw) -> Diagnosis {
 
 fn with(holds: Option<bool>, diagnosis: &Diagnosis) -> Vec<&'static str> {
     let wanted = diagnosis.findings.iter().filter(|finding| finding.holds == holds);
-    wanted.map(|finding| finding.id).collect()
+    wanted.map(|finding| finding.id.name()).collect()
 }
 
 fn finding<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Finding {
-    diagnosis.findings.iter().find(|finding| finding.id == id).unwrap()
+    diagnosis.findings.iter().find(|finding| finding.id.name() == id).unwrap()
 }
 
 fn holding(diagnosis: &Diagnosis) -> Vec<&'static str> {
