@@ -1,7 +1,7 @@
 //! What the owner of a learner sees of it. All of it is private except the budget and the public model.
 
 use crate::loss_history::{History, Series};
-use crate::protocol::{Node, Standing, State};
+use crate::protocol::{Node, NodeState, Presence};
 use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -24,7 +24,7 @@ pub struct Status {
     /// The version of the program.
     pub version: &'static str,
     /// What it is doing.
-    pub state: State,
+    pub state: NodeState,
     /// The round it is in.
     pub round: u64,
     /// How many rounds it will run; null if it runs for ever.
@@ -69,7 +69,7 @@ pub struct NeighbourStatus {
     /// The neighbour's number.
     pub learner: LearnerId,
     /// Whether it is waited for.
-    pub standing: Standing,
+    pub presence: Presence,
     /// The latest round it was heard in.
     pub newest: Option<u64>,
     /// How many rounds it is behind this learner.
@@ -114,7 +114,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
     let classes = agreement.model.loss.classes().is_some();
     let neighbours = node.neighbours().map(|one| NeighbourStatus {
         learner: one.id,
-        standing: one.standing,
+        presence: one.presence,
         newest: one.newest.map(|round| round.0),
         lag: one.newest.map(|newest| round.saturating_sub(newest.0)),
     });

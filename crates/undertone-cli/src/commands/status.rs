@@ -75,14 +75,14 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         }
     }
     for neighbour in status["neighbours"].as_array().into_iter().flatten() {
-        let standing = neighbour["standing"].as_str().unwrap_or("?");
+        let presence = neighbour["presence"].as_str().unwrap_or("?");
         match neighbour["newest"].as_u64() {
             Some(newest) => writeln!(
                 out,
-                "neighbour {}: {standing}, last heard in round {newest}",
+                "neighbour {}: {presence}, last heard in round {newest}",
                 neighbour["learner"]
             )?,
-            None => writeln!(out, "neighbour {}: {standing}, not heard yet", neighbour["learner"])?,
+            None => writeln!(out, "neighbour {}: {presence}, not heard yet", neighbour["learner"])?,
         }
     }
     Ok(())

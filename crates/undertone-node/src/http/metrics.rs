@@ -1,7 +1,7 @@
 //! Metrics for Prometheus.
 
 use crate::owner::{Budget, Status};
-use crate::protocol::Standing;
+use crate::protocol::Presence;
 use std::fmt::{Display, Write as _};
 
 /// The metrics in Prometheus's text format.
@@ -37,7 +37,7 @@ pub(super) fn text(status: &Status, budget: &Budget) -> String {
     page.gauge("undertone_records_waiting", "Records that wait for a round", waiting);
     page.head("undertone_neighbour_present", "Whether a neighbour is waited for", "gauge");
     for one in &status.neighbours {
-        let present = u8::from(one.standing == Standing::Present);
+        let present = u8::from(one.presence == Presence::Present);
         page.labelled("undertone_neighbour_present", "learner", &one.learner, present);
     }
     page.head("undertone_neighbour_lag_rounds", "Rounds a neighbour is behind", "gauge");

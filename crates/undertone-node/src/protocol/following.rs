@@ -5,7 +5,7 @@
 
 use super::KEPT_ROUNDS;
 use super::action::Action;
-use super::neighbour::{Neighbour, Standing};
+use super::neighbour::{Neighbour, Presence};
 use super::node::Node;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
@@ -68,11 +68,11 @@ impl<E, S> Node<E, S> {
     ///
     /// A learner that has waited in vain follows a neighbour that is one round ahead; others follow one whose release of
     /// this round may be gone.
-    pub(super) fn round_to_follow(&self, waited_in_vain: bool, now: Duration) -> Option<Round> {
-        let least = self.learner.round().0 + if waited_in_vain { 1 } else { KEPT_ROUNDS };
+    pub(super) fn round_to_follow(&self, timed_out_waiting: bool, now: Duration) -> Option<Round> {
+        let least = self.learner.round().0 + if timed_out_waiting { 1 } else { KEPT_ROUNDS };
         let is_ahead = |one: &&Neighbour| {
             let newest = one.newest.is_some_and(|newest| newest.0 >= least);
-            one.standing == Standing::Present && newest
+            one.presence == Presence::Present && newest
         };
         let ahead = self.neighbours.iter().filter(is_ahead);
         let rounds = ahead.filter_map(|one| self.reachable_round(one, now));

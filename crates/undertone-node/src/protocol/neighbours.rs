@@ -1,7 +1,7 @@
 //! All neighbours of a learner, in the order of their numbers.
 
 use super::neighbour::Neighbour;
-use super::round::Attendance;
+use super::round::HeardCount;
 use undertone::graph::Graph;
 use undertone::{LearnerId, Round};
 
@@ -49,10 +49,10 @@ impl Neighbours {
         reached.get(needed - 1).copied().flatten()
     }
 
-    /// Who was heard in a round.
-    pub(super) fn attendance(&self, round: Round) -> Attendance {
+    /// Counts who was heard in a round.
+    pub(super) fn count_heard(&self, round: Round) -> HeardCount {
         let heard = |one: &Neighbour| one.unused.contains_key(&round);
-        Attendance {
+        HeardCount {
             heard: self.iter().filter(|one| heard(one)).count(),
             missing: self.iter().any(|one| one.is_expected(round) && !heard(one)),
             reachable: self.iter().filter(|one| one.may_be_heard()).count(),

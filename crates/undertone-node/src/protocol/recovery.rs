@@ -4,7 +4,7 @@ use super::KEPT_ROUNDS;
 use super::catch_up::LateReleases;
 use super::entry::{Closing, Entry};
 use super::error::OpenError;
-use super::neighbour::Standing;
+use super::neighbour::Presence;
 use super::node::{Node, Parts};
 use super::public_start::learner_at_start;
 use super::round::Phase;
@@ -73,7 +73,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         for id in stored.cut_off {
             if let Some(neighbour) = node.neighbours.get_mut(id) {
-                neighbour.standing = Standing::CutOff;
+                neighbour.presence = Presence::CutOff;
             }
         }
         Ok(node)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{
-    AcceptError, Action, FOLLOW_RATE, KEPT_ROUNDS, Node, Settings, State,
+    AcceptError, Action, FOLLOW_RATE, KEPT_ROUNDS, Node, NodeState, Settings,
 };
 use undertone_node::wire::Wire;
 
@@ -89,7 +89,7 @@ impl Stage {
 
     /// Gives it the records of a round, if it can use any.
     fn feed(&mut self) {
-        if self.node.state() == State::Gathering {
+        if self.node.state() == NodeState::Gathering {
             let records = (0..5).map(|_| record(&mut self.dice)).collect();
             self.node.accept_records(records, None).unwrap();
             self.tick();
@@ -139,7 +139,7 @@ fn a_neighbour_that_claims_a_round_near_the_limit_does_not_retire_a_learner() {
         assert_eq!(stage.reported, [(LearnerId(LIAR), Round(last))], "it is reported once");
         let counters = stage.node.counters();
         assert_eq!(counters.not_followed, 30, "every such message is counted");
-        assert!(!matches!(stage.node.state(), State::Exhausted | State::Finished));
+        assert!(!matches!(stage.node.state(), NodeState::Exhausted | NodeState::Finished));
 
         // The control: without the bound the first message retires it.
         let mut stage = Stage::new(&setup, NO_BOUND);
@@ -147,7 +147,7 @@ fn a_neighbour_that_claims_a_round_near_the_limit_does_not_retire_a_learner() {
         stage.wait(2 * SECOND);
         assert_eq!(stage.round(), last);
         stage.hear(LIAR, last);
-        assert_eq!(stage.node.state(), State::Finished);
+        assert_eq!(stage.node.state(), NodeState::Finished);
         let refused = stage.node.accept_records(vec![record(&mut Dice(1))], None);
         assert!(matches!(refused, Err(AcceptError::Over)), "for ever");
     }

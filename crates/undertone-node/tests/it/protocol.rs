@@ -14,7 +14,7 @@ use std::time::Duration;
 use undertone::persist::save;
 use undertone::{LearnerId, Round};
 use undertone_models::{AnyModel, Record, Setup};
-use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, OpenError, Settings, Standing};
+use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, OpenError, Presence, Settings};
 use undertone_node::wire::Wire;
 
 const LONG: Duration = Duration::from_secs(100_000);
@@ -188,8 +188,8 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
     let setup = setup(3, "algorithm1", "");
     let node = Node::open(setup, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
-    let standing: Vec<Standing> = node.neighbours().map(|view| view.standing).collect();
-    assert_eq!(standing, [Standing::CutOff, Standing::Present]);
+    let presence: Vec<Presence> = node.neighbours().map(|view| view.presence).collect();
+    assert_eq!(presence, [Presence::CutOff, Presence::Present]);
 }
 
 #[test]
