@@ -61,6 +61,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
     let planned = plan(&loaded, &request).map_err(|error| {
+        if matches!(error, ExperimentError::Plan(PlannerError::Forgetting)) {
+            let advice = "leave --tune out, and set schedule.step and schedule.coupling in the config";
+            return anyhow::anyhow!("{error}; {advice}");
+        }
         let of_target = matches!(
             error,
             ExperimentError::Plan(

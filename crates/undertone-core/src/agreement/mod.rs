@@ -53,7 +53,8 @@ use crate::{
 pub struct Agreement {
     /// The name of the network.
     pub name: String,
-    /// Whether conditions of the theorems may be broken.
+    /// Whether conditions of the theorems may be broken. A field, because [`Agreement::check`] refuses an agreement by
+    /// it. No part of the id, because it changes nothing that a learner computes.
     pub unproven: bool,
     /// The members and which of them are neighbours.
     pub graph: Graph,
@@ -83,7 +84,9 @@ pub struct Agreement {
     pub noise_exponents: Vec<f64>,
     /// Where the noise scales come from.
     pub noise_scale: NoiseScale,
-    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target.
+    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target. A field, because the
+    /// noise scales of all learners are computed from the targets. No part of the id, because a cap is its owner's own
+    /// choice: what other learners must agree on is the scale that followed from it, and that is in the id.
     pub caps: Vec<Option<Cap>>,
     /// The δ that budgets are reported at.
     pub delta: f64,

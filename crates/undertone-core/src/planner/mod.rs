@@ -121,9 +121,7 @@ pub enum PlannerError {
         taken: u64,
     },
     /// The search supports only full histories.
-    #[error(
-        "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
-    )]
+    #[error("memory.kind forgets, and schedules are searched for full histories only")]
     Forgetting,
     /// Every round needs a record.
     #[error(

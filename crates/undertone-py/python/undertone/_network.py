@@ -17,7 +17,8 @@ from ._undertone import BudgetError, Config, Loss, PublicModel
 
 __all__ = ["Network", "Result"]
 
-#: Rounds of a network whose caller does not say how many.
+#: Rounds of a network whose caller does not say how many. It is here and not in Rust because only this class has such
+#: a default: an experiment's file must say its rounds, and an agreement has none.
 ROUNDS = 1000
 
 #: A callback is told the rounds that are over, and the measurements of the last one if it was measured.

@@ -27,7 +27,9 @@ from ._learner import Learner
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
-#: Rounds of `fit`: each takes a gradient over nearly all records.
+#: Rounds of `fit`: each takes a gradient over nearly all records. It is here and not in Rust, as is the warm-up of
+#: `_learn_all`, because `fit` is scikit-learn's: a learner in Rust learns from a stream, and never from all records at
+#: once.
 FIT_ROUNDS = 64
 
 
@@ -80,7 +82,10 @@ class _Private(BaseEstimator):
         return {name: getattr(self, name) for name in names}
 
     def _learn_all(self, X: np.ndarray, y: np.ndarray, **kind: Any) -> None:
-        """Runs rounds over all records: the warm-up has all records except one for each round."""
+        """Runs rounds over all records.
+
+        Every round needs a new record. So the warm-up has all records except one for each round.
+        """
         self._learner = None
         rounds = max(1, min(FIT_ROUNDS, len(X) - 1))
         learner = Learner(
