@@ -72,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(name) = arguments.bound {
         let method = &mut loaded.agreement_mut().method;
         if method.describe().bound.is_none() {
-            return Err(anyhow!("--bound: has a meaning only with method = \"algorithm1\"").into());
+            let names = Method::names_where(|method| method.bound.is_some()).join("\" or \"");
+            return Err(anyhow!("--bound: has a meaning only with method = \"{names}\"").into());
         }
         let bound = match name {
             BoundName::Tight => Bound::Tight,

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use undertone::agreement::Condition;
 use undertone::doctor::{Diagnosis, Finding, Theorem, Usage, examine};
+use undertone::method::Method;
 use undertone_lab::memory_error;
 
 /// Say which assumptions and theorems a config satisfies, and what to change
@@ -26,9 +27,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.source.load_for_examination()?;
     let agreement = config.agreement();
     if !agreement.method.describe().theorems_apply {
-        let text = "the paper's theorems speak of method = \"algorithm1\" only; \
-                    `undertone budget` has the certificate of any other";
-        return Err(anyhow::anyhow!(text).into());
+        let names = Method::names_where(|method| method.theorems_apply).join("\" or \"");
+        return Err(anyhow::anyhow!(
+            "the paper's theorems speak of method = \"{names}\" only; \
+             `undertone budget` has the certificate of any other"
+        )
+        .into());
     }
     let usage = Usage { rounds: config.rounds(), records_repeat: config.records_repeat() };
     let diagnosis = examine(agreement, memory_error(agreement)?, usage);

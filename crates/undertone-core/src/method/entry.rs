@@ -146,6 +146,14 @@ mod tests {
     }
 
     #[test]
+    fn methods_are_found_by_what_is_true_of_them() {
+        assert_eq!(Method::names_where(|method| method.theorems_apply), ["algorithm1"]);
+        let on_networks = Method::names_where(|method| method.runs_on_a_network);
+        assert_eq!(on_networks, ["algorithm1", "shielded"]);
+        assert_eq!(Method::names_where(|_| true), ENTRIES.map(|entry| entry.name));
+    }
+
+    #[test]
     fn what_a_method_writes_is_read_back() {
         for entry in ENTRIES {
             let mut raw = good();

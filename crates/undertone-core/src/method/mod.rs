@@ -62,6 +62,16 @@ impl Method {
         entry::read(&ENTRIES, raw, faults)
     }
 
+    /// The names of the methods of which this is true, with their default settings. Messages name methods by it, so that
+    /// a new one is in them.
+    #[must_use]
+    pub fn names_where(is_one: impl Fn(&MethodDescription) -> bool) -> Vec<&'static str> {
+        let default =
+            |entry: &Entry| (entry.read)(&RawAgreement::default(), &mut Faults::default());
+        let all = ENTRIES.into_iter().map(|entry| default(entry).describe());
+        all.filter(|description| is_one(description)).map(|description| description.name).collect()
+    }
+
     /// What the account asks of the method.
     pub(crate) fn account(&self) -> &dyn Account {
         match self {

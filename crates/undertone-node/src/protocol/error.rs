@@ -4,6 +4,7 @@ use crate::store::StorageError;
 use crate::wire::Rejection;
 use thiserror::Error;
 use undertone::ReleaseError;
+use undertone::method::Method;
 use undertone::persist::Damaged;
 use undertone::privacy::Refusal;
 use undertone_models::{MemoryError, RecordError};
@@ -26,9 +27,10 @@ pub enum OpenError {
     /// A charge that was made before is now refused.
     #[error("the charges in the store do not agree with the agreement: {0}")]
     Refused(#[from] Refusal),
-    /// Only Algorithm 1 and `shielded` run on a network.
+    /// The method does not run on a network.
     #[error(
-        "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
+        "this method is for comparisons in `simulate`; on a network use {}",
+        Method::names_where(|method| method.runs_on_a_network).join(" or ")
     )]
     Method,
     /// The learner has no neighbours.

@@ -4,6 +4,7 @@ use undertone_core::MemoryKind;
 use undertone_core::agreement::Digits::{Down, Exact, Up};
 use undertone_core::agreement::{Agreement, Condition, ConditionId, Limits, Numbers};
 use undertone_core::graph::Graph;
+use undertone_core::method::Method;
 use undertone_core::privacy::NoCertificate;
 
 /// What to change so that a condition holds; `None` if it holds, or if no change is known to help.
@@ -53,8 +54,8 @@ pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
 }
 
 /// What to change so that there is a lifetime certificate.
-pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
-    match reason {
+pub(super) fn certificate_advice(reason: NoCertificate) -> String {
+    let advice = match reason {
         NoCertificate::FiniteHorizonBound => "set privacy.bound to tight or theorem5ii",
         NoCertificate::NotConvexAndSmooth => "choose a convex loss and keep the bounds finite",
         NoCertificate::RecordsRepeat => "set data.repeat = false: records used once pay once",
@@ -66,11 +67,15 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
             "with memory.kind = \"window\" or \"decaying\", set schedule.step_exponent and coupling_exponent to 0"
         }
         // Never so for an agreement: it has not begun.
-        NoCertificate::DepartedFromPlan => "choose method = \"algorithm1\" or \"shielded\"",
+        NoCertificate::DepartedFromPlan => {
+            let names = Method::names_where(|method| method.runs_on_a_network);
+            return format!("choose method = \"{}\"", names.join("\" or \""));
+        }
         NoCertificate::Diverges { .. } => {
             "use an exact memory or a larger memory.tolerance_exponent, or raise noise.exponent"
         }
-    }
+    };
+    advice.into()
 }
 
 fn weights(agreement: &Agreement, numbers: &Numbers) -> String {

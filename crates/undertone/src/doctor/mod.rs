@@ -199,9 +199,7 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
             };
             (true, found, None)
         }
-        Err(reason) => {
-            (false, format!("none: {reason}"), Some(advice::certificate_advice(reason).to_string()))
-        }
+        Err(reason) => (false, format!("none: {reason}"), Some(advice::certificate_advice(reason))),
     };
     let condition = Condition {
         id: ConditionId::LifetimeCertificate,
