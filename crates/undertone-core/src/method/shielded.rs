@@ -18,7 +18,7 @@ use crate::planner::{ScheduleShape, estimate_without_carrying};
 use crate::privacy::forgetting_lifetime;
 use crate::privacy::{
     Cost, Lifetime, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms, Standing,
-    StepEffect, Tail, TailTerm, forgetting_from_here, sum_then_tail,
+    StepEffect, Tail, TailTerm, lifetime_from_present, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, Round, Schedule};
@@ -250,14 +250,12 @@ impl Account for Shielded {
         planned: &Lifetime,
         from: &Standing<'_>,
     ) -> Result<Lifetime, NoCertificate> {
-        match facts.forgetting {
-            Forgetting::Never => self.whole_history_lifetime(facts, from),
-            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                let contraction = forgetting_lifetime::contraction(&in_every_round(facts), false)?;
-                let machine = forgetting_machine_ratio(facts);
-                forgetting_from_here(facts, contraction, machine, planned, from)
-            }
-        }
+        let of_whole_history = || self.whole_history_lifetime(facts, from);
+        let contraction_and_machine = || {
+            let contraction = forgetting_lifetime::contraction(&in_every_round(facts), false)?;
+            Ok((contraction, forgetting_machine_ratio(facts)))
+        };
+        lifetime_from_present(facts, planned, from, of_whole_history, contraction_and_machine)
     }
 
     /// Everything but the newest gradient is public: who was heard changes no cost.

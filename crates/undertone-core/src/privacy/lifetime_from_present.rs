@@ -10,7 +10,7 @@ use super::forgetting_lifetime::{machine_and_ratios, settling_rounds};
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Mechanism, RoundTerms};
 use super::record_accounts::RecordAccounts;
-use crate::Round;
+use crate::{Forgetting, Round};
 
 /// Where a learner stands before a release.
 pub(crate) struct Standing<'a> {
@@ -69,12 +69,30 @@ impl Standing<'_> {
 /// How many steps of entries are looked ahead at most.
 const WORK_MAX: u64 = 1 << 26;
 
-/// The bound from here on where records are forgotten, given what the planned certificate rests on.
+/// The bound for ever from where a learner stands: of a whole history as the method bounds it, of records that are
+/// forgotten from the contraction and the machine charge that the planned certificate rests on.
+pub(crate) fn lifetime_from_present(
+    mechanism: &Mechanism,
+    planned: &Lifetime,
+    from: &Standing<'_>,
+    of_whole_history: impl FnOnce() -> Result<Lifetime, NoCertificate>,
+    contraction_and_machine: impl FnOnce() -> Result<(f64, f64), NoCertificate>,
+) -> Result<Lifetime, NoCertificate> {
+    match mechanism.forgetting {
+        Forgetting::Never => of_whole_history(),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+            let (contraction, machine) = contraction_and_machine()?;
+            forgetting_from_present(mechanism, contraction, machine, planned, from)
+        }
+    }
+}
+
+/// The bound from here on where records are forgotten.
 ///
 /// Every record that is there now, or arrives while rounds that departed from the plan still weigh in, is followed
 /// until it weighs nothing (or next to nothing); what it pays after that is a geometric sum. Records that
 /// arrive later find everything as planned, and the planned bound holds for them.
-pub(crate) fn forgetting_from_here(
+fn forgetting_from_present(
     mechanism: &Mechanism,
     contraction: f64,
     machine: f64,

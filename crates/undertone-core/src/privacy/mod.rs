@@ -43,7 +43,7 @@ pub(crate) use ledger::genesis;
 pub use ledger::{Disagreement, Receipt, verify};
 pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
-pub(crate) use lifetime_from_present::{Standing, forgetting_from_here};
+pub(crate) use lifetime_from_present::{Standing, lifetime_from_present};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
 pub use statement::{Loss, Statement};
