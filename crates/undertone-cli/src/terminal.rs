@@ -53,7 +53,7 @@ pub(crate) struct Voice {
 
 impl Voice {
     /// Whether progress and results are shown to a person.
-    pub(crate) fn talks(&self) -> bool {
+    pub(crate) fn prints(&self) -> bool {
         !self.quiet && !self.json
     }
 }

@@ -65,7 +65,7 @@ pub enum MemoryKind {
     Decaying {
         /// What a round does to the weight of a record, above 0 and below 1.
         factor: f64,
-        /// After so many rounds a record is dropped; `None` keeps statistics of all, for the squared
+        /// The number of rounds after which a record is dropped; `None` keeps statistics of all, for the squared
         /// loss.
         rounds: Option<u64>,
     },

@@ -20,7 +20,7 @@ pub enum StartError {
         /// The last learner of the network.
         last: usize,
     },
-    /// A round cannot wait so long, or not at all.
+    /// The deadline is out of range.
     #[error(
         "the deadline (--deadline) must be a number of seconds above 0, and at most {seconds_max}"
     )]
@@ -28,10 +28,10 @@ pub enum StartError {
         /// The longest.
         seconds_max: u64,
     },
-    /// There are too few neighbours, or none is to be heard.
+    /// The number of neighbours to be heard is 0, or more than there are.
     #[error(
         "a round cannot wait for {heard_min} neighbours (--heard-least): learner {learner} has {neighbours} \
-         neighbours; 1 to {neighbours} can be asked for"
+         neighbours, so the number must be 1 to {neighbours}"
     )]
     HeardMin {
         /// The learner.
@@ -41,22 +41,22 @@ pub enum StartError {
         /// How many it has.
         neighbours: usize,
     },
-    /// So many rounds cannot be run.
+    /// The number of rounds is out of range.
     #[error("the number of rounds (--rounds) must be 1 to {}", Round::LIMIT)]
     Rounds,
-    /// Records cannot be replayed so fast or so slowly.
+    /// The rate of a replay is out of range.
     #[error("the rate (--rate) must be a number of records a second, 0.001 to 1000000000")]
     Rate,
     /// Only a replay has a rate.
-    #[error("a rate is for records that are replayed; others arrive as they are written")]
+    #[error("a rate is only for records that are replayed")]
     RateOfLines,
-    /// There is neither HTTP nor a source.
-    #[error("no records could ever come: give an address for HTTP, or a source of records")]
+    /// There is no way for records to arrive: neither HTTP nor a source.
+    #[error("no records could arrive: give an address for HTTP (--http), or a source of records")]
     NoRecords,
-    /// The learner has read other files, and not this one.
+    /// The learner has read other files, but not this one.
     #[error(
-        "this learner has read other files, and not this one (or it was copied or replaced): records that \
-         were taken before would be used twice; if none was, give --new-source"
+        "this learner has read other files, but not this one. If it is a copy or another name of one of them, its records \
+         would be used twice. If none of its records was used before, give --new-source"
     )]
     UnknownSource,
     /// A file cannot be used.

@@ -199,12 +199,12 @@ impl Schema {
     }
 
     /// A prediction, as Python's label.
-    pub(crate) fn answer<'py>(
+    pub(crate) fn prediction_to_python<'py>(
         &self,
         py: Python<'py>,
-        said: &Prediction,
+        prediction: &Prediction,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match (said, &self.classes) {
+        match (prediction, &self.classes) {
             (Prediction::Class { class, .. }, Some((labels, _))) => {
                 labels.bind(py).get_item(*class)
             }
@@ -217,10 +217,10 @@ impl Schema {
     pub(crate) fn probabilities<'py>(
         &self,
         py: Python<'py>,
-        said: &Prediction,
+        prediction: &Prediction,
     ) -> PyResult<Bound<'py, PyDict>> {
         let answer = PyDict::new(py);
-        match (said, self.labels(py)) {
+        match (prediction, self.labels(py)) {
             (Prediction::Class { probabilities, .. }, Some(labels)) => {
                 for (label, probability) in labels.iter().zip(probabilities) {
                     answer.set_item(label, *probability)?;

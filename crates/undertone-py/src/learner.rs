@@ -4,7 +4,7 @@ use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::PyConfig;
 use crate::errors::{ConfigError, RecordError, checked_delta, config_error, online_error};
 use crate::loss::PyLoss;
-use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
+use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, prediction};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,10 +77,10 @@ impl PyLearner {
         raised.unwrap_or_else(|| online_error(error))
     }
 
-    fn said(&self, features: Features) -> PyResult<Prediction> {
+    fn prediction(&self, features: Features) -> PyResult<Prediction> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        said(learner.setup(), theta, features, self.loss.as_ref())
+        prediction(learner.setup(), theta, features, self.loss.as_ref())
     }
 
     fn build(
@@ -202,13 +202,13 @@ impl PyLearner {
     /// The class, or the number, that the learner's own parameters predict. For the learner's owner
     /// only.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.prediction_to_python(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The probability of each class, by the learner's own parameters. For the learner's owner
     /// only.
     fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.probabilities(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     fn _predict_rows<'py>(

@@ -27,8 +27,8 @@ pub(crate) struct PyPublicModel {
 }
 
 impl PyPublicModel {
-    fn said(&self, features: Features) -> PyResult<Prediction> {
-        said(&self.setup, self.model.values(), features, self.loss.as_ref())
+    fn prediction(&self, features: Features) -> PyResult<Prediction> {
+        prediction(&self.setup, self.model.values(), features, self.loss.as_ref())
     }
 
     fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
@@ -66,12 +66,12 @@ impl PyPublicModel {
 
     /// The label, or the number, that the model predicts.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.prediction_to_python(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The probability of each class.
     fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.probabilities(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The result of ``predict_one`` for each row of an array, a frame or an Arrow table.
@@ -159,16 +159,16 @@ impl PyPublicModel {
 }
 
 /// The prediction of parameters for features, to which the bounds are applied first.
-pub(crate) fn said(
+pub(crate) fn prediction(
     setup: &Setup,
     theta: &[f64],
     features: Features,
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Prediction> {
     let features = setup.record_checker().check_features(features);
-    let said = features.and_then(|features| setup.model.predict(theta, &features));
-    let said = said.map_err(|error| RecordError::new_err(error.to_string()))?;
-    loss.map_or(Ok(said.clone()), |loss| loss.get().predicted(said))
+    let prediction = features.and_then(|features| setup.model.predict(theta, &features));
+    let prediction = prediction.map_err(|error| RecordError::new_err(error.to_string()))?;
+    loss.map_or(Ok(prediction.clone()), |loss| loss.get().predicted(prediction))
 }
 
 pub(crate) fn predict_rows<'py>(
@@ -179,7 +179,7 @@ pub(crate) fn predict_rows<'py>(
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let answers: PyResult<Vec<f64>> = py.detach(|| {
-        let answer = |features| match said(setup, theta, features, loss)? {
+        let answer = |features| match prediction(setup, theta, features, loss)? {
             #[expect(clippy::cast_precision_loss, reason = "classes are few")]
             Prediction::Class { class, .. } => Ok(class as f64),
             Prediction::Value(value) => Ok(value),
@@ -196,7 +196,7 @@ pub(crate) fn predict_proba_rows<'py>(
     rows: Vec<Features>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let answers: PyResult<Vec<Vec<f64>>> = py.detach(|| {
-        let answer = |features| match said(setup, theta, features, None)? {
+        let answer = |features| match prediction(setup, theta, features, None)? {
             Prediction::Class { probabilities, .. } => Ok(probabilities),
             Prediction::Value(_) => Err(PyTypeError::new_err("a regression has no probabilities")),
         };

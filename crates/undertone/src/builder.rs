@@ -45,7 +45,7 @@ pub struct LearnerBuilder {
     /// The loss, by its name in a config. By default it follows from the label: logistic, softmax
     /// or huber.
     pub loss: Option<String>,
-    /// A loss of one's own.
+    /// A user-defined loss.
     pub own_loss: Option<OwnLoss>,
     /// Records with larger features are scaled to this norm.
     pub feature_norm: f64,
@@ -91,7 +91,7 @@ pub enum Label {
     },
 }
 
-/// A loss of one's own: what is declared of it, and the function.
+/// A user-defined loss: what is declared of it, and the function.
 #[derive(Clone)]
 pub struct OwnLoss {
     /// What is declared of it.
@@ -100,7 +100,7 @@ pub struct OwnLoss {
     pub function: Option<Arc<dyn DeclaredLoss>>,
 }
 
-/// What is declared of a loss of one's own.
+/// What is declared of a user-defined loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
     /// How many parameters.
@@ -124,7 +124,7 @@ pub enum BuildError {
     /// No noise meets the budget, or model and memory do not fit.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// What is declared of a loss of one's own is not true of it.
+    /// What is declared of a user-defined loss is not true of it.
     #[error(transparent)]
     Declaration(#[from] DeclarationError),
     /// The learner cannot begin.
@@ -173,7 +173,7 @@ impl LearnerBuilder {
         LearnerBuilder { label: Label::Number { bound: Some(bound) }, ..self }
     }
 
-    /// The loss is a function of one's own. The label is a number: see [`label_bound`](Self::label_bound).
+    /// The loss is a user-defined function. The label is a number: see [`label_bound`](Self::label_bound).
     ///
     /// What is declared of the function is tried on random points and records before the learner begins.
     #[must_use]
@@ -358,8 +358,8 @@ impl LearnerBuilder {
         Ok(SavedLearner::claim(path)?.restore(setup, OsEntropy)?)
     }
 
-    /// Everything that follows from these settings before any record is seen; a loss of one's own is tried
-    /// and joined.
+    /// Everything that follows from these settings before any record is seen. A user-defined loss is
+    /// tried first, and the setup has its function.
     ///
     /// # Errors
     /// When settings are wrong, with all faults at once, no noise meets the budget, or what is declared of a

@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = format!("{}-{kind}", loaded.checked.agreement.name);
     let folder = common.out.clone().unwrap_or_else(|| free_folder("attack", &name));
     run_folder::check(&folder)?;
-    let talks = common.voice.talks();
-    let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
+    let prints = common.voice.prints();
+    let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), prints);
     let found = watched(&progress, |watch| attack(&loaded, settings, watch))?;
     // Only the owner may read it.
     make_private_folder(&folder)
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if common.voice.json {
         writeln!(io::stdout(), "{json}")?;
-    } else if talks {
+    } else if prints {
         print(&found, &folder)?;
     }
     Ok(ExitCode::SUCCESS)

@@ -70,14 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let talk = arguments.voice.talks();
-    if talk {
+    let prints = arguments.voice.prints();
+    if prints {
         let done = all.len() as u64 * arguments.seeds - jobs.len() as u64;
         let done = if done > 0 { format!(", {done} there already") } else { String::new() };
         writeln!(io::stdout(), "{} runs to make{done}", jobs.len())?;
     }
-    let store = work(&jobs, store, &base.folder, &interrupted, talk)?;
-    finish(arguments, &base, &folder, &store, talk)?;
+    let store = work(&jobs, store, &base.folder, &interrupted, prints)?;
+    finish(arguments, &base, &folder, &store, prints)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(anyhow!(
             "interrupted; the same command goes on with the {} runs kept in {}",
@@ -95,9 +95,9 @@ fn work(
     store: Store,
     data_folder: &Path,
     interrupted: &AtomicBool,
-    talk: bool,
+    prints: bool,
 ) -> Result<Store, Failure> {
-    let progress = progress_bar("run", jobs.len() as u64, talk);
+    let progress = progress_bar("run", jobs.len() as u64, prints);
     let store = Mutex::new(store);
     let result = jobs.par_iter().try_for_each(|job| -> Result<(), Failure> {
         if interrupted.load(Ordering::Relaxed) {
@@ -120,7 +120,7 @@ fn finish(
     base: &LoadedExperiment,
     folder: &Path,
     store: &Store,
-    talk: bool,
+    prints: bool,
 ) -> Result<(), Failure> {
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
@@ -154,7 +154,7 @@ fn finish(
     if arguments.voice.json {
         serde_json::to_writer_pretty(&mut out, &value).map_err(io::Error::from)?;
         writeln!(out)?;
-    } else if talk {
+    } else if prints {
         writeln!(out, "method        epsilon   test accuracy        regret          runs")?;
         for entry in &entries {
             let epsilon = entry.epsilon.map_or("inf".into(), |epsilon| epsilon.to_string());

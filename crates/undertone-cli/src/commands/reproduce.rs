@@ -131,7 +131,7 @@ impl NeuralOptions {
 
 impl Output {
     fn progress(&self, unit: &str, count: u64) -> ProgressBar {
-        progress_bar(unit, count, self.voice.talks())
+        progress_bar(unit, count, self.voice.prints())
     }
 
     /// Makes the folder for results. Called before the runs, so that none are wasted if it fails.
@@ -169,7 +169,7 @@ impl Output {
         let mut out = io::stdout().lock();
         if self.voice.json {
             writeln!(out, "{json}")?;
-        } else if self.voice.talks() {
+        } else if self.voice.prints() {
             print(&mut out)?;
             writeln!(out, "\nReport: {}", folder.join("report.html").display())?;
         }
@@ -236,7 +236,7 @@ fn run_search(common: &Common) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if common.output.voice.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
-    } else if common.output.voice.talks() {
+    } else if common.output.voice.prints() {
         writeln!(out, "distance  batch  ridge  start  our median iterations")?;
         for Candidate { unknowns, distance, medians } in &found {
             let medians: Vec<String> =
@@ -307,7 +307,7 @@ fn run_neural_figure(options: &NeuralOptions, name: &str, images: Images) -> Res
 fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NeuralRun>), Failure> {
     let folder = output.folder(name)?;
     let store = neural::open(&folder, name)?;
-    if output.voice.talks() && !store.runs.is_empty() {
+    if output.voice.prints() && !store.runs.is_empty() {
         writeln!(
             io::stderr(),
             "{} finished runs are kept in {}",

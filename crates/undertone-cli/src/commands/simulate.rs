@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let setup = loaded.checked.setup()?;
     let rounds = loaded.checked.rounds;
     let streams = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0))?;
-    let talk = !arguments.quiet && !arguments.json;
-    if talk {
+    let prints = !arguments.quiet && !arguments.json;
+    if prints {
         introduce(&setup, rounds, &streams.name, arguments.seed)?;
     }
     let mut facts = RunFacts {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         records_refused: streams.refused,
         seconds: 0.0,
     };
-    let progress = progress_bar("round", rounds, talk);
+    let progress = progress_bar("round", rounds, prints);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
     let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
         writeln!(out)?;
-    } else if talk {
+    } else if prints {
         conclude(&summary, &folder)?;
     }
     if let Ending::BudgetExhausted { learner, refusal } = &outcome.ending {

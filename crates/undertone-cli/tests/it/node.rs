@@ -251,7 +251,7 @@ fn bad_certificates_tokens_and_sources_are_named() {
     let store = shell.path().join("0.redb");
     assert!(!store.exists(), "no store is made for a learner that cannot run");
     shell.expect(0, &["cert", "add", "net", "--learner", "0", "--host", "localhost"]);
-    assert!(refused(&[]).contains("no records could ever come"));
+    assert!(refused(&[]).contains("no records could arrive"));
     assert!(refused(&["--follow", "missing"]).contains("missing"));
     assert!(refused(&["--records", "missing.csv"]).contains("missing.csv"));
     assert!(refused(&["--stdin", "--rate", "3"]).contains("--rate"));

@@ -40,7 +40,7 @@ pub enum Bound {
     Theorem5ii,
 }
 
-/// Algorithm 1 at work in one learner.
+/// Algorithm 1's part of one learner.
 struct Algorithm1Update {
     /// θ̂_{t+1} − θ_t. Kept only to avoid an allocation in every round.
     change: Vec<f64>,

@@ -16,11 +16,11 @@ pub struct MethodDescription {
     pub gradients: Gradients,
     /// How the account bounds its sensitivity, where there is a choice.
     pub bound: Option<Bound>,
-    /// A gradient is released every so many rounds, where that is a setting of the method.
+    /// A gradient is released once in this many rounds, if that is a setting of the method.
     pub interval: Option<u64>,
     /// Whether the paper's theorems speak of it: they are about Algorithm 1.
     pub theorems_apply: bool,
-    /// Whether daemons can run it: it releases something, and makes up for releases that come late.
+    /// Whether daemons can run it: it releases something, and uses releases that arrive late.
     pub runs_on_a_network: bool,
 }
 

@@ -288,7 +288,7 @@ impl Expected {
     }
 }
 
-/// A method at work in one learner: what is released, and how the parameters move.
+/// A method's part of one learner: what is released, and how the parameters move.
 pub(crate) trait Update<M: Memory>: Send + Sync {
     /// Draws the release of this round, for which the learner has paid.
     fn release(

@@ -65,7 +65,7 @@ pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
     Box::new(ShieldedUpdate { gradient: vec![0.0; dimension], is_perturbed: false })
 }
 
-/// The shielded method at work in one learner.
+/// The shielded method's part of one learner.
 struct ShieldedUpdate {
     /// From `absorb` to `release` the gradient that the release will perturb: private. After a `release`
     /// that took one, the perturbed gradient: public.
@@ -236,7 +236,7 @@ impl Account for Shielded {
                 self.whole_history_lifetime(facts, &Standing::at_start())
             }
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                // A gradient in every round costs no less than one every so many.
+                // A gradient in every round costs at least as much as one in every `interval` rounds.
                 let facts = &in_every_round(facts);
                 let contraction = forgetting_lifetime::contraction(facts, false)?;
                 forgetting_lifetime::lifetime(facts, contraction, forgetting_machine_ratio(facts))

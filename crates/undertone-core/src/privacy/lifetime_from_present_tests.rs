@@ -6,7 +6,7 @@ use crate::method::{Bound, Method, Shielded};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, PowerLaw, Round};
 
-/// A learner for so many rounds, in which `missed` says what share of the neighbours is heard and whether records come.
+/// A learner after `rounds` rounds, in which `missed` says what share of the neighbours is heard and whether records come.
 fn after(
     mechanism: &Mechanism,
     rounds: u64,

@@ -1,7 +1,7 @@
 //! Following neighbours that are ahead, and how far that may go (ADR 0017).
 //!
-//! Rounds cannot go back, so a learner that is behind follows. It follows at once where most neighbours are; to where one
-//! alone says it is, only as fast as that could be true.
+//! Rounds cannot go back, so a learner that is behind follows its neighbours. It skips at once to a round that most
+//! neighbours have reached. It follows a single neighbour no faster than a network can run.
 
 use super::KEPT_ROUNDS;
 use super::action::Action;
@@ -66,8 +66,8 @@ impl Following {
 impl<E, S> Node<E, S> {
     /// The round to skip to, if neighbours that are present are too far ahead to be heard in this one.
     ///
-    /// A learner that has waited in vain follows a neighbour that is one round ahead; others follow one whose release of
-    /// this round may be gone.
+    /// A learner that has timed out follows a neighbour that is one round ahead. Others follow only a neighbour whose
+    /// release of this round may be gone.
     pub(super) fn round_to_follow(&self, timed_out_waiting: bool, now: Duration) -> Option<Round> {
         let least = self.learner.round().0 + if timed_out_waiting { 1 } else { KEPT_ROUNDS };
         let is_ahead = |one: &&Neighbour| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use undertone::noise::OsEntropy;
 use undertone_models::Setup;
 
-/// A learner as its store has it. It can be looked at, and never runs: everything that would change a [`Node`] needs it
+/// A learner in the state of its store. It can be looked at, and never runs: everything that would change a [`Node`] needs it
 /// mutable.
 pub struct StoredNode(Node<OsEntropy, DiskStore>);
 

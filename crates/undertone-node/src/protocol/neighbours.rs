@@ -40,7 +40,7 @@ impl Neighbours {
 
     /// The latest round that more than half of the neighbours, and at least two, say they have reached.
     ///
-    /// Unless more than half of them lie, somebody honest has reached it.
+    /// If at most half of the neighbours lie, at least one honest neighbour has reached it.
     pub(super) fn supported_round(&self) -> Option<Round> {
         let counted = self.iter().filter(|one| one.may_be_heard());
         let mut reached: Vec<Option<Round>> = counted.map(|one| one.newest).collect();

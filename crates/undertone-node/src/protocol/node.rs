@@ -302,7 +302,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         if self.learner.accountant().would_exceed() {
             // Checked first, so that no record is taken for a round that will not run.
-            self.exhaust(actions);
+            self.stop_exhausted(actions);
             return Ok(false);
         }
         let records = self.inbox.take(needed);
@@ -323,7 +323,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(true)
     }
 
-    fn exhaust(&mut self, actions: &mut Vec<Action>) {
+    fn stop_exhausted(&mut self, actions: &mut Vec<Action>) {
         let mut account = self.learner.accountant().clone();
         if let Err(refusal) = account.pay() {
             self.round.set_refusal(refusal);

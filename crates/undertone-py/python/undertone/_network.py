@@ -325,7 +325,7 @@ class _Progress:
     """One line on standard error, if that is a terminal."""
 
     def __init__(self, total: int, wanted: bool):
-        self.total, self.shown, self.said = total, wanted and sys.stderr.isatty(), ""
+        self.total, self.shown, self.line = total, wanted and sys.stderr.isatty(), ""
 
     def show(self, rounds: int, row: dict[str, Any] | None) -> None:
         if row is None or not self.shown:
@@ -337,11 +337,11 @@ class _Progress:
         if accuracy is not None:
             parts.append(f"accuracy {accuracy:.3f}")
         parts.append(f"ε spent {_undertone.format_epsilon(max(row['epsilon']))}")
-        said = "  ".join(parts)
-        sys.stderr.write("\r" + said.ljust(len(self.said)))
+        line = "  ".join(parts)
+        sys.stderr.write("\r" + line.ljust(len(self.line)))
         sys.stderr.flush()
-        self.said = said
+        self.line = line
 
     def close(self) -> None:
-        if self.said:
+        if self.line:
             sys.stderr.write("\n")

@@ -146,7 +146,7 @@ class _Private(BaseEstimator):
             return self._learner.public_model
         return self._copied if "_copied" in self.__dict__ else self._fitted
 
-    def _said(self, method: str, X: Any) -> np.ndarray:
+    def _predicted(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_features_in_")
         X = self._checked(X, reset=False)
         return getattr(self.public_model_, method)(X)
@@ -203,11 +203,11 @@ class PrivateClassifier(ClassifierMixin, _Private):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, by the published parameters."""
-        return np.asarray(self._said("predict", X), dtype=self.classes_.dtype)
+        return np.asarray(self._predicted("predict", X), dtype=self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, by the published parameters."""
-        return self._said("predict_proba", X)
+        return self._predicted("predict_proba", X)
 
 
 class PrivateRegressor(RegressorMixin, _Private):
@@ -273,4 +273,4 @@ class PrivateRegressor(RegressorMixin, _Private):
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row, by the published parameters."""
-        return self._said("predict", X)
+        return self._predicted("predict", X)
