@@ -283,7 +283,9 @@ impl Shared {
             }
             error @ (ConnectionError::Socket(_)
             | ConnectionError::Tls(_)
-            | ConnectionError::Frame(_)
+            | ConnectionError::Kind(_)
+            | ConnectionError::Length(_)
+            | ConnectionError::Version
             | ConnectionError::BufferTooSmall
             | ConnectionError::NotANeighbour
             | ConnectionError::Expired
