@@ -9,7 +9,6 @@ use undertone::load::check_again;
 use undertone::planner::{Forecast, Goal, Outlook, Tuned, calibrate, predict, tune};
 use undertone::privacy::{Cap, Horizon};
 use undertone_models::AnyModel;
-use undertone_models::SetupError;
 use undertone_models::memory::error_bound;
 
 /// The longest warm-up that an agreement allows.
@@ -97,8 +96,7 @@ pub struct CurvePoint {
 pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, ExperimentError> {
     let experiment = &loaded.checked;
     let start = &experiment.agreement;
-    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)
-        .map_err(SetupError::from)?;
+    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)?;
     let forecast_made =
         model.linear().is_some() && start.model.constants(&start.bounds).smoothness.is_finite();
     if request.tune && !forecast_made {
@@ -108,7 +106,7 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     let goal = Goal {
         outlook: Outlook { rounds: experiment.rounds, heterogeneity: experiment.heterogeneity() },
         horizon: request.horizon,
-        memory_error: error_bound(start.memory, &model).map_err(SetupError::from)?,
+        memory_error: error_bound(start.memory, &model)?,
         records: request.records.unwrap_or(taken),
         // The records of future batches may never arrive: the warm-up may use only records that the
         // caller says are there.

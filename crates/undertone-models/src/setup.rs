@@ -1,12 +1,10 @@
 //! Computes the public facts of every learner from an agreement: mechanisms, scales, certificates.
 
 use crate::memory::error_bound;
-use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError, RecordChecker};
+use crate::{AnyMemory, AnyModel, DeclaredLoss, Model, RecordChecker, SetupError};
 use std::convert::Infallible;
 use std::sync::Arc;
-use thiserror::Error;
 use undertone_core::agreement::{Agreement, NetworkId, NoiseScale};
-use undertone_core::noise::NoiseError;
 use undertone_core::planner::{PlannerError, calibrate};
 use undertone_core::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
 use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
@@ -22,28 +20,6 @@ pub struct Setup {
     pub mechanisms: Vec<Mechanism>,
     /// One lifetime certificate for each learner, or why there is none.
     pub lifetimes: Vec<Result<Lifetime, NoCertificate>>,
-}
-
-/// Why an agreement cannot be run.
-#[derive(Clone, Debug, Error)]
-pub enum SetupError {
-    /// The loss cannot be built.
-    #[error("model: {0}")]
-    Model(#[from] ModelError),
-    /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
-    /// No noise scale meets the budget.
-    #[error("noise.calibrate: {0}")]
-    Calibration(#[from] PlannerError),
-    /// The calibrated scale does not fit the sampler.
-    #[error("noise.calibrate: learner {learner}: {error}")]
-    Sampler {
-        /// The learner.
-        learner: LearnerId,
-        /// Why.
-        error: NoiseError,
-    },
 }
 
 impl Setup {
@@ -144,7 +120,7 @@ impl Setup {
     ///
     /// # Panics
     /// When there is no such learner: a bug in the caller.
-    pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+    pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, SetupError> {
         let agreement = &self.agreement;
         let setup = LearnerSetup {
             id,

@@ -15,8 +15,8 @@ use undertone_core::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
 };
 use undertone_models::{
-    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, Prediction, PublicRandom,
-    Record, RecordChecker, RecordError, Setup, visit_bounded_records,
+    AnyMemory, BoundedRecord, DeclaredFault, Features, Prediction, PublicRandom, Record,
+    RecordChecker, RecordError, Setup, SetupError, visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
@@ -45,8 +45,8 @@ pub enum OnlineError {
     #[error("method = \"local\" releases nothing: there is no budget to keep")]
     NothingReleased,
     /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A record, or the features of a query, do not fit the model or are outside the bounds.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -113,7 +113,7 @@ fn bad_configs_have_code_2_and_all_their_faults() {
     );
     let path = shell.config("memory", &[("kind = \"exact\"", "kind = \"moments\"")]);
     let (_, err) = shell.expect(2, &["doctor", &path]);
-    assert!(err.contains("memory moments does not support"), "{err}");
+    assert!(err.contains("memory: moments does not support"), "{err}");
     shell.expect(2, &["doctor", "missing.toml"]);
     fs::write(shell.path().join("not.toml"), "rounds = [1,").unwrap();
     shell.expect(2, &["doctor", "not.toml"]);

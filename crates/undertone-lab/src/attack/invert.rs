@@ -11,7 +11,7 @@ use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use undertone_models::PublicRandom;
-use undertone_models::neural::{Guess, NeuralError, NeuralNetwork};
+use undertone_models::neural::{Guess, NeuralNetwork};
 
 /// How labels are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,15 +69,15 @@ pub struct Evidence<'a> {
 
 /// Searches for the records behind a gradient, until `interrupted`.
 ///
-/// # Errors
-/// When parameters or gradient do not fit the neural network.
+/// # Panics
+/// When parameters or gradient do not fit the neural network: bugs in the caller.
 pub fn invert(
     evidence: Evidence<'_>,
     labels: Labels,
     effort: Effort,
     seed: u64,
     interrupted: &(dyn Fn() -> bool + Sync),
-) -> Result<Reconstruction, NeuralError> {
+) -> Reconstruction {
     let Evidence { neural, theta, gradient: target, records, range } = evidence;
     let size: f64 = target.iter().map(|x| x * x).sum();
     let known = match labels {
@@ -100,14 +100,14 @@ pub fn invert(
     let mut order = PublicRandom::new(seed);
     for _ in 0..effort.starts.max(1) {
         let start: Vec<f64> = (0..matching.variables()).map(|_| order.unit()).collect();
-        matching.evaluate(&start)?;
+        matching.evaluate(&start);
         matching.left.set(POINTS_PER_STEP * effort.iterations);
         descend(&matching, start, effort.iterations);
         if matching.least() < EXPLAINED || interrupted() {
             break;
         }
     }
-    Ok(matching.best(range))
+    matching.best(range)
 }
 
 /// Minimises by L-BFGS. It ends when its line search fails; the best point is kept in any case.
@@ -179,7 +179,7 @@ impl Matching<'_> {
     }
 
     /// Computes the mismatch at a point, and its gradient.
-    fn evaluate(&self, point: &[f64]) -> Result<(), NeuralError> {
+    fn evaluate(&self, point: &[f64]) {
         let features = self.neural.features();
         let labels = self.label_logits(point);
         let inputs = point[..self.records * features].chunks_exact(features);
@@ -187,7 +187,7 @@ impl Matching<'_> {
             .zip(&labels)
             .map(|(input, label_logits)| Guess { input, label_logits })
             .collect();
-        let found = self.neural.gradient_match(self.theta, &guesses, self.target)?;
+        let found = self.neural.gradient_match(self.theta, &guesses, self.target);
         let mut slopes = found.input_gradients.concat();
         if self.known.is_none() {
             slopes.extend(found.label_gradients.concat());
@@ -201,7 +201,6 @@ impl Matching<'_> {
         seen.point = point.to_vec();
         seen.mismatch = mismatch;
         seen.slopes = slopes;
-        Ok(())
     }
 
     fn at<T>(&self, point: &[f64], value: fn(&Seen) -> T) -> Result<T, argmin::core::Error> {
@@ -212,7 +211,7 @@ impl Matching<'_> {
                 return Err(argmin::core::Error::msg("enough"));
             };
             self.left.set(left);
-            self.evaluate(point)?;
+            self.evaluate(point);
         }
         Ok(value(&self.seen.borrow()))
     }

@@ -358,7 +358,7 @@ fn attempt(
         records: heard.truth.len(),
         range: range_of(originals.iter()),
     };
-    let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted)?;
+    let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted);
     if (watch.interrupted)() {
         return Err(ExperimentError::Interrupted);
     }

@@ -21,14 +21,14 @@ use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::Receipt;
 use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
-use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, MemoryError, Record, Setup};
+use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, Record, Setup, SetupError};
 
 /// Why a simulation failed.
 #[derive(Debug, Error)]
 pub enum SimulateError {
     /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A release failed for another reason than the budget.
     #[error("learner {learner}: {error}")]
     Release {

@@ -9,7 +9,7 @@ use undertone_core::{
 };
 use undertone_models::memory::{Anchored, Exact, Moments, error_bound};
 use undertone_models::{
-    AnyMemory, BoundedRecord, Features, MemoryError, Model, Record, RecordError,
+    AnyMemory, BoundedRecord, Features, Model, Record, RecordError, SetupError,
 };
 
 const TOLERANCE: PowerLaw = PowerLaw { initial: 0.05, exponent: -0.3 };
@@ -296,7 +296,8 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
         assert_eq!(format!("{:?}", left.err()), format!("{:?}", right.err()));
         AnyMemory::new(kind, model).map(|_memory| ())
     };
-    let refused = |kind, loss| matches!(build(kind, spec(loss, 3)), Err(MemoryError::Loss { .. }));
+    let refused =
+        |kind, loss| matches!(build(kind, spec(loss, 3)), Err(SetupError::UnsupportedLoss { .. }));
     assert!(refused(MemoryKind::Moments, Loss::Logistic));
     assert!(refused(MemoryKind::Recursive, Loss::Logistic));
     assert!(refused(MemoryKind::Decaying { factor: 0.9, rounds: None }, Loss::Logistic));
@@ -306,14 +307,14 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
     let logistic = |features| spec(Loss::Logistic, features);
     assert_eq!(
         build(MemoryKind::Polynomial { degree: 3 }, logistic(3)),
-        Err(MemoryError::Degree { degree: 3 })
+        Err(SetupError::Degree { degree: 3 })
     );
     let limits = [(2, 630, 631), (4, 45, 46), (6, 20, 21)];
     for (degree, largest, too_large) in limits {
         let kind = MemoryKind::Polynomial { degree };
         assert_eq!(build(kind, logistic(largest)), Ok(()));
         let refusal = build(kind, logistic(too_large));
-        assert!(matches!(refusal, Err(MemoryError::TooManyMoments { .. })), "{degree}");
+        assert!(matches!(refusal, Err(SetupError::TooManyMoments { .. })), "{degree}");
     }
     for initial in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let kind = MemoryKind::Anchored { tolerance: PowerLaw { initial, exponent: 0.0 } };
@@ -321,7 +322,7 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
     }
     let expanded = ModelSpec { degree: 2, ..spec(Loss::Squared, 1) };
     let refusal = build(MemoryKind::Recursive, expanded);
-    assert_eq!(refusal, Err(MemoryError::Expanded { degree: 2 }));
+    assert_eq!(refusal, Err(SetupError::Expanded { degree: 2 }));
     let text = build(MemoryKind::Moments, logistic(3)).unwrap_err().to_string();
     assert!(text.contains("moments") && text.contains("logistic") && text.contains("anchored"));
 }

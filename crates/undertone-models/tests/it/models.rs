@@ -3,7 +3,7 @@
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
 use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec};
-use undertone_models::{Features, Model, ModelError, Record, RecordError};
+use undertone_models::{Features, Model, Record, RecordError, SetupError};
 
 fn gradient(model: &Model, theta: &[f64], record: &Record) -> Vec<f64> {
     let mut out = vec![0.0; model.parameters()];
@@ -262,7 +262,7 @@ fn settings_outside_their_range_are_refused() {
     assert!(refused(spec(Loss::Squared, 2), DataBounds { radius: f64::INFINITY, ..bounds }));
     assert!(refused(spec(Loss::Squared, 2), DataBounds { feature_norm: 0.0, ..bounds }));
     let large = Model::new(ModelSpec { degree: 9, ..spec(Loss::Squared, 1000) }, bounds);
-    assert!(matches!(large, Err(ModelError::TooManyParameters { .. })));
+    assert!(matches!(large, Err(SetupError::TooManyParameters { .. })));
 }
 
 #[test]

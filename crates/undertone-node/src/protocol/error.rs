@@ -7,7 +7,7 @@ use undertone::ReleaseError;
 use undertone::method::Method;
 use undertone::persist::Damaged;
 use undertone::privacy::Refusal;
-use undertone_models::{MemoryError, RecordError};
+use undertone_models::{RecordError, SetupError};
 
 /// Why a learner cannot be opened. Nothing was changed.
 #[derive(Debug, Error)]
@@ -43,9 +43,9 @@ pub enum OpenError {
         "the charges in the store do not agree with the agreement: the last receipt differs from the recomputed one"
     )]
     Receipt,
-    /// The memory does not fit the loss.
+    /// The learner cannot be made from the agreement.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    Setup(#[from] SetupError),
 }
 
 /// Why a node has halted. What it has stored is safe; start it again.
