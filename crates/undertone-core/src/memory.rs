@@ -9,8 +9,8 @@ use crate::{Forgetting, PowerLaw, Round};
 /// Euclidean norm, each with the weight that `forgetting` gives it, whatever the data and θ inside the
 /// bounds. The accountant charges twice that.
 pub trait Memory {
-    /// One record of the stream. It is checked when it is made: whoever has one has a record within the bounds
-    /// that the loss constants follow from, so that no memory has to refuse it.
+    /// One record of the stream. It is checked when it is made, against the bounds that the loss constants follow from.
+    /// So a memory never has to refuse one.
     type Record;
 
     /// Scores each record with θ as it arrives, then remembers it.

@@ -1,4 +1,4 @@
-//! The errors that most of the laboratory shares: of experiments, and of the files they leave behind.
+//! The errors that most of the laboratory shares: of experiments, and of the files that they write.
 
 use crate::attack::AttackError;
 use crate::compare::settings::ComparedMethod;

@@ -29,7 +29,7 @@ enum Labels {
 pub(crate) struct BoundsId(u32);
 
 impl BoundsId {
-    /// FNV-1a over all facts. It finds mistakes in a program and protects against nobody.
+    /// FNV-1a over all facts. It finds mistakes in a program. It is no protection against an attacker.
     fn of(features: usize, feature_norm: f64, labels: Labels) -> BoundsId {
         let (kind, limit) = match labels {
             Labels::Classes { last } => (0, u64::from(last)),

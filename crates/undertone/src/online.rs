@@ -329,8 +329,8 @@ impl<E: Entropy> OnlineLearner<E> {
 
     /// The whole state as bytes. Private: they hold records and parameters.
     ///
-    /// Two learners that go on from one state release the same rounds twice, and each pays once: the bytes
-    /// leave this crate in a file that is loaded once, and in no other way.
+    /// Two learners that continue from one state release the same rounds twice, and each pays once. So the bytes
+    /// leave this crate only in a file that is loaded once.
     ///
     /// # Errors
     /// When a user's function has failed in the middle of a round, or a release has for another reason than the

@@ -1,4 +1,4 @@
-//! Receipts, checked against the accounts that they should come from.
+//! Checks receipts against the recomputed accounts.
 
 use serde::Serialize;
 use undertone_core::LearnerId;
@@ -15,7 +15,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Of these learners.
+    /// The receipts of these learners.
     #[must_use]
     pub fn new(learners: Vec<LearnerVerification>) -> Verification {
         let agrees = learners.iter().all(|learner| learner.disagreement.is_none());

@@ -22,9 +22,9 @@ use undertone_lab::summary::NOT_PRIVATE;
 
 /// Compare methods on the same data, graph and certified budget
 ///
-/// Every method is tuned by the planner for every budget, from public numbers alone. Runs that are in
-/// the folder already are kept, so an interrupted comparison goes on where it stopped. All runs have
-/// seeds: NOT PRIVATE, for research.
+/// The planner tunes every method for every budget, from public numbers only. Runs that are already in the folder are
+/// not repeated, so an interrupted comparison continues where it stopped. All runs have seeds: NOT PRIVATE, for
+/// research.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

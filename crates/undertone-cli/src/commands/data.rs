@@ -165,7 +165,7 @@ fn get(arguments: &GetArguments) -> Result<(), Failure> {
     let status = match &arguments.from {
         Some(path) => catalogue::install_from(recipe, &cache, path)?,
         None => catalogue::get(recipe, &cache, |package, folder| {
-            // A download may take minutes, so a person at a terminal is told what is happening.
+            // A download may take minutes, so the command is shown at a terminal.
             if io::stderr().is_terminal() {
                 let _ = writeln!(io::stderr(), "{} …", package.command());
             }

@@ -231,7 +231,7 @@ impl Agreement {
 
     /// Checks an agreement as [`Agreement::check`] does, but lets it break conditions of the theorems.
     ///
-    /// To run such an agreement, its authors must set `unproven = true`, and `check` is the way in.
+    /// This is for examining it. To run it, its authors must set `unproven = true`, and [`Agreement::check`] checks it.
     ///
     /// # Errors
     /// Every other fault, all at once.

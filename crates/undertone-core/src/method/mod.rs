@@ -165,7 +165,7 @@ pub(crate) trait Account {
     /// A bound on everything the learner will ever pay.
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate>;
 
-    /// The same from where a learner stands, once a round has departed from the plan behind `planned`.
+    /// The same from the present state of a learner, once a round has departed from the plan behind `planned`.
     fn lifetime_from(
         &self,
         _facts: &Mechanism,
@@ -238,7 +238,7 @@ pub(crate) trait Account {
         let expected = Expected::of(schedule, base);
         match self.describe().gradients {
             Gradients::History => expected,
-            // Learners go on from the noisy copy that they sent.
+            // Learners continue from the noisy copy that they sent.
             Gradients::NewestAtOwn | Gradients::NewestAtMixed => {
                 Expected { noise: 1.0, ..expected }
             }

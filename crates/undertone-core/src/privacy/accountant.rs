@@ -91,7 +91,7 @@ enum Records {
     Each(RecordAccounts),
 }
 
-/// Weights heard are summed in another order than planned ones: they may differ by so much of themselves.
+/// The largest relative difference between the weights heard and those planned: they are summed in another order.
 const WEIGHT_ROUNDING: f64 = 1e-12;
 
 /// What the release of a round costs.

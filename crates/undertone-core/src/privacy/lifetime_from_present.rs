@@ -1,4 +1,4 @@
-//! The bound for ever from where a learner stands, once a round has departed from the plan.
+//! The bound for ever from the present state of a learner, once a round has departed from the plan.
 //!
 //! The lifetime certificate assumes that every neighbour is heard and every planned record arrives. When a
 //! neighbour was missing or a round was empty, sensitivities are larger than planned and the certificate is
@@ -12,7 +12,7 @@ use super::mechanism::{Mechanism, RoundTerms};
 use super::record_accounts::RecordAccounts;
 use crate::{Forgetting, Round};
 
-/// Where a learner stands before a release.
+/// The state of a learner's account before a release.
 pub(crate) struct Standing<'a> {
     /// The round whose release is due.
     pub(crate) round: Round,
@@ -66,10 +66,10 @@ impl Standing<'_> {
     }
 }
 
-/// How many steps of entries are looked ahead at most.
+/// The most steps of entries that are computed ahead.
 const WORK_MAX: u64 = 1 << 26;
 
-/// The bound for ever from where a learner stands: of a whole history as the method bounds it, of records that are
+/// The bound for ever from the present state of a learner: of a whole history as the method bounds it, of records that are
 /// forgotten from the contraction and the machine charge that the planned certificate rests on.
 pub(crate) fn lifetime_from_present(
     mechanism: &Mechanism,
@@ -87,7 +87,7 @@ pub(crate) fn lifetime_from_present(
     }
 }
 
-/// The bound from here on where records are forgotten.
+/// The bound from the present if records are forgotten.
 ///
 /// Every record that is there now, or arrives while rounds that departed from the plan still weigh in, is followed
 /// until it weighs nothing (or next to nothing); what it pays after that is a geometric sum. Records that

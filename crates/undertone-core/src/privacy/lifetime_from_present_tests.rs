@@ -1,4 +1,4 @@
-//! The bound for ever from where a learner stands, against runs that go on as planned.
+//! The bound for ever from the present state of a learner, compared with runs that continue as planned.
 
 use super::tests::{reference, reference_of};
 use super::*;

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// When a label is not a class, or a learner would hold no record.
 ///
 /// # Panics
-/// When there are no learners, or a parameter is out of range: a bug in the caller, as no experiment has it.
+/// When there are no learners, or a parameter is out of range: bugs in the caller, because the experiment was checked.
 pub fn split(
     labels: &[f64],
     learners: usize,

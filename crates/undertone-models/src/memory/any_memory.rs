@@ -104,7 +104,7 @@ pub(super) fn neural_memory(
     }
 }
 
-/// An expression about the memory that it is, whichever that is.
+/// Evaluates an expression for the memory in the enum, whatever its kind.
 macro_rules! whichever {
     ($any:expr, $memory:ident => $value:expr) => {
         match $any {

@@ -58,7 +58,7 @@ fn busy(error: &str) -> Problem {
     Problem { retry: true, ..problem(StatusCode::SERVICE_UNAVAILABLE, error) }
 }
 
-/// A response that nobody may cache: it is private and changes all the time.
+/// A response that must not be cached: it is private and changes all the time.
 fn uncached(body: impl IntoResponse) -> Response {
     ([(CACHE_CONTROL, "no-store")], body).into_response()
 }

@@ -7,7 +7,7 @@ use crate::mailbox::WhenFull;
 use std::path::{Path, PathBuf};
 use undertone::LearnerId;
 
-/// Where a learner and its neighbours are, as its owner knows it.
+/// The addresses of a learner and its neighbours, as its owner gives them.
 #[derive(Clone, Debug)]
 pub enum Peers {
     /// Each at its own address.
@@ -22,10 +22,10 @@ pub enum Peers {
 }
 
 impl Peers {
-    /// Decides who connects to whom: of two neighbours the one with the smaller number.
+    /// Decides which of two neighbours connects to the other: the one with the smaller number.
     ///
     /// # Errors
-    /// When an address is of a learner that is no neighbour, or one that is needed is missing.
+    /// When an address is that of a learner that is no neighbour, or a needed address is missing.
     pub fn addresses(&self, identity: &Identity) -> Result<Addresses, StartError> {
         let (listen, known) = match self {
             Peers::Router(router) => return Ok(Addresses::Router(router.clone())),
@@ -98,7 +98,7 @@ impl Security {
         learner: LearnerId,
     ) -> Result<Security, StartError> {
         let Some(folder) = folder else { return Ok(Security::Loopback) };
-        // A router's engine is told where the files are, and may look from elsewhere.
+        // The router's library gets the paths of the files, and its working folder may be another one.
         let folder = folder.canonicalize().map_err(StartError::file(folder))?;
         Ok(Security::MutualTls(files(&folder, Holder::Learner(learner))))
     }

@@ -1,4 +1,4 @@
-//! Following neighbours that are ahead, and how far that may go (ADR 0017).
+//! Following neighbours that are ahead, and how far a learner may follow them (ADR 0017).
 //!
 //! Rounds cannot go back, so a learner that is behind follows its neighbours. It skips at once to a round that most
 //! neighbours have reached. It follows a single neighbour no faster than a network can run.
@@ -79,8 +79,8 @@ impl<E, S> Node<E, S> {
         rounds.max().filter(|round| round.0 >= least)
     }
 
-    /// The round in which a neighbour that is ahead can be followed: its own if that is not too far for its word alone,
-    /// else the one that most neighbours have reached.
+    /// The round to which a neighbour that is ahead can be followed: its own, if one neighbour alone may move the learner
+    /// that far; else the round that most neighbours have reached.
     fn reachable_round(&self, ahead: &Neighbour, now: Duration) -> Option<Round> {
         let newest = ahead.newest?;
         let distance = newest.0.saturating_sub(self.learner.round().0);

@@ -94,7 +94,7 @@ impl RoundState {
         self.halted
     }
 
-    /// Stops the node for good: after an error it is not known what was stored, so nothing more may be sent.
+    /// Stops the node. After an error it is not known what was stored, so nothing more may be sent.
     pub(super) fn halt(&mut self) {
         self.halted = true;
     }

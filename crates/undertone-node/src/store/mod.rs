@@ -117,7 +117,7 @@ pub struct Stored {
     pub snapshot: Option<Vec<u8>>,
     /// The rounds after it, in order.
     pub entries: Vec<Vec<u8>>,
-    /// Records that no round has used yet, in order. They may have been damaged since: whoever uses them checks them again.
+    /// Records that no round has used yet, in order. They may have been damaged since then, so they are checked again before use.
     pub waiting: VecDeque<Record>,
     /// How many releases there were.
     pub releases: u64,

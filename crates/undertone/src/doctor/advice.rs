@@ -66,7 +66,7 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> String {
         NoCertificate::Forgetting { .. } => {
             "with memory.kind = \"window\" or \"decaying\", set schedule.step_exponent and coupling_exponent to 0"
         }
-        // Never so for an agreement: it has not begun.
+        // Not reached for an agreement, which has no rounds to depart from the plan.
         NoCertificate::DepartedFromPlan => {
             let names = Method::names_where(|method| method.runs_on_a_network);
             return format!("choose method = \"{}\"", names.join("\" or \""));

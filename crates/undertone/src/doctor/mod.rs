@@ -32,7 +32,7 @@ pub struct Diagnosis {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
-    /// How many rounds it runs; `None` where nothing says so, as in an agreement.
+    /// How many rounds it runs; `None` for an agreement, which does not say.
     pub rounds: Option<u64>,
     /// Whether every finding holds.
     pub holds: bool,
@@ -73,7 +73,7 @@ impl Deref for Finding {
 /// How an agreement will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// How many rounds are planned, if anything says so.
+    /// How many rounds are planned, if that is known.
     pub rounds: Option<u64>,
     /// Whether records are drawn again when they run out.
     pub records_repeat: bool,

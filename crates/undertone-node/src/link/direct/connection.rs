@@ -197,7 +197,7 @@ impl Connection {
 
 impl SendState {
     /// Queues a frame, unless the same is queued already: on a slow link every repeated request would be answered again,
-    /// and the answers would pile up. A farewell is never dropped, because nobody requests it.
+    /// and the answers would pile up. A farewell is never dropped, because no neighbour requests one.
     fn enqueue(&mut self, frame: Outgoing) {
         let current = self.current.iter().map(|(frame, _)| frame);
         // A request that is being sent may be too old to be answered, so the same may be queued again.
