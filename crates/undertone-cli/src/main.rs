@@ -1,4 +1,16 @@
-//! The `undertone` command.
+//! The `undertone` command: it parses options, calls the other crates and prints.
+//!
+//! Each subcommand is one file in `commands/`:
+//!
+//! | for | subcommands |
+//! |---|---|
+//! | experiments in one process (`undertone-lab`) | `simulate`, `compare`, `reproduce`, `attack`, `audit` |
+//! | before a run | `new`, `data`, `doctor`, `plan`, `budget` |
+//! | learners on a network (`undertone-node`) | `node`, `up`, `cert` |
+//! | a learner's state and its ledger | `status`, `export`, `verify` |
+//!
+//! `config_source.rs`, `agreement_source.rs` and `node_source.rs` are the arguments that subcommands share, `failure.rs`
+//! maps errors to exit codes, and `terminal.rs` has progress bars and Ctrl-C.
 //!
 //! Exit codes: 0 success, 1 a check found something, 2 bad input or config, 3 budget exhausted.
 
