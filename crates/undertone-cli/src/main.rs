@@ -34,7 +34,7 @@ struct Arguments {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.";
+    "Exit codes: 0 success, 1 a check found something, 2 bad input or config, 3 budget exhausted.";
 
 #[derive(Subcommand)]
 enum Command {

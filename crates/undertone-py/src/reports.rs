@@ -130,7 +130,7 @@ pub(crate) fn plan<'py>(
 /// Tries to break the claims of a config, on the code that runs: what ``undertone audit --json``
 /// prints.
 ///
-/// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
+/// ``report["passed"]`` is False if a claim was broken. An audit without a finding is no proof. With ``data=True`` the
 /// experiment's own records are used too, and the report is for their owner. An agreement does not say how many
 /// rounds the claims are about: give them.
 #[pyfunction]

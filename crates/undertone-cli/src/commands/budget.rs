@@ -17,18 +17,18 @@ use undertone_lab::config::load_config;
 use undertone_lab::experiment::Overrides;
 use undertone_node::owner;
 
-/// Show what a config costs each learner, with no data and no run; or what a learner has spent (--node, --store)
+/// Show what a config will cost each learner, without data; or what a learner has spent (--node, --store)
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Config file, for scripts that prefer a named argument
+    /// Config file, as a named argument for scripts
     #[arg(long, value_name = "CONFIG.toml", conflicts_with_all = ["path", "preset", "node", "store"])]
     config: Option<PathBuf>,
     /// How the sensitivity of Algorithm 1 is bounded [default: as in the config]
     #[arg(long, value_enum, conflicts_with_all = ["node", "store"])]
     bound: Option<BoundName>,
-    /// Count the releases of rounds 1 to T [default: as in the experiment; an agreement needs it]
+    /// Count the releases of rounds 1 to T [default: as in the experiment; required for an agreement]
     #[arg(long, value_name = "T", conflicts_with_all = ["node", "store"])]
     rounds: Option<u64>,
     /// Report epsilon at this delta [default: as in the config]
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, ValueEnum)]
 #[value(rename_all = "lowercase")]
 enum BoundName {
-    /// Ours, with proof
+    /// Our bound, proved in docs/adr/0004-accounting.md
     Tight,
     /// Theorem 5(i) of the paper
     Theorem5i,

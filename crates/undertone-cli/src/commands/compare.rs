@@ -29,13 +29,13 @@ use undertone_lab::summary::NOT_PRIVATE;
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Which methods
+    /// The methods to compare
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = ComparedMethod::ALL.map(|method| method.to_string()))]
     methods: Vec<String>,
-    /// Which budgets, certified for ever; inf is a run without privacy
+    /// The budgets ε, certified for ever; inf is a run without privacy
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = [0.5, 1.0, 2.0, 4.0, 8.0, f64::INFINITY])]
     epsilons: Vec<f64>,
-    /// How many seeds: 1 to N
+    /// Repeat with seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
     /// Folder for runs, tables and report [default: compare/NAME]

@@ -10,10 +10,10 @@ use undertone::doctor::{Diagnosis, Finding, Theorem, Usage, examine};
 use undertone::method::Method;
 use undertone_lab::memory_error;
 
-/// Say which assumptions and theorems a config satisfies, and what to change
+/// Check which assumptions and theorems of the paper a config satisfies, and what to change
 ///
-/// Works on configs outside the theorems too, with or without `unproven = true`. Ends with code 0 when
-/// every condition holds and 1 when some do not.
+/// Configs outside the theorems are examined too, with or without `unproven = true`. The exit code is 0 if every condition
+/// holds, and 1 otherwise.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

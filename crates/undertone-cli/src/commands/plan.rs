@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Plan T rounds [default: as in the config]
     #[arg(long, value_name = "T")]
     rounds: Option<u64>,
-    /// Also look for the steps, coupling, exponents, warm-up and batch with the least predicted error
+    /// Also search for the steps, coupling, exponents, warm-up and batch with the least predicted error
     #[arg(long)]
     tune: bool,
     /// The fewest records any learner will have, for --tune [default: what the config uses]

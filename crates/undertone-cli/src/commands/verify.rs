@@ -12,13 +12,13 @@ use undertone::{LearnerVerification, Verification};
 use undertone_lab::ledger_file::verify_run;
 use undertone_node::store::DiskStore;
 
-/// Check a ledger offline: every charge is computed again from the config
+/// Check a ledger: recompute every charge from the config and compare
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Run folder, as `undertone simulate` writes it; with --store, the agreement of the learner's network
     #[arg(value_name = "RUN", required_unless_present = "store")]
     folder: Option<PathBuf>,
-    /// The store of a learner that does not run, instead of a run folder
+    /// Check the store of a learner that is not running, instead of a run folder
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Print JSON
