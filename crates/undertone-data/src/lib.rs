@@ -47,7 +47,7 @@ mod table;
 use line_guard::LineGuard;
 
 pub use agreed::{check_shape, load_own, task};
-pub use bounded::Bounded;
+pub use bounded::{Bounded, InPlace};
 pub use error::{DataError, FileFault, Location, RecordFault};
 pub use options::{Format, LoadOptions, Task};
 

@@ -1,9 +1,14 @@
 //! The budget of each learner, computed without data.
 
+use crate::experiment::Experiment;
+use crate::stream::PublicParts;
 use serde::Serialize;
 use undertone::Round;
+use undertone::agreement::NoiseScale;
 use undertone::method::Bound;
-use undertone::privacy::{Mechanism, UNIT, planned_cost, record_cost, user_cost, worst_record};
+use undertone::privacy::{
+    Cap, Mechanism, UNIT, planned_cost, record_cost, user_cost, worst_record,
+};
 use undertone_models::Setup;
 
 /// The version of the JSON that `budget` and `simulate` print.
@@ -20,6 +25,8 @@ pub struct BudgetReport {
     pub rounds: u64,
     /// The unit of privacy.
     pub unit: &'static str,
+    /// How many rounds the noise was chosen for; null where it was given, or chosen for ever.
+    pub planned_rounds: Option<u64>,
     /// Whether the agreement is outside the convergence theorems.
     pub unproven: bool,
     /// What the user declares about a loss of their own; null for built-in losses.
@@ -44,7 +51,9 @@ pub struct LearnerBudget {
     /// ε at `delta` over the rounds for all records of the learner together (user level); null where it is
     /// infinite. Over a lifetime it always is.
     pub user_epsilon: Option<f64>,
-    /// Lifetime bounds, null where there is no certificate.
+    /// The cap, if there is one: ε at the agreement's δ, or pure ε. A release that would pass it is refused.
+    pub cap_epsilon: Option<f64>,
+    /// Lifetime bounds with this noise and without the cap, null where there is no certificate.
     pub lifetime: LifetimeBudget,
     /// The method's name.
     pub method: &'static str,
@@ -108,6 +117,15 @@ impl LifetimeBudget {
     }
 }
 
+impl BudgetReport {
+    /// The same in the unit of an experiment, whose partition may make labels public.
+    #[must_use]
+    pub fn in_unit_of(self, experiment: &Experiment) -> BudgetReport {
+        let labels = experiment.data.partition.depends_on_labels();
+        BudgetReport { unit: PublicParts { labels, schema: false }.unit(), ..self }
+    }
+}
+
 /// Computes the budget of every learner over the given number of rounds.
 ///
 /// T rounds count the releases of rounds 1 to T, as Theorem 5 of the paper does.
@@ -118,7 +136,8 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
     for (index, mechanism) in setup.mechanisms.iter().enumerate() {
         let id = u32::try_from(index).unwrap_or(u32::MAX);
         if let Some((_, same)) = known.iter().find(|(other, _)| other == mechanism) {
-            learners.push(LearnerBudget { learner: id, ..same.clone() });
+            let cap_epsilon = cap_epsilon(setup, index);
+            learners.push(LearnerBudget { learner: id, cap_epsilon, ..same.clone() });
             continue;
         }
         let total = planned_cost(mechanism, rounds);
@@ -131,6 +150,7 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             epsilon: total.epsilon(noise, delta),
             delta,
             user_epsilon: finite(user_cost(mechanism, rounds).epsilon(noise, delta)),
+            cap_epsilon: cap_epsilon(setup, index),
             lifetime: LifetimeBudget::of(setup, index, delta),
             method: mechanism.method.describe().name,
             bound: mechanism.method.describe().bound,
@@ -146,10 +166,20 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
         name: setup.agreement.name.clone(),
         rounds,
         unit: UNIT,
+        planned_rounds: match setup.agreement.noise_scale {
+            NoiseScale::Given(_) | NoiseScale::Lifetime => None,
+            NoiseScale::Rounds(rounds) => Some(rounds),
+        },
         unproven: !setup.agreement.broken_conditions().is_empty(),
         declared_by_user: setup.agreement.model.declared_by_user(),
         learners,
     }
+}
+
+fn cap_epsilon(setup: &Setup, learner: usize) -> Option<f64> {
+    setup.agreement.caps[learner].map(|cap| match cap {
+        Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
+    })
 }
 
 /// What records pay that arrive in rounds 0, 1, 10, 100, … and in the worst round.

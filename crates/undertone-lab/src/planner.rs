@@ -127,6 +127,7 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     let printed = check_again(as_written(loaded, &agreement, &scales), &loaded.folder)?;
     let setup = printed.checked.setup()?;
     let budget = budget(&setup, printed.checked.rounds, setup.agreement.delta);
+    let budget = budget.in_unit_of(&printed.checked);
     let targets = setup.agreement.caps.iter().flatten().map(|cap| match *cap {
         Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),
         Cap::Approximate { epsilon, .. } => Target::Epsilon(epsilon),

@@ -3,10 +3,12 @@
 use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
 use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
+use crate::stream::PublicParts;
 use serde::Serialize;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, UNIT, format_epsilon};
+use undertone::privacy::{Cap, Mechanism, format_epsilon};
+use undertone::{Certified, ForEver, Planned};
 use undertone_models::Setup;
 
 /// A run in numbers.
@@ -24,6 +26,11 @@ pub struct Summary {
     pub warning: Option<&'static str>,
     /// The seed of a repeatable run.
     pub seed: Option<u64>,
+    /// Whether labels and the split among learners are public: then the features of a record are protected,
+    /// and its label is not.
+    pub labels_public: bool,
+    /// Whether classes or categories were read from the records, and count as public.
+    pub schema_public: bool,
     /// `finished`, `interrupted` or `budget-exhausted`.
     pub ending: &'static str,
     /// Why the budget was exhausted.
@@ -48,6 +55,10 @@ pub struct Summary {
     pub prequential_accuracy: Option<f64>,
     /// The unit of privacy.
     pub unit: &'static str,
+    /// How many rounds the noise was chosen for; null where it was given, or chosen for ever.
+    pub planned_rounds: Option<u64>,
+    /// The largest ε at `delta` that any learner spends in them.
+    pub planned_epsilon: Option<f64>,
     /// One entry for each learner.
     pub learners: Vec<LearnerSummary>,
     /// The statement, paragraph by paragraph.
@@ -147,6 +158,8 @@ pub struct RunFacts {
     pub records_scaled: u64,
     /// Records that were left out because they lie outside the bounds.
     pub records_refused: u64,
+    /// What of the records is public, beside their number.
+    pub public: PublicParts,
     /// Wall-clock seconds of the rounds.
     pub seconds: f64,
 }
@@ -162,6 +175,7 @@ impl Summary {
         let agreement = &setup.agreement;
         let spectrum = agreement.spectrum;
         let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
+        let planned = most_planned(setup);
         let mut summary = Summary {
             schema_version: SCHEMA_VERSION,
             undertone_version: env!("CARGO_PKG_VERSION"),
@@ -169,6 +183,8 @@ impl Summary {
             private: facts.seed.is_none(),
             warning: facts.seed.map(|_| NOT_PRIVATE),
             seed: facts.seed,
+            labels_public: facts.public.labels,
+            schema_public: facts.public.schema,
             ending: match outcome.ending {
                 Ending::Finished => "finished",
                 Ending::Interrupted => "interrupted",
@@ -203,13 +219,21 @@ impl Summary {
             first: metrics(outcome.rows.first()),
             last: metrics(outcome.rows.last()),
             prequential_accuracy: outcome.rows.last().and_then(|row| row.prequential_accuracy),
-            unit: UNIT,
+            unit: facts.public.unit(),
+            planned_rounds: planned.map(|planned| planned.rounds),
+            planned_epsilon: planned.map(|planned| planned.epsilon),
             learners: learner_summaries(setup, outcome),
             privacy_statement: Vec::new(),
             seconds: facts.seconds,
         };
         summary.privacy_statement = statement(&summary);
         summary
+    }
+
+    /// What of the records is public, beside their number.
+    #[must_use]
+    pub fn public(&self) -> PublicParts {
+        PublicParts { labels: self.labels_public, schema: self.schema_public }
     }
 
     /// The largest ε any learner has spent.
@@ -230,6 +254,20 @@ impl Summary {
         self.learners.iter().any(|learner| learner.ran_dry)
     }
 
+    /// What is certified of the learner that pays most: over the planned rounds, and for ever.
+    #[must_use]
+    pub fn certified(&self) -> Certified {
+        let known = self.planned_rounds.zip(self.planned_epsilon);
+        let caps = self.learners.iter().map(|learner| learner.cap_epsilon);
+        let cap = caps.reduce(|most, cap| most.zip(cap).map(|(most, cap)| most.max(cap)));
+        Certified {
+            planned: known.map(|(rounds, epsilon)| Planned { rounds, epsilon }),
+            cap: cap.flatten(),
+            lifetime: self.lifetime_epsilon_max().filter(|_| !self.learners.is_empty()),
+            delta: self.learners.first().map_or(0.0, |learner| learner.delta),
+        }
+    }
+
     /// The largest lifetime ε, if every learner has a certificate.
     #[must_use]
     pub fn lifetime_epsilon_max(&self) -> Option<f64> {
@@ -238,6 +276,18 @@ impl Summary {
             .map(|learner| learner.lifetime.epsilon)
             .try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
     }
+}
+
+/// The planned rounds of the learner that pays most for them.
+fn most_planned(setup: &Setup) -> Option<Planned> {
+    let mut known: Vec<(Mechanism, Option<Planned>)> = Vec::new();
+    for (id, mechanism) in setup.agreement.graph.ids().zip(&setup.mechanisms) {
+        if !known.iter().any(|(other, _)| other == mechanism) {
+            known.push((*mechanism, Certified::of(setup, id).planned));
+        }
+    }
+    let planned = known.into_iter().filter_map(|(_, planned)| planned);
+    planned.max_by(|left, right| left.epsilon.total_cmp(&right.epsilon))
 }
 
 fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
@@ -274,6 +324,36 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
         .collect()
 }
 
+/// The planned rounds first, if there are any, then what holds for ever.
+fn what_is_certified(summary: &Summary) -> Vec<String> {
+    let certified = summary.certified();
+    let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
+    if dry > 0 && certified.lifetime.is_some() {
+        return vec![format!(
+            "For ever: the certificate is void. The records of {dry} learners ran out, so a record's \
+            share of the history stopped shrinking as planned. The running account above applies."
+        )];
+    }
+    let mut text = Vec::new();
+    text.extend(certified.planned_sentence());
+    text.extend(certified.cap_sentence());
+    match certified.for_ever() {
+        ForEver::Bound(epsilon) => text.push(format!(
+            "For ever: ε = {} at δ = {:e}, however long the run goes on, as long as all \
+             neighbours are heard and records keep arriving as planned. When neighbours are missing, the \
+             running account above applies, and a cap is enforced on it.",
+            format_epsilon(epsilon),
+            certified.delta
+        )),
+        ForEver::Cap { .. } => {}
+        ForEver::NoCertificate => text.push(
+            "For ever: no certificate. No finite bound over all rounds is proved for these settings."
+                .into(),
+        ),
+    }
+    text
+}
+
 /// What is guaranteed and what is not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
@@ -283,33 +363,20 @@ fn statement(summary: &Summary) -> Vec<String> {
             "{NOT_PRIVATE}. Everything below describes what the same run would guarantee without a seed."
         ));
     }
-    text.push(
-        "Unit: one record of one learner. Two histories are neighbours when one record is replaced by \
-         another and all else is equal (event level). Even an observer of every message of the network, \
-         such as a neighbour, can hardly tell the two apart; no party is trusted."
-            .into(),
-    );
+    let public = summary.public();
+    text.push(format!(
+        "Unit: {} Even an observer of every message of the network, such as a neighbour, can hardly tell the \
+         two apart; no party is trusted.",
+        public.unit_sentences()
+    ));
+    text.extend(public.statement());
     text.push(format!(
         "Spent in {} rounds, by each learner's own account of the neighbours it has heard: \
         at most ε = {} at δ = {delta:e}.",
         summary.rounds_run,
         format_epsilon(summary.epsilon_max()),
     ));
-    let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
-    text.push(match summary.lifetime_epsilon_max() {
-        Some(_) if dry > 0 => format!(
-            "For ever: the certificate is void. The records of {dry} learners ran out, so a record's \
-            share of the history stopped shrinking as planned. The running account above applies."
-        ),
-        Some(epsilon) => format!(
-            "For ever: ε = {} at δ = {delta:e}, however long the run goes on, as long as all \
-             neighbours are heard and records keep arriving as planned. When neighbours are missing, the \
-             running account above applies, and a cap is enforced on it.",
-            format_epsilon(epsilon)
-        ),
-        None => "For ever: no certificate. No finite bound over all rounds is proved for these settings."
-            .into(),
-    });
+    text.extend(what_is_certified(summary));
     let draws = summary.learners.iter().map(|learner| learner.draws_max).max().unwrap_or(0);
     if draws > 1 {
         text.push(format!(

@@ -191,6 +191,14 @@ pub fn predict<E: Entropy, S: Storage>(
     features.iter().map(|features| node.setup().model.predict(theta, features)).collect()
 }
 
+/// The source of records that an experiment deals out.
+pub const REPLAY: &str = "replay";
+
+const CONTENT: &str = "average of noisy releases; safe to publish";
+/// The node does not know the experiment, whose partition decides.
+const CONTENT_OF_REPLAY: &str = "average of noisy releases; safe to publish only where labels and the split among \
+                                 learners are public, unless the experiment deals records iid or in-order";
+
 /// The model that may be published, as safetensors.
 ///
 /// # Errors
@@ -198,11 +206,13 @@ pub fn predict<E: Entropy, S: Storage>(
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
     let agreement = &node.setup().agreement;
     let epsilon = node.learner().accountant().epsilon(agreement.delta);
+    let replayed = node.positions().contains_key(REPLAY);
+    let content = if replayed { CONTENT_OF_REPLAY } else { CONTENT };
     let metadata = HashMap::from(
         [
             ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name", agreement.name.clone()),
-            ("content", "average of noisy releases; safe to publish".into()),
+            ("content", content.into()),
             ("round", node.learner().round().0.to_string()),
             ("epsilon_spent", epsilon.to_string()),
         ]

@@ -86,6 +86,7 @@ impl PyNetwork {
             test_records: streams.test.len(),
             records_scaled: streams.scaled,
             records_refused: streams.refused,
+            public: streams.public,
             seconds: 0.0,
         };
         let rounds = experiment.rounds;
@@ -211,6 +212,7 @@ impl PyNetwork {
             model: outcome.public,
             epsilon,
             private: self.facts.seed.is_none(),
+            public: self.facts.public,
         }
     }
 

@@ -66,7 +66,10 @@ pub(crate) fn budget<'py>(
     let setup = config.setup(py)?;
     let rounds = config.loaded.rounds_or(rounds).map_err(config_error).and_then(checked_rounds)?;
     let delta = checked_delta(delta, setup.agreement.delta)?;
-    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
+    let mut report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
+    if let Some(experiment) = config.loaded.experiment() {
+        report = report.in_unit_of(&experiment.checked);
+    }
     to_python(py, &report)
 }
 

@@ -4,6 +4,7 @@
 //! Between two batches it has released and is waiting for records. A release does not depend on the
 //! records of its own round, so this order does not change the account.
 
+use crate::{Certified, ForEver};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -308,14 +309,20 @@ impl<E: Entropy> OnlineLearner<E> {
             "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
             format_epsilon(self.accountant().epsilon(delta))
         ));
-        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
-            (_, Some(epsilon)) => format!(
+        let certified = Certified::of(&self.setup, LearnerId(0));
+        text.extend(certified.planned_sentence());
+        text.extend(certified.cap_sentence());
+        match (certified.for_ever(), &self.setup.lifetimes[0]) {
+            (ForEver::Bound(epsilon), _) => text.push(format!(
                 "For ever: ε = {} at δ = {delta:e}, however many records arrive.",
                 format_epsilon(epsilon)
-            ),
-            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
-            (Ok(_), None) => "For ever: no certificate.".into(),
-        });
+            )),
+            (ForEver::Cap { .. }, _) => {}
+            (ForEver::NoCertificate, Err(reason)) => {
+                text.push(format!("For ever: no certificate ({reason})."));
+            }
+            (ForEver::NoCertificate, Ok(_)) => text.push("For ever: no certificate.".into()),
+        }
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }

@@ -83,7 +83,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let rounds = loaded.rounds_or(arguments.rounds)?;
     let setup = loaded.setup()?;
-    let report = budget(&setup, rounds, setup.agreement.delta);
+    let mut report = budget(&setup, rounds, setup.agreement.delta);
+    if let Some(experiment) = loaded.experiment() {
+        report = report.in_unit_of(&experiment.checked);
+    }
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
@@ -114,7 +117,16 @@ fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
     writeln!(out, "pure epsilon   {}", optional("pure_epsilon"))?;
     writeln!(out, "zCDP           {}", optional("zcdp"))?;
     writeln!(out, "cap            {}", optional("cap"))?;
-    writeln!(out, "for ever       {}", optional("lifetime_epsilon"))?;
+    let cap = budget["cap"].as_f64().or(budget["pure_cap"].as_f64());
+    let beyond = cap.zip(budget["lifetime_epsilon"].as_f64());
+    match beyond.filter(|(cap, bound)| *bound > cap * (1.0 + 1e-9)) {
+        Some((_, bound)) => writeln!(
+            out,
+            "for ever       never more than the cap; {} if it ran on with the same noise and without it",
+            format_epsilon(bound)
+        )?,
+        None => writeln!(out, "for ever       {}", optional("lifetime_epsilon"))?,
+    }
     for (key, words) in [("no_certificate", "No certificate"), ("exhausted", "Exhausted")] {
         if let Some(reason) = budget[key].as_str() {
             writeln!(out, "\n{words}: {reason}.")?;
@@ -137,15 +149,16 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
         writeln!(out, "{declared}")?;
     }
     writeln!(out)?;
+    let for_ever = if beyond_cap(report) { "if it ran on: epsilon" } else { "for ever: epsilon" };
     writeln!(
         out,
-        "learner   noise scale   pure epsilon          zCDP   epsilon at {delta:e}   for ever: epsilon   pure epsilon"
+        "learner   noise scale   pure epsilon          zCDP   epsilon at {delta:e}   {for_ever}   pure epsilon"
     )?;
     let optional = |value: Option<f64>| format_epsilon_or(value, "none");
     for learner in &report.learners {
         writeln!(
             out,
-            "{:>7}  {:>12}  {:>13}  {:>12}  {:>17}  {:>18}  {:>13}",
+            "{:>7}  {:>12}  {:>13}  {:>12}  {:>17}  {:>width$}  {:>13}",
             learner.learner,
             number(learner.noise_scale),
             optional(learner.pure_epsilon),
@@ -153,6 +166,7 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
             format_epsilon(learner.epsilon),
             optional(learner.lifetime.epsilon),
             optional(learner.lifetime.pure_epsilon),
+            width = for_ever.len() + 1,
         )?;
     }
     for reason in reasons(&report.learners) {
@@ -181,9 +195,33 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
             optional(first.user_epsilon)
         )?;
     }
+    if beyond_cap(report) {
+        return print_horizon(out, report);
+    }
     writeln!(
         out,
         "\nFor ever holds while all neighbours are heard and records arrive as planned; a running\nlearner keeps its own account, and a cap is enforced on that."
+    )
+}
+
+/// Whether a learner's cap stops it before the bound for ever is reached.
+fn beyond_cap(report: &BudgetReport) -> bool {
+    report.learners.iter().any(|learner| {
+        let both = learner.cap_epsilon.zip(learner.lifetime.epsilon);
+        both.is_some_and(|(cap, bound)| bound > cap * (1.0 + 1e-9))
+    })
+}
+
+/// Which number holds for what, where the bound for ever is above the cap.
+fn print_horizon(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
+    let planned = match report.planned_rounds {
+        Some(rounds) => format!("The noise was chosen for rounds 1 to {rounds}.\n"),
+        None => String::new(),
+    };
+    writeln!(
+        out,
+        "\n{planned}The cap holds however long a learner runs: a release that would pass it is refused. \"If it ran\n\
+         on\" is what the same noise would cost for ever without the cap; no learner gets there."
     )
 }
 

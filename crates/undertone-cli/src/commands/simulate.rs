@@ -11,7 +11,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use undertone::privacy::format_epsilon;
+use undertone::{ForEver, Planned};
 use undertone_lab::experiment::{Overrides, resolved};
+use undertone_lab::stream::LABELS_PUBLIC;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
@@ -70,6 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         test_records: streams.test.len(),
         records_scaled: streams.scaled,
         records_refused: streams.refused,
+        public: streams.public,
         seconds: 0.0,
     };
     let progress = progress_bar("round", rounds, talk);
@@ -167,17 +170,27 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
         )?,
     }
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
-    let lifetime = summary
-        .lifetime_epsilon_max()
-        .filter(|_| !summary.ran_dry())
-        .map_or("no certificate".to_string(), |epsilon| {
-            format!("{} for ever", format_epsilon(epsilon))
-        });
+    let certified = summary.certified();
+    let lifetime = match certified.for_ever() {
+        _ if summary.ran_dry() => "no certificate".to_string(),
+        ForEver::Bound(epsilon) => format!("{} for ever", format_epsilon(epsilon)),
+        ForEver::Cap { cap, .. } => format!("never more than the cap {cap}"),
+        ForEver::NoCertificate => "no certificate".to_string(),
+    };
+    let lifetime = match certified.planned {
+        Some(Planned { rounds, epsilon }) if !summary.ran_dry() => {
+            format!("{} planned for {rounds} rounds, {lifetime}", format_epsilon(epsilon))
+        }
+        Some(_) | None => lifetime,
+    };
     writeln!(
         out,
         "  privacy          ε = {} spent, {lifetime}, at δ = {delta:e}",
         format_epsilon(summary.epsilon_paid_max())
     )?;
+    if summary.labels_public {
+        writeln!(out, "  {LABELS_PUBLIC}")?;
+    }
     if !summary.private {
         writeln!(out, "  {NOT_PRIVATE}")?;
     }

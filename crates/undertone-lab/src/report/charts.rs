@@ -6,6 +6,7 @@ use super::plot::{Across, Band, Chart, Look, POINTS_MAX, STYLES, Series, thin};
 use crate::columns::{self, Column};
 use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
 use crate::summary::Summary;
+use undertone::ForEver;
 
 /// A level this many times above the highest value would flatten the curve: the caption states it instead.
 const LEVEL_FACTOR_MAX: f64 = 5.0;
@@ -242,7 +243,10 @@ fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
         level(&mut chart, rows, highest, "cap, and bound for ever", Look::Level(1), cap);
     } else {
         level(&mut chart, rows, highest, "cap", Look::Level(1), cap);
-        level(&mut chart, rows, highest, "bound for ever", Look::Level(2), life);
+        // The cap ends the run before a bound above it is reached.
+        if !matches!(summary.certified().for_ever(), ForEver::Cap { .. }) {
+            level(&mut chart, rows, highest, "bound for ever", Look::Level(2), life);
+        }
     }
     chart
 }

@@ -25,6 +25,7 @@ use crate::simulate::RoundRow;
 use crate::summary::Summary;
 use number::{MISSING, count, epsilon, escape, number, percent};
 use plot::{Chart, Size};
+use undertone::{ForEver, Planned};
 
 const STYLE: &str = include_str!("style.css");
 /// The page may load nothing; only its own style sheet is allowed.
@@ -92,6 +93,11 @@ fn banners(summary: &Summary) -> String {
         let warning = summary.warning.unwrap_or("the noise of this run can be subtracted");
         let warning = warning.strip_prefix("NOT PRIVATE: ").unwrap_or(warning);
         text += &banner("stop", "NOT PRIVATE", &format!("<p>{}.</p>", escape(&capital(warning))));
+    }
+    if summary.labels_public {
+        let body = "<p>Labels and the split among learners are public in this experiment. The features of a \
+                    record are protected; its label is not.</p>";
+        text += &banner("warn", "LABELS ARE PUBLIC", body);
     }
     let run = count(summary.rounds_run);
     let planned = count(summary.rounds_planned);
@@ -170,13 +176,7 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
         (None, 0 | 1) => format!("at δ = {delta}; no cap"),
         (None, _) => format!("at δ = {delta}, largest of all learners; no cap"),
     };
-    let known = !summary.learners.is_empty();
-    let for_ever = match summary.lifetime_epsilon_max().filter(|_| known) {
-        Some(bound) => card("ε for ever", &epsilon(bound), "bound over all future rounds"),
-        None => {
-            card("ε for ever", "no certificate", "no finite bound is proved for these settings")
-        }
-    };
+    let for_ever = certified_card(summary);
     [
         test,
         match last.training_accuracy.filter(|_| measured) {
@@ -192,6 +192,26 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
         ),
     ]
     .concat()
+}
+
+/// The ε that is certified: of the planned rounds where noise was chosen for them, else for ever.
+fn certified_card(summary: &Summary) -> String {
+    let certified = summary.certified();
+    if let Some(Planned { rounds, epsilon: planned }) = certified.planned {
+        let note = format!("over the {} rounds that the noise was chosen for", count(rounds));
+        return card("ε planned", &epsilon(planned), &note);
+    }
+    match certified.for_ever() {
+        ForEver::Bound(bound) => {
+            card("ε for ever", &epsilon(bound), "bound over all future rounds")
+        }
+        ForEver::Cap { cap, .. } => {
+            card("ε for ever", &epsilon(cap), "the cap: a release that would pass it is refused")
+        }
+        ForEver::NoCertificate => {
+            card("ε for ever", "no certificate", "no finite bound is proved for these settings")
+        }
+    }
 }
 
 fn card(title: &str, figure: &str, note: &str) -> String {

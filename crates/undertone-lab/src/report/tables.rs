@@ -2,6 +2,7 @@
 
 use super::number::{MISSING, count, decimal, epsilon, escape, number};
 use crate::summary::{LearnerSummary, Summary};
+use undertone::ForEver;
 use undertone::noise::NoiseKind;
 
 /// The most learners in the table; `summary.json` has all.
@@ -17,6 +18,10 @@ fn learners(summary: &Summary) -> String {
         return String::new();
     }
     let redrawn = summary.learners.iter().any(|one| one.draws_max > 1);
+    // A bound that the cap does not let a learner reach is labelled as what it is.
+    let beyond_cap = matches!(summary.certified().for_ever(), ForEver::Cap { .. });
+    let for_ever =
+        if beyond_cap { "ε if it ran on for ever without the cap" } else { "ε for ever" };
     let mut head = vec!["Learner", "Records"];
     if redrawn {
         head.push("Most draws of a record");
@@ -27,7 +32,7 @@ fn learners(summary: &Summary) -> String {
         "ε spent",
         "Pure ε",
         "zCDP",
-        "ε for ever",
+        for_ever,
         "Cap on ε",
         "Ran dry",
     ]);
@@ -36,7 +41,7 @@ fn learners(summary: &Summary) -> String {
     let body: String = shown.iter().map(|one| learner(one, redrawn)).collect();
     let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
     let mut note =
-        format!("ε spent and ε for ever hold at δ = {delta}. Unit: {}.", escape(summary.unit));
+        format!("ε spent and {for_ever} hold at δ = {delta}. Unit: {}.", escape(summary.unit));
     if summary.learners.iter().any(|one| one.noise_exponent.abs() > 0.0) {
         note += " The noise grows with the round t as ρ₀ (t + 1)<sup>ς</sup>.";
     }

@@ -12,6 +12,7 @@ mod image_folders;
 mod neural;
 mod online;
 mod planner;
+mod public_labels;
 mod runs;
 mod sensitivity;
 mod streams;

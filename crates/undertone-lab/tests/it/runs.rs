@@ -8,6 +8,7 @@ use undertone::agreement::OneOrEach;
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment, load_file, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::presets::load_preset;
+use undertone_lab::stream::PublicParts;
 use undertone_lab::{
     Ending, Measuring, Outcome, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate,
     stream,
@@ -190,6 +191,7 @@ fn facts(loaded: &LoadedExperiment, seed: Option<u64>) -> RunFacts {
         test_records: 1,
         records_scaled: 0,
         records_refused: 0,
+        public: PublicParts::default(),
         seconds: 1.0,
     }
 }
@@ -375,7 +377,7 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
         raw.agreement.records.centre = None;
         raw.agreement.bounds.out_of_bounds = Some("refuse".into());
     });
-    assert!(text.contains("data.partition"), "{text}");
+    assert!(text.contains("no record within the bounds"), "{text}");
 }
 
 #[test]
