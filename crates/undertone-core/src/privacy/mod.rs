@@ -46,7 +46,7 @@ pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
 pub use shown::{
     NO_BOUND, format_epsilon, format_epsilon_or, format_rounded_up, format_scientific_up,
 };
-pub use statement::{Loss, Statement};
+pub use statement::{ForEver, Loss, PlannedLoss, PlannedRounds, Statement};
 pub(crate) use step_effect::StepEffect;
 
 /// The unit of privacy, in one line.
