@@ -47,7 +47,6 @@
 //! has seeded experiments, which are NOT PRIVATE. This crate depends on neither.
 
 mod builder;
-mod certified;
 mod declaration;
 pub mod doctor;
 mod learner_file;
@@ -56,7 +55,6 @@ mod online;
 mod verification;
 
 pub use builder::{BuildError, Declared, Label, LearnerBuilder, OwnLoss};
-pub use certified::{Certified, ForEver, Planned};
 pub use declaration::{DECLARATION_SAMPLES, DeclarationError, check_declaration};
 pub use learner_file::{LearnerFileError, NotSaved, SavedLearner};
 pub use load::{LoadError, Loaded, load};

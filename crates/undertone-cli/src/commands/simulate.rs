@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use undertone::privacy::format_epsilon;
-use undertone::{ForEver, Planned};
+use undertone::privacy::{PlannedLoss, Statement, format_epsilon};
 use undertone_lab::experiment::{Overrides, resolved};
 use undertone_lab::stream::LABELS_PUBLIC;
 use undertone_lab::summary::NOT_PRIVATE;
@@ -169,25 +168,9 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
             first.tracking_error, last.tracking_error
         )?,
     }
-    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
-    let certified = summary.certified();
-    let lifetime = match certified.for_ever() {
-        _ if summary.ran_dry() => "no certificate".to_string(),
-        ForEver::Bound(epsilon) => format!("{} for ever", format_epsilon(epsilon)),
-        ForEver::Cap { cap, .. } => format!("never more than the cap {cap}"),
-        ForEver::NoCertificate => "no certificate".to_string(),
-    };
-    let lifetime = match certified.planned {
-        Some(Planned { rounds, epsilon }) if !summary.ran_dry() => {
-            format!("{} planned for {rounds} rounds, {lifetime}", format_epsilon(epsilon))
-        }
-        Some(_) | None => lifetime,
-    };
-    writeln!(
-        out,
-        "  privacy          ε = {} spent, {lifetime}, at δ = {delta:e}",
-        format_epsilon(summary.epsilon_paid_max())
-    )?;
+    if let Some(privacy) = summary.privacy() {
+        writeln!(out, "  privacy          {}", in_one_line(&privacy))?;
+    }
     if summary.labels_public {
         writeln!(out, "  {LABELS_PUBLIC}")?;
     }
@@ -195,4 +178,18 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
         writeln!(out, "  {NOT_PRIVATE}")?;
     }
     writeln!(out, "  report           {}", folder.join("report.html").display())
+}
+
+/// What was spent, planned and certified for ever.
+fn in_one_line(privacy: &Statement) -> String {
+    let mut parts = vec![format!("ε = {} spent", format_epsilon(privacy.spent.epsilon))];
+    if privacy.uses > 1 {
+        parts.push(format!("by a record drawn {} times", privacy.uses));
+    }
+    if let Some(PlannedLoss { rounds, loss }) = privacy.planned {
+        parts.push(format!("{} planned for {rounds} rounds", format_epsilon(loss.epsilon)));
+    }
+    parts.push(privacy.for_ever_words());
+    parts.push(format!("at δ = {:e}", privacy.delta));
+    parts.join(", ")
 }

@@ -63,15 +63,12 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
     )?;
     let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
-    let (cap, lifetime) = (budget["cap"].as_f64(), budget["lifetime_epsilon"].as_f64());
-    if let Some(cap) = cap {
-        write!(out, ", cap {}", format_epsilon(cap))?;
+    for (key, words) in [("cap", "cap"), ("pure_cap", "cap on pure ε")] {
+        if let Some(cap) = budget[key].as_f64() {
+            write!(out, ", {words} {}", format_epsilon(cap))?;
+        }
     }
-    // A bound that the cap does not let the learner reach says nothing of it.
-    let reached = |bound: &f64| !cap.is_some_and(|cap| *bound > cap * (1.0 + 1e-9));
-    if let Some(bound) = lifetime.filter(reached) {
-        write!(out, ", lifetime bound {}", format_epsilon(bound))?;
-    }
+    write!(out, ", {}", budget["for_ever"].as_str().unwrap_or("?"))?;
     writeln!(out)?;
     for (key, words) in [("loss", "loss"), ("accuracy", "accuracy"), ("distance", "distance")] {
         if let Some(number) = status[key].as_f64() {

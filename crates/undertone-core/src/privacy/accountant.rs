@@ -75,7 +75,7 @@ pub enum Refusal {
 /// It uses the weights actually heard and the records actually held, so it stays right when
 /// neighbours are missing. Its totals only grow. A round takes O(1) time and space. If records are
 /// forgotten, both grow with the number of rounds whose records still count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Accountant {
     mechanism: Mechanism,
     cap: Option<Cap>,
@@ -97,7 +97,7 @@ pub struct Accountant {
 }
 
 /// The records whose cost is followed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Records {
     /// Only record 0, which pays most if nothing is forgotten (ADR 0004).
     First { sensitivity: f64, spent: Total },

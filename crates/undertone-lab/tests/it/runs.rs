@@ -149,7 +149,7 @@ fn records_drawn_again_are_counted_and_said() {
     assert!(statement.contains("For ever: no certificate"), "{statement}");
     let learner = &summary.learners[0];
     // Pure ε, which doubles, may be the smaller one; zCDP is four times as large.
-    assert!(learner.epsilon_of_most_drawn > 1.999 * learner.epsilon, "r times the pure ε at least");
+    assert!(learner.epsilon > 1.999 * learner.epsilon_used_once, "r times the pure ε at least");
     assert!(statement.contains("NOT PRIVATE"));
 }
 
