@@ -15,6 +15,7 @@ mod planner;
 mod public_labels;
 mod runs;
 mod sensitivity;
+mod statements;
 mod streams;
 mod tidy;
 

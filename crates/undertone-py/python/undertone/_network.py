@@ -165,6 +165,7 @@ class Result:
 
     def __init__(self, network: Network):
         self.public_model: PublicModel = network.public_model
+        # What the most used record of each learner has paid.
         self.epsilon: list[float] = network.get_epsilon()
         self.rounds_run: int = network.rounds_run
         self.ended: str | None = network.ended
@@ -216,7 +217,9 @@ class Result:
         if all(bound is not None for bound in lifetime):
             # Noise chosen for some rounds costs more for ever than the cap allows, and the cap ends the run.
             capped = all(cap is not None for cap in caps) and max(lifetime) > max(caps) * (1 + 1e-9)
-            bound, label = (max(caps), "cap") if capped else (max(lifetime), "for ever")
+            here = any(learner["lifetime"]["from_here"] for learner in learners)
+            label = "for ever from here" if here else "for ever"
+            bound, label = (max(caps), "cap") if capped else (max(lifetime), label)
             right.axhline(bound, linestyle="--", color="gray", label=label)
         right.set(xlabel="round", ylabel=f"ε at δ = {self.summary['learners'][0]['delta']:g}", ylim=(0, None))
         right.legend()
