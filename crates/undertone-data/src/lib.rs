@@ -52,7 +52,7 @@ mod table;
 
 use line_guard::LineGuard;
 
-pub use check_records::Bounded;
+pub use check_records::{Bounded, InPlace};
 pub use error::{DataError, FileFault, Location, RecordFault};
 pub use options::{Format, LoadOptions, Task};
 pub use own_records::{check_shape, load_own, task};

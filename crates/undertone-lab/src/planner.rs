@@ -132,7 +132,8 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     // The report is computed from what is printed.
     let printed = check_again(as_written(loaded, &agreement, &scales), &loaded.folder)?;
     let setup = printed.checked.setup()?;
-    let budget = budget(&setup, printed.checked.rounds, setup.agreement.delta);
+    let (rounds, delta) = (printed.checked.rounds, setup.agreement.delta);
+    let budget = budget(&setup, rounds, delta, Some(&printed.checked));
     let targets = setup.agreement.caps.iter().flatten().map(|cap| match *cap {
         Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),
         Cap::Approximate { epsilon, .. } => Target::Epsilon(epsilon),

@@ -6,6 +6,7 @@ use crate::experiment::RawExperiment;
 use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
+use crate::stream::LABELS_PUBLIC;
 use crate::summary::{NOT_PRIVATE, Summary};
 use std::collections::HashMap;
 use std::fs;
@@ -117,11 +118,14 @@ fn model_bytes(
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
-        ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+        ("content".to_string(), summary.public().model_content().to_string()),
         ("epsilon_spent".to_string(), summary.epsilon_paid_max().to_string()),
     ]);
     if let Some(declared) = &summary.declared_by_user {
         metadata.insert("declared_by_user".into(), declared.clone());
+    }
+    if summary.labels_public {
+        metadata.insert("labels".into(), LABELS_PUBLIC.into());
     }
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());

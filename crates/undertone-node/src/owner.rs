@@ -6,7 +6,7 @@ use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use undertone::noise::Entropy;
-use undertone::privacy::{Cap, Receipt, UNIT};
+use undertone::privacy::{Cap, Receipt};
 use undertone::{LearnerId, Memory as _};
 use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 
@@ -93,10 +93,21 @@ pub struct Budget {
     pub cap: Option<f64>,
     /// The cap on pure ε.
     pub pure_cap: Option<f64>,
-    /// The bound on ε for ever, while neighbours are heard and records arrive as planned.
+    /// How many rounds the noise was chosen for, if it was and all went as planned so far.
+    pub planned_rounds: Option<u64>,
+    /// Their ε.
+    pub planned_epsilon: Option<f64>,
+    /// A bound on ε for ever with this noise and without the cap, if neighbours are heard and records arrive as planned
+    /// from now on.
     pub lifetime_epsilon: Option<f64>,
+    /// Whether a round has departed from the plan, so that this bound starts at the learner's present state.
+    pub lifetime_from_here: bool,
     /// Why there is no such bound, if so.
     pub no_certificate: Option<String>,
+    /// What holds for ever, in a few words.
+    pub for_ever: String,
+    /// What is planned, and what holds for ever, in sentences.
+    pub statement: Vec<String>,
     /// How many releases were made.
     pub releases: u64,
     /// Why nothing more is released, if so.
@@ -154,25 +165,33 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
 #[must_use]
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
     let (setup, learner) = (node.setup(), node.learner());
-    let index = learner.id().0 as usize;
-    let (delta, spent) = (setup.agreement.delta, learner.accountant().spent());
-    let cap = setup.agreement.caps[index];
+    let delta = setup.agreement.delta;
+    let privacy = setup.statement(learner.id(), learner.accountant(), delta, 1);
     Budget {
-        unit: UNIT,
+        unit: privacy.unit,
         delta,
-        epsilon: learner.accountant().epsilon(delta),
-        pure_epsilon: Some(spent.pure).filter(|pure| pure.is_finite()),
-        zcdp: spent.zcdp,
-        cap: cap.and_then(|cap| match cap {
+        epsilon: privacy.spent.epsilon,
+        pure_epsilon: privacy.spent.pure_epsilon,
+        zcdp: privacy.spent.zcdp,
+        cap: privacy.cap.and_then(|cap| match cap {
             Cap::Approximate { epsilon, .. } => Some(epsilon),
             Cap::Pure { .. } => None,
         }),
-        pure_cap: cap.and_then(|cap| match cap {
+        pure_cap: privacy.cap.and_then(|cap| match cap {
             Cap::Pure { epsilon } => Some(epsilon),
             Cap::Approximate { .. } => None,
         }),
-        lifetime_epsilon: setup.lifetime_epsilon(learner.id()),
-        no_certificate: setup.lifetimes[index].as_ref().err().map(ToString::to_string),
+        planned_rounds: privacy.planned.map(|planned| planned.rounds),
+        planned_epsilon: privacy.planned.map(|planned| planned.loss.epsilon),
+        lifetime_epsilon: privacy.lifetime.as_ref().ok().map(|bound| bound.epsilon),
+        lifetime_from_here: privacy.from_here,
+        no_certificate: privacy.lifetime.as_ref().err().map(ToString::to_string),
+        for_ever: privacy.for_ever_words(),
+        statement: privacy
+            .planned_sentence()
+            .into_iter()
+            .chain([privacy.for_ever_sentence()])
+            .collect(),
         releases: node.releases(),
         exhausted: node.refusal().map(ToString::to_string),
         ledger: node.receipts().copied().collect(),
@@ -191,6 +210,14 @@ pub fn predict<E: Entropy, S: Storage>(
     features.iter().map(|features| node.setup().model.predict(theta, features)).collect()
 }
 
+/// The source of records that an experiment deals out.
+pub const REPLAY: &str = "replay";
+
+const CONTENT: &str = "average of noisy releases; safe to publish";
+/// The node does not know the experiment, whose partition decides.
+const CONTENT_OF_REPLAY: &str = "average of noisy releases; safe to publish only where labels and the split among \
+                                 learners are public, unless the experiment deals records iid or in-order";
+
 /// The model that may be published, as safetensors.
 ///
 /// # Errors
@@ -198,11 +225,13 @@ pub fn predict<E: Entropy, S: Storage>(
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
     let agreement = &node.setup().agreement;
     let epsilon = node.learner().accountant().epsilon(agreement.delta);
+    let replayed = node.positions().contains_key(REPLAY);
+    let content = if replayed { CONTENT_OF_REPLAY } else { CONTENT };
     let metadata = HashMap::from(
         [
             ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name", agreement.name.clone()),
-            ("content", "average of noisy releases; safe to publish".into()),
+            ("content", content.into()),
             ("round", node.learner().round().0.to_string()),
             ("epsilon_spent", epsilon.to_string()),
         ]

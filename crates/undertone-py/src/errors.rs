@@ -67,6 +67,7 @@ pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr 
         | StreamError::TooFewRecords { .. }
         | StreamError::NotAClass { .. }
         | StreamError::EmptyLearner { .. }
+        | StreamError::NothingWithinBounds { .. }
         | StreamError::Format { .. }
         | StreamError::UnknownSource { .. }
         | StreamError::Catalogue(_)

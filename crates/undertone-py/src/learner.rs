@@ -15,6 +15,7 @@ use std::sync::Arc;
 use undertone::privacy::format_epsilon;
 use undertone::{LearnerFileError, OnlineError, OnlineLearner, SavedLearner};
 use undertone_lab::RunEntropy;
+use undertone_lab::stream::PublicParts;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::{BoundedRecord, Features, Prediction, Record};
 
@@ -33,6 +34,8 @@ pub(crate) struct PyLearner {
     seeded: bool,
     /// The ε that records have paid for the model that it started from.
     start_epsilon: f64,
+    /// Whether that model came from an experiment whose labels are public.
+    start_labels_public: bool,
     /// The process it was made in: a forked process has only a copy.
     process: u32,
 }
@@ -53,6 +56,9 @@ struct Notes {
     seeded: bool,
     /// What records have paid for the model that the learner started from, as ε at the agreement's δ.
     start_epsilon: f64,
+    /// Whether that model came from an experiment whose labels are public.
+    #[serde(default)]
+    start_labels_public: bool,
 }
 
 impl PyLearner {
@@ -112,7 +118,17 @@ impl PyLearner {
         };
         let learner = Some(learner?);
         let (seeded, process) = (seed.is_some(), std::process::id());
-        Ok(PyLearner { learner, schema, config, loss, seeded, start_epsilon: 0.0, process })
+        let (start_epsilon, start_labels_public) = (0.0, false);
+        Ok(PyLearner {
+            learner,
+            schema,
+            config,
+            loss,
+            seeded,
+            start_epsilon,
+            start_labels_public,
+            process,
+        })
     }
 }
 
@@ -141,6 +157,7 @@ impl PyLearner {
                 if let Some(start) = start {
                     learner.seeded |= !start.private;
                     learner.start_epsilon = start.epsilon;
+                    learner.start_labels_public = start.public.labels;
                 }
                 Ok(learner)
             }
@@ -153,6 +170,7 @@ impl PyLearner {
                 let mut learner = PyLearner::build(py, config, names, classes, loss, seed, file)?;
                 learner.seeded |= notes.seeded;
                 learner.start_epsilon = notes.start_epsilon;
+                learner.start_labels_public = notes.start_labels_public;
                 Ok(learner)
             }
             _ => Err(PyTypeError::new_err("a learner is made from a config, or from a file")),
@@ -256,6 +274,13 @@ impl PyLearner {
                 format_epsilon(self.start_epsilon)
             ));
         }
+        if self.start_labels_public {
+            text.push(
+                "The labels of those records, and their split among learners, are public: that model protects \
+                 their features, and not their labels."
+                    .into(),
+            );
+        }
         Ok(text)
     }
 
@@ -273,6 +298,7 @@ impl PyLearner {
             // counts.
             epsilon: self.get_epsilon(None)?.max(self.start_epsilon),
             private: !self.seeded,
+            public: PublicParts { labels: self.start_labels_public, schema: false },
         })
     }
 
@@ -350,7 +376,12 @@ impl PyLearner {
     /// and each account would charge them once.
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
-        let notes = Notes { settings, seeded: self.seeded, start_epsilon: self.start_epsilon };
+        let notes = Notes {
+            settings,
+            seeded: self.seeded,
+            start_epsilon: self.start_epsilon,
+            start_labels_public: self.start_labels_public,
+        };
         let notes = serde_json::to_string(&notes).map_err(config_error)?;
         self.get_mut()?;
         let learner = self.learner.take().ok_or_else(saved)?;

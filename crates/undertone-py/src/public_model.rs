@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use undertone_lab::stream::{LABELS_PUBLIC, PublicParts};
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::{Features, Prediction, Setup, model_file};
 
@@ -24,6 +25,7 @@ pub(crate) struct PyPublicModel {
     pub(crate) model: undertone::PublicModel,
     pub(crate) epsilon: f64,
     pub(crate) private: bool,
+    pub(crate) public: PublicParts,
 }
 
 impl PyPublicModel {
@@ -64,6 +66,13 @@ impl PyPublicModel {
         self.private
     }
 
+    /// True where records were dealt to learners by their labels: then labels and the split are public, and only
+    /// the features of records are protected.
+    #[getter]
+    fn labels_public(&self) -> bool {
+        self.public.labels
+    }
+
     /// The label, or the number, that the model predicts.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.schema.prediction_to_python(x.py(), &self.prediction(self.schema.features(x)?)?)
@@ -97,12 +106,15 @@ impl PyPublicModel {
         let mut metadata = HashMap::from([
             ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name".to_string(), self.setup.agreement.name.clone()),
-            ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+            ("content".to_string(), self.public.model_content().to_string()),
             ("epsilon_spent".to_string(), self.epsilon.to_string()),
             ("delta".to_string(), self.setup.agreement.delta.to_string()),
         ]);
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             metadata.insert("declared_by_user".into(), declared);
+        }
+        if self.public.labels {
+            metadata.insert("labels".into(), LABELS_PUBLIC.into());
         }
         if !self.private {
             metadata.insert("content".into(), NOT_PRIVATE.into());
@@ -120,7 +132,7 @@ impl PyPublicModel {
         py: Python<'py>,
     ) -> PyResult<(
         Bound<'py, PyAny>,
-        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool),
+        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool, bool),
     )> {
         if self.setup.agreement.model.declared_by_user().is_some() {
             return Err(PyTypeError::new_err(
@@ -132,10 +144,12 @@ impl PyPublicModel {
         let classes = self.schema.labels(py).into_pyobject(py)?.into_any();
         let state = undertone::persist::save(&mut self.model.clone());
         let text = self.config.get().to_toml(py)?;
-        Ok((restore, (text, names, classes, state, self.epsilon, self.private)))
+        let marks = (self.private, self.public.labels);
+        Ok((restore, (text, names, classes, state, self.epsilon, marks.0, marks.1)))
     }
 
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "what pickle keeps")]
     fn _restore(
         py: Python<'_>,
         text: &str,
@@ -144,13 +158,15 @@ impl PyPublicModel {
         state: Vec<u8>,
         epsilon: f64,
         private: bool,
+        labels_public: bool,
     ) -> PyResult<PyPublicModel> {
         let config = Py::new(py, PyConfig::from_text(text)?)?;
         let setup = config.get().setup(py)?;
         let schema = Schema::new(py, &setup, names, classes)?;
         let mut model = undertone::PublicModel::new(setup.model.parameters());
         undertone::persist::load(&mut model, &state).map_err(config_error)?;
-        Ok(PyPublicModel { setup, config, schema, loss: None, model, epsilon, private })
+        let public = PublicParts { labels: labels_public, schema: false };
+        Ok(PyPublicModel { setup, config, schema, loss: None, model, epsilon, private, public })
     }
 
     fn __repr__(&self) -> String {

@@ -66,7 +66,8 @@ pub(crate) fn budget<'py>(
     let setup = config.setup(py)?;
     let rounds = config.loaded.rounds_or(rounds).map_err(config_error).and_then(checked_rounds)?;
     let delta = checked_delta(delta, setup.agreement.delta)?;
-    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
+    let experiment = config.loaded.experiment().map(|loaded| &loaded.checked);
+    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta, experiment));
     to_python(py, &report)
 }
 

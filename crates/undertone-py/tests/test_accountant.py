@@ -132,6 +132,13 @@ def test_doctor_finds_what_is_wrong_with_the_papers_own_settings():
         Config({**KNOWN, "unproven": False})
 
 
+def test_doctor_does_not_hold_a_shielded_config_to_algorithm_1():
+    diagnosis = undertone.doctor("shielded-mushrooms")
+    assert diagnosis["holds"] and diagnosis["method"] == "shielded"
+    assert diagnosis["theorems"] == {} and diagnosis["assumptions"] == {}
+    assert {finding["id"] for finding in diagnosis["findings"]} >= {"shielded.spread", "certificate.lifetime"}
+
+
 def test_an_audit_of_an_honest_config_passes():
     config = Config.preset("mushrooms").replace({"model.features": 4, "network.learners": 3})
     report = undertone.audit(config, learner=0, seed=1)

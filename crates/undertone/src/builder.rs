@@ -395,6 +395,21 @@ mod tests {
     }
 
     #[test]
+    fn a_finite_plan_states_its_own_epsilon_first_and_labels_the_one_for_ever() {
+        let builder = |rounds| LearnerBuilder { rounds, ..LearnerBuilder::new(5, 4.0, 1e-6) };
+        let text = builder(Some(64)).build().unwrap().statement();
+        let place = |start: &str| text.iter().position(|sentence| sentence.starts_with(start));
+        let planned = place("Planned: ε = 4.0000 at δ = 1e-6 over 64 rounds").unwrap();
+        let for_ever = place("For ever: never more than the cap of ε = 4:").unwrap();
+        assert!(planned < for_ever, "{text:?}");
+        assert!(text[for_ever].contains("if it ran on for ever with the same noise"), "{text:?}");
+        // The control: noise chosen for ever has one number.
+        let text = builder(None).build().unwrap().statement();
+        assert!(text.iter().any(|sentence| sentence.starts_with("For ever: ε = 4.0000 at")));
+        assert!(!text.iter().any(|one| one.contains("Planned") || one.contains("cap")), "{text:?}");
+    }
+
+    #[test]
     fn defaults_meet_the_budget_for_every_kind_of_label() {
         let base = LearnerBuilder::new(5, 2.0, 1e-6);
         for builder in [base.clone(), base.clone().classes(4), base.clone().label_bound(3.0)] {

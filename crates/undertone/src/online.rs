@@ -10,7 +10,7 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, UNIT, format_epsilon};
+use undertone_core::privacy::{Accountant, Refusal, Statement, format_epsilon};
 use undertone_core::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
 };
@@ -297,25 +297,27 @@ impl<E: Entropy> OnlineLearner<E> {
         })
     }
 
+    /// What may be said of its privacy in numbers, at the agreement's δ.
+    #[must_use]
+    pub fn privacy(&self) -> Statement {
+        let delta = self.setup.agreement.delta;
+        self.setup.statement(self.learner.id(), self.accountant(), delta, 1)
+    }
+
     /// The privacy statement, in sentences.
     #[must_use]
     pub fn statement(&self) -> Vec<String> {
-        let delta = self.setup.agreement.delta;
-        let rounds = self.accountant().round();
+        let privacy = self.privacy();
         let mut text = Vec::new();
-        text.push(format!("Unit: {UNIT}."));
+        text.push(format!("Unit: {}.", privacy.unit));
         text.push(format!(
-            "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
-            format_epsilon(self.accountant().epsilon(delta))
+            "Spent in {} rounds: ε = {} at δ = {:e}.",
+            self.accountant().round(),
+            format_epsilon(privacy.spent.epsilon),
+            privacy.delta
         ));
-        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
-            (_, Some(epsilon)) => format!(
-                "For ever: ε = {} at δ = {delta:e}, however many records arrive.",
-                format_epsilon(epsilon)
-            ),
-            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
-            (Ok(_), None) => "For ever: no certificate.".into(),
-        });
+        text.extend(privacy.planned_sentence());
+        text.push(privacy.for_ever_sentence());
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }

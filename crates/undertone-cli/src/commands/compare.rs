@@ -128,11 +128,14 @@ fn finish(
     };
     let experiment = &base.checked;
     let agreement = &experiment.agreement;
+    let labels_public = experiment.data.partition.depends_on_labels();
+    let dealt =
+        if labels_public { " Records are dealt by their labels, which are public." } else { "" };
     let facts = page::Facts {
         name: agreement.name.clone(),
         delta: agreement.delta,
         setting: format!(
-            "{} learners, {} rounds, {} parameters.",
+            "{} learners, {} rounds, {} parameters.{dealt}",
             agreement.graph.learners(),
             experiment.rounds,
             agreement.model.parameters()
@@ -144,6 +147,7 @@ fn finish(
         "warning": NOT_PRIVATE,
         "name": agreement.name,
         "delta": agreement.delta,
+        "labels_public": labels_public,
         "central_accuracy": central(&store.runs),
         "entries": entries,
     });

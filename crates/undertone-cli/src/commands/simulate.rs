@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use undertone::privacy::format_epsilon;
+use undertone::privacy::{PlannedLoss, Statement, format_epsilon};
 use undertone_lab::experiment::{Overrides, resolved};
+use undertone_lab::stream::LABELS_PUBLIC;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
@@ -70,6 +71,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         test_records: streams.test.len(),
         records_scaled: streams.scaled,
         records_refused: streams.refused,
+        public: streams.public,
         seconds: 0.0,
     };
     let progress = progress_bar("round", rounds, prints);
@@ -166,20 +168,28 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
             first.tracking_error, last.tracking_error
         )?,
     }
-    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
-    let lifetime = summary
-        .lifetime_epsilon_max()
-        .filter(|_| !summary.ran_dry())
-        .map_or("no certificate".to_string(), |epsilon| {
-            format!("{} for ever", format_epsilon(epsilon))
-        });
-    writeln!(
-        out,
-        "  privacy          ε = {} spent, {lifetime}, at δ = {delta:e}",
-        format_epsilon(summary.epsilon_paid_max())
-    )?;
+    if let Some(privacy) = summary.privacy() {
+        writeln!(out, "  privacy          {}", in_one_line(&privacy))?;
+    }
+    if summary.labels_public {
+        writeln!(out, "  {LABELS_PUBLIC}")?;
+    }
     if !summary.private {
         writeln!(out, "  {NOT_PRIVATE}")?;
     }
     writeln!(out, "  report           {}", folder.join("report.html").display())
+}
+
+/// What was spent, planned and certified for ever.
+fn in_one_line(privacy: &Statement) -> String {
+    let mut parts = vec![format!("ε = {} spent", format_epsilon(privacy.spent.epsilon))];
+    if privacy.uses > 1 {
+        parts.push(format!("by a record drawn {} times", privacy.uses));
+    }
+    if let Some(PlannedLoss { rounds, loss }) = privacy.planned {
+        parts.push(format!("{} planned for {rounds} rounds", format_epsilon(loss.epsilon)));
+    }
+    parts.push(privacy.for_ever_words());
+    parts.push(format!("at δ = {:e}", privacy.delta));
+    parts.join(", ")
 }

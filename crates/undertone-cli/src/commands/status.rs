@@ -63,11 +63,12 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
     )?;
     let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
-    for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "lifetime bound")] {
-        if let Some(epsilon) = budget[key].as_f64() {
-            write!(out, ", {words} {}", format_epsilon(epsilon))?;
+    for (key, words) in [("cap", "cap"), ("pure_cap", "cap on pure ε")] {
+        if let Some(cap) = budget[key].as_f64() {
+            write!(out, ", {words} {}", format_epsilon(cap))?;
         }
     }
+    write!(out, ", {}", budget["for_ever"].as_str().unwrap_or("?"))?;
     writeln!(out)?;
     for (key, words) in [("loss", "loss"), ("accuracy", "accuracy"), ("distance", "distance")] {
         if let Some(number) = status[key].as_f64() {

@@ -12,10 +12,12 @@ use super::mechanism::{Mechanism, RoundTerms};
 use super::record_accounts::RecordAccounts;
 use crate::{Forgetting, Round};
 
-/// The state of a learner's account before a release.
+/// The state of a learner's account in a round.
 pub(crate) struct Standing<'a> {
-    /// The round whose release is due.
+    /// The round it is in.
     pub(crate) round: Round,
+    /// Whether the release of that round is among what was spent; else it is due.
+    pub(crate) paid: bool,
     /// Φ_t of record 0, where nothing is forgotten.
     pub(crate) sensitivity: f64,
     /// What record 0 has paid, where nothing is forgotten.
@@ -33,6 +35,7 @@ impl Standing<'_> {
     pub(crate) fn at_start() -> Standing<'static> {
         Standing {
             round: Round::ZERO,
+            paid: false,
             sensitivity: 0.0,
             spent: Total::default(),
             carried: 0.0,
@@ -110,7 +113,7 @@ fn forgetting_from_present(
     let mut terms = RoundTerms { records: each.records(), ..mechanism.planned_terms(from.round) };
     for ahead in 0..=2 * settling {
         terms.round = Round(from.round.0 + ahead);
-        if terms.round > Round::ZERO {
+        if terms.round > Round::ZERO && !(ahead == 0 && from.paid) {
             let carried = if ahead == 0 { from.carried } else { 0.0 };
             each.pay(&mechanism.price(terms.round).with_machine_least(carried));
         }

@@ -127,3 +127,24 @@ fn the_bound_from_here_is_the_same_after_a_restart() {
     crate::persist::load(&mut again, &bytes).unwrap();
     assert_eq!(again.for_ever(&planned), before);
 }
+
+#[test]
+fn a_release_that_was_paid_for_is_not_counted_again_in_the_bound_from_here() {
+    let algorithm1 = reference(Bound::Tight);
+    let mut forgetting = algorithm1;
+    forgetting.radius = 10.0;
+    forgetting.schedule.step = PowerLaw { initial: 0.5, exponent: 0.0 };
+    forgetting.schedule.coupling = PowerLaw { initial: 0.2, exponent: 0.0 };
+    forgetting.noise.scale.exponent = 0.0;
+    forgetting.noise_max.exponent = 0.0;
+    forgetting.forgetting = Forgetting::Window { rounds: 8 };
+    for mechanism in [algorithm1, forgetting] {
+        let planned = lifetime(&mechanism);
+        let (mut account, _) = after(&mechanism, 12, |t| (0.2, t % 2 == 0));
+        let before = account.for_ever(&planned).unwrap().total.zcdp;
+        let cost = account.pay().unwrap().zcdp;
+        let after = account.for_ever(&planned).unwrap().total.zcdp;
+        assert!((after / before - 1.0).abs() < 1e-3, "{before} {after}");
+        assert!(cost > 4e-3 * before, "the control: counted twice, it would show: {cost} {before}");
+    }
+}

@@ -46,7 +46,7 @@ pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use lifetime_from_present::{Standing, lifetime_from_present};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
-pub use statement::{Loss, Statement};
+pub use statement::{ForEver, Loss, PlannedLoss, PlannedRounds, Statement};
 pub(crate) use step_effect::StepEffect;
 
 /// The unit of privacy, in one line.

@@ -19,7 +19,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::privacy::Receipt;
+use undertone::privacy::{Cost, Receipt};
 use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
 use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, Record, Setup, SetupError};
 
@@ -310,7 +310,9 @@ fn row(
     let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
     let correct = total.correct as f64;
-    let accounts = || members.iter().map(|member| member.learner.accountant());
+    let noise = setup.agreement.noise_kind;
+    let paid: Vec<Cost> = members.iter().map(Member::paid).collect();
+    let mechanisms = members.iter().map(|member| member.learner.accountant().mechanism());
     RoundRow {
         round: t,
         records: members.iter().map(|member| member.learner.memory().records()).sum(),
@@ -318,8 +320,8 @@ fn row(
         prequential_accuracy: share(correct, total.records)
             .filter(|_| !is_regression(&setup.agreement)),
         metrics,
-        epsilon: accounts().map(|account| account.epsilon(delta)).collect(),
-        pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
-        noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
+        epsilon: paid.iter().map(|cost| cost.epsilon(noise, delta)).collect(),
+        pure_epsilon: paid.iter().map(|cost| cost.pure).collect(),
+        noise_scale: mechanisms.map(|mechanism| mechanism.noise_scale(Round(t))).collect(),
     }
 }

@@ -118,7 +118,7 @@ fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
             raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon))
         });
         let setup = loaded.checked.setup().unwrap();
-        let report = budget(&setup, 800, 1e-6);
+        let report = budget(&setup, 800, 1e-6, None);
         for learner in &report.learners {
             let lifetime = learner.lifetime.epsilon.unwrap();
             assert!(lifetime <= epsilon && lifetime > epsilon * (1.0 - 1e-6), "{lifetime}");
@@ -139,7 +139,7 @@ fn learners_may_choose_their_own_budgets() {
     let setup = loaded.checked.setup().unwrap();
     let scales = setup.scales();
     assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
-    let report = budget(&setup, 100, 1e-6);
+    let report = budget(&setup, 100, 1e-6, None);
     for (learner, target) in report.learners.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
         assert!(learner.lifetime.epsilon.unwrap() <= target);
     }
@@ -149,9 +149,9 @@ fn learners_may_choose_their_own_budgets() {
 fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
     let mut experiment = loaded.checked;
-    let tight = budget(&experiment.setup().unwrap(), 2000, 1e-6);
+    let tight = budget(&experiment.setup().unwrap(), 2000, 1e-6, None);
     experiment.agreement.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii });
-    let paper = budget(&experiment.setup().unwrap(), 2000, 1e-6);
+    let paper = budget(&experiment.setup().unwrap(), 2000, 1e-6, None);
     assert!(tight.unproven);
     assert!(tight.learners[0].pure_epsilon.unwrap() < 1e5);
     assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);
@@ -172,7 +172,7 @@ fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
     for learner in &outcome.learners {
         close(learner.spent.zcdp, cost(299), 1e-9);
     }
-    let report = budget(&setup, 300, 1e-6);
+    let report = budget(&setup, 300, 1e-6, None);
     let certified = report.learners[0].lifetime.zcdp.unwrap();
     assert!(cost(2_000_000) <= certified && cost(2_000_000) > 0.99 * certified);
     // Control: the same without the cut would not pass.

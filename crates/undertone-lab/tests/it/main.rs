@@ -12,8 +12,10 @@ mod image_folders;
 mod neural;
 mod online;
 mod planner;
+mod public_labels;
 mod runs;
 mod sensitivity;
+mod statements;
 mod streams;
 mod tidy;
 

@@ -11,6 +11,7 @@ use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
 use undertone_lab::experiment::{Experiment, Overrides, RawExperiment, load_file, resolved};
+use undertone_lab::stream::PublicParts;
 use undertone_lab::{Measuring, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
 use undertone_models::memory::{NeuralArrival, NeuralHistory};
 use undertone_models::{AnyMemory, AnyModel, BoundedRecord, NeuralModel, Record};
@@ -288,6 +289,7 @@ fn the_public_network_is_written_layer_by_layer() {
         test_records: streams.test.len(),
         records_scaled: 0,
         records_refused: 0,
+        public: PublicParts::default(),
         seconds: 0.0,
     };
     let go = |_: Option<&_>| ControlFlow::Continue(());

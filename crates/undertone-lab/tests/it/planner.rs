@@ -54,7 +54,8 @@ fn two_hundred_printed_plans_give_their_targets_back() {
         });
         let plan = plan(&loaded, &Request { horizon, tune: false, records: None }).unwrap();
         let printed = reread(&plan);
-        let report = budget(&printed.setup().unwrap(), printed.rounds, printed.agreement.delta);
+        let report =
+            budget(&printed.setup().unwrap(), printed.rounds, printed.agreement.delta, None);
         for (index, learner) in report.learners.iter().enumerate() {
             let target = targets[index.min(targets.len() - 1)];
             let found = match (horizon, pure) {

@@ -8,6 +8,7 @@ use undertone::agreement::OneOrEach;
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment, load_file, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::presets::load_preset;
+use undertone_lab::stream::PublicParts;
 use undertone_lab::{
     Ending, Measuring, Outcome, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate,
     stream,
@@ -148,7 +149,7 @@ fn records_drawn_again_are_counted_and_said() {
     assert!(statement.contains("For ever: no certificate"), "{statement}");
     let learner = &summary.learners[0];
     // Pure ε, which doubles, may be the smaller one; zCDP is four times as large.
-    assert!(learner.epsilon_of_most_drawn > 1.999 * learner.epsilon, "r times the pure ε at least");
+    assert!(learner.epsilon > 1.999 * learner.epsilon_used_once, "r times the pure ε at least");
     assert!(statement.contains("NOT PRIVATE"));
 }
 
@@ -190,6 +191,7 @@ fn facts(loaded: &LoadedExperiment, seed: Option<u64>) -> RunFacts {
         test_records: 1,
         records_scaled: 0,
         records_refused: 0,
+        public: PublicParts::default(),
         seconds: 1.0,
     }
 }
@@ -375,7 +377,7 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
         raw.agreement.records.centre = None;
         raw.agreement.bounds.out_of_bounds = Some("refuse".into());
     });
-    assert!(text.contains("data.partition"), "{text}");
+    assert!(text.contains("no record within the bounds"), "{text}");
 }
 
 #[test]

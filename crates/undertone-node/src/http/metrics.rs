@@ -17,7 +17,12 @@ pub(super) fn text(status: &Status, budget: &Budget) -> String {
         ("undertone_pure_epsilon_spent", "Pure epsilon spent", budget.pure_epsilon),
         ("undertone_epsilon_cap", "Cap on epsilon", budget.cap),
         ("undertone_pure_epsilon_cap", "Cap on pure epsilon", budget.pure_cap),
-        ("undertone_epsilon_lifetime", "Bound on epsilon for ever", budget.lifetime_epsilon),
+        ("undertone_epsilon_planned", "Epsilon of the planned rounds", budget.planned_epsilon),
+        (
+            "undertone_epsilon_lifetime",
+            "Bound on epsilon for ever without the cap, if the plan holds from now on",
+            budget.lifetime_epsilon,
+        ),
         ("undertone_loss", "Mean prequential loss of the last rounds", status.loss),
         ("undertone_accuracy", "Prequential accuracy of the last rounds", status.accuracy),
         ("undertone_distance", "Distance to what the neighbours released", status.distance),
@@ -27,6 +32,11 @@ pub(super) fn text(status: &Status, budget: &Budget) -> String {
             page.gauge(name, help, value);
         }
     }
+    page.gauge(
+        "undertone_epsilon_lifetime_from_here",
+        "Whether a round departed from the plan, so that the bound starts at the present state",
+        u8::from(budget.lifetime_from_here),
+    );
     page.gauge("undertone_round", "The round the learner is in", status.round);
     if let Some(rounds) = status.rounds {
         page.gauge("undertone_rounds", "Rounds that will be run", rounds);

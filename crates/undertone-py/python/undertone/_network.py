@@ -166,6 +166,7 @@ class Result:
 
     def __init__(self, network: Network):
         self.public_model: PublicModel = network.public_model
+        # What the most used record of each learner has paid.
         self.epsilon: list[float] = network.get_epsilon()
         self.rounds_run: int = network.rounds_run
         self.ended: str | None = network.ended
@@ -211,14 +212,23 @@ class Result:
         left.set(xlabel="round", ylim=(0, None))
         left.legend()
         right.plot(columns["round"], columns["epsilon"].max(axis=1), label="spent, at most")
-        lifetime = [learner["lifetime"]["epsilon"] for learner in self.summary["learners"]]
+        learners = self.summary["learners"]
+        lifetime = [learner["lifetime"]["epsilon"] for learner in learners]
+        caps = [learner["cap_epsilon"] for learner in learners]
         if all(bound is not None for bound in lifetime):
-            right.axhline(max(lifetime), linestyle="--", color="gray", label="for ever")
+            # Noise chosen for some rounds costs more for ever than the cap allows, and the cap ends the run.
+            capped = all(cap is not None for cap in caps) and max(lifetime) > max(caps) * (1 + 1e-9)
+            here = any(learner["lifetime"]["from_here"] for learner in learners)
+            label = "for ever from here" if here else "for ever"
+            bound, label = (max(caps), "cap") if capped else (max(lifetime), label)
+            right.axhline(bound, linestyle="--", color="gray", label=label)
         right.set(xlabel="round", ylabel=f"ε at δ = {self.summary['learners'][0]['delta']:g}", ylim=(0, None))
         right.legend()
         title = [self.summary["name"]]
         if not self.summary["private"]:
             title.append("NOT PRIVATE (seeded)")
+        if self.summary["labels_public"]:
+            title.append("labels public")
         if self.summary["unproven"]:
             title.append("UNPROVEN")
         if self.summary["declared_by_user"]:

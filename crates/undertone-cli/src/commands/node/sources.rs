@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use undertone::LearnerId;
 use undertone_models::Setup;
 use undertone_node::daemon::RecordSource;
+use undertone_node::owner::REPLAY;
 
 #[derive(Args)]
 #[group(skip)]
@@ -50,7 +51,7 @@ impl Arguments {
         } else if self.stdin {
             RecordSource::stdin()
         } else if let Some(path) = &self.replay {
-            RecordSource::replay("replay".into(), replay::own_share(path, setup, own)?)
+            RecordSource::replay(REPLAY.into(), replay::own_share(path, setup, own)?)
         } else {
             return Ok(None);
         };
