@@ -197,16 +197,15 @@ pub fn predict<E: Entropy, S: Storage>(
 /// When the format cannot hold it.
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
     let agreement = &node.setup().agreement;
-    let epsilon = node.learner().accountant().epsilon(agreement.delta);
     let metadata = HashMap::from(
         [
             ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name", agreement.name.clone()),
             ("content", "average of noisy releases; safe to publish".into()),
             ("round", node.learner().round().0.to_string()),
-            ("epsilon_spent", epsilon.to_string()),
         ]
         .map(|(key, value)| (key.to_string(), value)),
     );
-    model_file(node.public_model(), agreement.neural.as_ref(), metadata)
+    let (neural, accounts) = (agreement.neural.as_ref(), node.model_accounts());
+    model_file(node.public_model(), neural, &accounts, agreement.delta, metadata)
 }

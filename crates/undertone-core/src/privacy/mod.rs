@@ -19,6 +19,9 @@ mod ledger;
 mod lifetime;
 mod mechanism;
 pub(crate) mod one_use_lifetime;
+mod paid;
+#[cfg(test)]
+mod paid_tests;
 mod price;
 mod record_accounts;
 mod shown;
@@ -43,6 +46,7 @@ pub use lifetime::{Lifetime, NoCertificate, lifetime, lifetimes};
 pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
+pub use paid::{ModelAccounts, PaidAccount, PaidBasis};
 pub use shown::{
     NO_BOUND, format_epsilon, format_epsilon_or, format_rounded_up, format_scientific_up,
 };
