@@ -36,7 +36,8 @@ pub use export::{ExportError, model_file};
 pub use memory::{AnyMemory, MemoryError};
 pub use model::{Model, ModelError};
 pub use model_metadata::{
-    AccountsError, accounts_from_json, accounts_json, accounts_metadata, accounts_sentence, read_accounts,
+    AccountsError, accounts_from_json, accounts_json, accounts_metadata, accounts_sentence,
+    read_accounts,
 };
 pub use neural_model::NeuralModel;
 pub use public_random::PublicRandom;

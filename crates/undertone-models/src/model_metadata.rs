@@ -196,3 +196,110 @@ pub fn read_accounts(file: &[u8]) -> Result<(ModelAccounts, f64), AccountsError>
     let text = metadata.metadata().as_ref().and_then(|all| all.get(ACCOUNTS));
     accounts_from_json(text.ok_or(AccountsError::Missing)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model_file;
+    use undertone_core::PublicModel;
+
+    fn accounts() -> ModelAccounts {
+        let exporter = PaidAccount {
+            learner: LearnerId(0),
+            starts_ago: 0,
+            through: Round(30),
+            noise: NoiseKind::Laplace,
+            one_use: Cost { pure: 0.61, zcdp: 0.001_3 },
+            uses: 1,
+            basis: PaidBasis::OwnAccount,
+        };
+        let neighbour = PaidAccount {
+            learner: LearnerId(3),
+            one_use: Cost { pure: 40.0, zcdp: 1.0 / 3.0 },
+            uses: 4,
+            basis: PaidBasis::AsPlanned,
+            ..exporter
+        };
+        let before = PaidAccount {
+            noise: NoiseKind::Gaussian,
+            one_use: Cost { pure: f64::INFINITY, zcdp: 0.1 + 0.2 },
+            ..exporter
+        };
+        ModelAccounts::new(vec![before]).continued_by([exporter, neighbour])
+    }
+
+    fn file(accounts: &ModelAccounts, delta: f64) -> Vec<u8> {
+        model_file(&PublicModel::new(3), None, accounts, delta, HashMap::new()).unwrap()
+    }
+
+    #[test]
+    fn a_models_file_says_what_the_records_of_every_learner_have_paid_and_at_which_delta() {
+        for delta in [1e-9, 1e-6, 0.3] {
+            let (read, at) = read_accounts(&file(&accounts(), delta)).unwrap();
+            assert_eq!(read, accounts());
+            assert_eq!(at.to_bits(), delta.to_bits());
+            for account in accounts().iter() {
+                let same = read.iter().find(|one| one.learner == account.learner);
+                assert!(same.is_some(), "learner {}", account.learner);
+            }
+        }
+        let metadata = accounts_metadata(&accounts(), 1e-9);
+        assert_eq!(metadata["delta"], "1e-9");
+        assert_eq!(metadata["unit"], undertone_core::privacy::UNIT);
+        assert_eq!(metadata["epsilon_spent_by"], "learner 3");
+        let said: f64 = metadata["epsilon_spent"].parse().unwrap();
+        let paid = accounts().epsilon(1e-9);
+        assert!(said >= paid && said < paid + 1e-4, "{said} of {paid}");
+        assert!(said > 5.0 * accounts().iter().next().unwrap().epsilon(1e-9), "not the exporter's");
+        let sentence = &metadata["privacy"];
+        assert!(sentence.contains("Of 1 learners only what was planned is known"), "{sentence}");
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_neighbour_is_said_and_no_number_is() {
+        let mut all: Vec<PaidAccount> = accounts().iter().copied().collect();
+        all[1].basis = PaidBasis::NotKnown;
+        all[1].one_use = Cost { pure: f64::INFINITY, zcdp: f64::INFINITY };
+        let metadata = accounts_metadata(&ModelAccounts::new(all.clone()), 1e-6);
+        assert_eq!(metadata["epsilon_spent"], "not known");
+        assert_eq!(metadata["epsilon_spent_by"], "learner 3");
+        assert!(metadata["privacy"].starts_with("What the records of learner 3"));
+        assert_eq!(
+            read_accounts(&file(&ModelAccounts::new(all.clone()), 1e-6)).unwrap().0.iter().count(),
+            3
+        );
+        // The control: without that account there is a number.
+        all.remove(1);
+        assert!(
+            accounts_metadata(&ModelAccounts::new(all), 1e-6)["epsilon_spent"]
+                .parse::<f64>()
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn accounts_that_no_learner_can_have_paid_are_refused() {
+        let text = accounts_json(&accounts(), 1e-6);
+        assert!(accounts_from_json(&text).is_ok(), "the control");
+        for (now, then) in [
+            ("\"version\":1", "\"version\":2"),
+            ("one record", "two records"),
+            ("\"delta\":1e-6", "\"delta\":0.0"),
+            ("\"uses\":4", "\"uses\":0"),
+            ("\"zcdp\":0.0013", "\"zcdp\":-0.0013"),
+            ("\"zcdp\":0.0013", "\"zcdp\":1e999"),
+            ("gaussian", "cauchy"),
+            ("own-account", "hearsay"),
+        ] {
+            assert!(text.contains(now), "{now} in {text}");
+            assert!(accounts_from_json(&text.replace(now, then)).is_err(), "{then}");
+        }
+        for bytes in [Vec::new(), vec![0; 40], b"not a model".to_vec()] {
+            assert!(matches!(read_accounts(&bytes), Err(AccountsError::File(_))));
+        }
+        let values = [0_u8; 8];
+        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F64, vec![1], &values);
+        let silent = safetensors::serialize([("theta", view.unwrap())], None).unwrap();
+        assert!(matches!(read_accounts(&silent), Err(AccountsError::Missing)));
+    }
+}
