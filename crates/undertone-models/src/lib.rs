@@ -13,6 +13,7 @@ mod export;
 mod history;
 pub mod memory;
 pub mod model;
+mod model_metadata;
 mod monomials;
 pub mod neural;
 mod neural_model;
@@ -35,6 +36,10 @@ pub use declared::{DeclaredFault, DeclaredLoss};
 pub use export::{ExportError, model_file};
 pub use memory::AnyMemory;
 pub use model::Model;
+pub use model_metadata::{
+    AccountsError, accounts_from_json, accounts_json, accounts_metadata, accounts_sentence,
+    read_accounts,
+};
 pub use neural_model::NeuralModel;
 pub use public_random::PublicRandom;
 pub use record::{Features, Record, visit_records};

@@ -224,7 +224,6 @@ const CONTENT_OF_REPLAY: &str = "average of noisy releases; safe to publish only
 /// When the format cannot hold it.
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
     let agreement = &node.setup().agreement;
-    let epsilon = node.learner().accountant().epsilon(agreement.delta);
     let replayed = node.positions().contains_key(REPLAY);
     let content = if replayed { CONTENT_OF_REPLAY } else { CONTENT };
     let metadata = HashMap::from(
@@ -233,9 +232,9 @@ pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>
             ("name", agreement.name.clone()),
             ("content", content.into()),
             ("round", node.learner().round().0.to_string()),
-            ("epsilon_spent", epsilon.to_string()),
         ]
         .map(|(key, value)| (key.to_string(), value)),
     );
-    model_file(node.public_model(), agreement.neural.as_ref(), metadata)
+    let (neural, accounts) = (agreement.neural.as_ref(), node.model_accounts());
+    model_file(node.public_model(), neural, &accounts, agreement.delta, metadata)
 }

@@ -203,14 +203,13 @@ impl PyNetwork {
     fn public_model(&self, py: Python<'_>) -> PyPublicModel {
         let setup = Arc::clone(self.run.setup());
         let outcome = self.run.outcome();
-        let epsilon = outcome.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max);
         PyPublicModel {
             setup,
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: outcome.public,
-            epsilon,
+            accounts: outcome.accounts,
             private: self.facts.seed.is_none(),
             public: self.facts.public,
         }

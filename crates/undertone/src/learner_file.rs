@@ -18,7 +18,7 @@ use undertone_core::noise::Entropy;
 use undertone_models::Setup;
 
 /// The first bytes of the file; the last of them is the version.
-const MAGIC: &[u8; 8] = b"undtlrn\x03";
+const MAGIC: &[u8; 8] = b"undtlrn\x04";
 
 /// Why a learner cannot be saved to a file or loaded from it.
 #[derive(Debug, Error)]

@@ -10,13 +10,13 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, Statement, format_epsilon};
+use undertone_core::privacy::{Accountant, ModelAccounts, Refusal, Statement, format_epsilon};
 use undertone_core::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
 };
 use undertone_models::{
     AnyMemory, BoundedRecord, DeclaredFault, Features, Prediction, PublicRandom, Record,
-    RecordChecker, RecordError, Setup, SetupError, visit_bounded_records,
+    RecordChecker, RecordError, Setup, SetupError, accounts_sentence, visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
@@ -26,6 +26,8 @@ pub struct OnlineLearner<E = OsEntropy> {
     entropy: E,
     learner: Learner<AnyMemory>,
     public: PublicModel,
+    /// What records have paid for the model that it started from; empty if it started from none.
+    start: ModelAccounts,
     /// Records of a batch that is not full yet.
     waiting: Vec<BoundedRecord>,
     total: Score,
@@ -92,8 +94,8 @@ impl<E: Entropy> OnlineLearner<E> {
 
     /// A learner that starts from a model that was published before.
     ///
-    /// Starting from public values costs nothing: the records behind the model have paid for it.
-    /// Records that arrive now must be other ones, and pay for their own effect.
+    /// Starting from public values costs nothing: the records behind the model have paid for it, and `accounts` says how
+    /// much. Records that arrive now must be other ones, and pay for their own effect.
     ///
     /// # Errors
     /// As [`OnlineLearner::new`].
@@ -104,8 +106,10 @@ impl<E: Entropy> OnlineLearner<E> {
         setup: Arc<Setup>,
         entropy: E,
         start: &PublicModel,
+        accounts: &ModelAccounts,
     ) -> Result<OnlineLearner<E>, OnlineError> {
         let mut fresh = Self::unreleased(setup, entropy)?;
+        fresh.start = accounts.clone();
         fresh.learner = fresh.learner.starting_at(start.values());
         fresh.release()?;
         Ok(fresh)
@@ -123,6 +127,7 @@ impl<E: Entropy> OnlineLearner<E> {
             entropy,
             learner: setup.learner(LearnerId(0))?,
             public: PublicModel::new(setup.model.parameters()),
+            start: ModelAccounts::default(),
             waiting: Vec::new(),
             total: Score::default(),
             scaled: 0,
@@ -258,6 +263,12 @@ impl<E: Entropy> OnlineLearner<E> {
         &self.public
     }
 
+    /// What records have paid for the public model: this learner's, and those behind the model that it started from.
+    #[must_use]
+    pub fn model_accounts(&self) -> ModelAccounts {
+        self.start.continued_by([self.accountant().paid_account(self.learner.id(), 1)])
+    }
+
     /// Its own parameters, for its owner.
     #[must_use]
     pub fn private_parameters(&self) -> PrivateParameters<'_> {
@@ -326,6 +337,12 @@ impl<E: Entropy> OnlineLearner<E> {
              learner's owner; a person behind many records."
                 .into(),
         );
+        if self.start.iter().next().is_some() {
+            text.push(format!(
+                "It started from a published model. {} Records that came since must be others.",
+                accounts_sentence(&self.start, delta)
+            ));
+        }
         text
     }
 
@@ -383,6 +400,7 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
         self.public.visit(fields);
+        self.start.visit(fields);
         let checker = self.checker;
         visit_bounded_records(fields, &mut self.waiting, |record| checker.check_again(record));
         fields.count(&mut self.total.records);

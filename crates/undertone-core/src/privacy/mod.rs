@@ -20,6 +20,9 @@ pub(crate) mod lifetime_from_present;
 mod lifetime_from_present_tests;
 mod mechanism;
 pub(crate) mod one_use_lifetime;
+mod paid;
+#[cfg(test)]
+mod paid_tests;
 mod price;
 mod record_accounts;
 mod statement;
@@ -46,6 +49,7 @@ pub(crate) use lifetime::{Tail, TailTerm, sum_then_tail};
 pub(crate) use lifetime_from_present::{Standing, lifetime_from_present};
 pub(crate) use mechanism::{MESSAGES_CHARGED, RoundScales};
 pub use mechanism::{Mechanism, NoiseLaw, RoundTerms};
+pub use paid::{ModelAccounts, PaidAccount, PaidBasis};
 pub use statement::{ForEver, Loss, PlannedLoss, PlannedRounds, Statement};
 pub(crate) use step_effect::StepEffect;
 

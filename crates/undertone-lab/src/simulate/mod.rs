@@ -14,12 +14,12 @@ use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
 use crate::neural_metrics::NeuralEvaluator;
 use crate::stream::{StreamError, Streams, is_regression};
 use members::observe_all;
-use outcome::learner_outcome;
+use outcome::{learner_outcome, paid_account};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::privacy::{Cost, Receipt};
+use undertone::privacy::{Cost, ModelAccounts, Receipt};
 use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
 use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, Record, Setup, SetupError};
 
@@ -229,6 +229,8 @@ impl Simulation {
         Outcome {
             rows: self.rows.clone(),
             public: self.public.clone(),
+            accounts: ModelAccounts::new(self.members.iter().map(paid_account).collect()),
+            delta,
             learners,
             parameters: FinalParameters(thetas.map(Into::into).collect()),
             ledger: self.ledger.clone(),

@@ -3,7 +3,7 @@
 use super::members::Member;
 use crate::metrics::Metrics;
 use std::fmt;
-use undertone::privacy::{Accountant, Cost, Receipt, Refusal};
+use undertone::privacy::{Accountant, Cost, ModelAccounts, PaidAccount, Receipt, Refusal};
 use undertone::{LearnerId, Memory, PublicModel};
 
 /// One measured round: a line of `rounds.csv`.
@@ -50,6 +50,10 @@ pub struct Outcome {
     pub rows: Vec<RoundRow>,
     /// The model that may be published.
     pub public: PublicModel,
+    /// What records have paid for it, each draw of a record counted.
+    pub accounts: ModelAccounts,
+    /// The δ that the agreement reports at.
+    pub delta: f64,
     /// One entry for each learner.
     pub learners: Vec<LearnerOutcome>,
     /// The learners' own parameters after the last round.
@@ -117,4 +121,9 @@ pub(super) fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
         account: account.clone(),
         ran_dry: member.ran_dry,
     }
+}
+
+pub(super) fn paid_account(member: &Member) -> PaidAccount {
+    let learner = &member.learner;
+    learner.accountant().paid_account(learner.id(), member.stream.draws_max())
 }

@@ -13,6 +13,7 @@ use undertone_lab::{
     Ending, Measuring, Outcome, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate,
     stream,
 };
+use undertone_models::read_accounts;
 
 #[test]
 fn the_default_run_learns_privately() {
@@ -266,6 +267,35 @@ fn only_the_public_model_is_written_as_a_model() {
         .map(|chunk| f64::from_le_bytes(chunk.try_into().unwrap()))
         .collect();
     assert_eq!(values, outcome.public.values());
+}
+
+/// The largest ε stood there without its δ, and in Python without repeated draws: 4.27 for 77.19.
+#[test]
+fn a_model_states_what_every_learner_in_it_has_paid_with_all_draws_of_a_record() {
+    let scratch = tempfile::tempdir().unwrap();
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.data.repeat = Some(true);
+        raw.agreement.records.batch = Some(60);
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::Each(vec![1.0, 0.1, 1.0, 1.0, 1.0]));
+        raw.agreement.privacy.epsilon = None;
+    });
+    let folder = scratch.path().join("run");
+    let summary = write(&loaded, None, &folder);
+    let (accounts, delta) =
+        read_accounts(&fs::read(folder.join("model.safetensors")).unwrap()).unwrap();
+    assert_eq!(delta.to_bits(), loaded.checked.agreement.delta.to_bits());
+    assert_eq!(accounts.iter().count(), 5);
+    for (account, learner) in accounts.iter().zip(&summary.learners) {
+        assert_eq!(account.learner.0, learner.learner);
+        assert!(account.uses > 1 && account.uses == learner.draws_max);
+        let paid = learner.epsilon_of_most_drawn;
+        assert_eq!(account.epsilon(delta).to_bits(), paid.to_bits());
+        assert!(paid > 1.5 * learner.epsilon, "the control: one use costs less");
+    }
+    assert_eq!(accounts.worst(delta).unwrap().learner.0, 1);
+    assert!(accounts.epsilon(delta) > 3.0 * summary.learners[0].epsilon_of_most_drawn);
 }
 
 /// A regression file: the label follows the first feature.

@@ -13,6 +13,7 @@ mod following;
 mod inbox;
 mod inspect;
 mod journal;
+mod model_accounts;
 mod neighbour;
 mod neighbours;
 mod node;
