@@ -3,7 +3,7 @@
 use serde::Serialize;
 use undertone::Round;
 use undertone::method::Bound;
-use undertone::privacy::{Mechanism, UNIT, planned_cost, record_cost, user_cost, worst_record};
+use undertone::privacy::{Mechanism, UNIT, planned_costs, record_costs, user_costs, worst_record};
 use undertone_models::Setup;
 
 /// The version of the JSON that `budget` and `simulate` print.
@@ -121,16 +121,16 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
             learners.push(LearnerBudget { learner: id, ..same.clone() });
             continue;
         }
-        let total = planned_cost(mechanism, rounds);
+        let planned = planned_costs(mechanism, rounds);
+        let total = planned.total();
         let worst = worst_record(mechanism, rounds);
-        let noise = mechanism.noise.kind;
         let entry = LearnerBudget {
             learner: id,
             pure_epsilon: finite(total.pure),
             zcdp: total.zcdp,
-            epsilon: total.epsilon(noise, delta),
+            epsilon: planned.epsilon(delta),
             delta,
-            user_epsilon: finite(user_cost(mechanism, rounds).epsilon(noise, delta)),
+            user_epsilon: finite(user_costs(mechanism, rounds).epsilon(delta)),
             lifetime: LifetimeBudget::of(setup, index, delta),
             method: mechanism.method.describe().name,
             bound: mechanism.method.describe().bound,
@@ -166,13 +166,13 @@ fn record_view(mechanism: &Mechanism, worst: Round, rounds: u64, delta: f64) -> 
     arrivals
         .into_iter()
         .map(|arrival_round| {
-            let cost = record_cost(mechanism, Round(arrival_round), rounds);
-            let epsilon = cost.epsilon(mechanism.noise.kind, delta);
+            let costs = record_costs(mechanism, Round(arrival_round), rounds);
+            let total = costs.total();
             RecordBudget {
                 arrival_round,
-                pure_epsilon: finite(cost.pure),
-                zcdp: cost.zcdp,
-                epsilon,
+                pure_epsilon: finite(total.pure),
+                zcdp: total.zcdp,
+                epsilon: costs.epsilon(delta),
             }
         })
         .collect()

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use undertone::privacy::{
-    Accountant, Cap, Cost, Refusal, RoundTerms, format_epsilon, planned_cost, zcdp_from_epsilon,
+    Accountant, Cap, Cost, Refusal, RoundTerms, format_epsilon, planned_costs, zcdp_from_epsilon,
 };
 use undertone::{LearnerId, Round};
 use undertone_lab::Setup;
@@ -148,12 +148,15 @@ impl PyAccountant {
     }
 
     /// ε over a number of rounds as planned, with all records and neighbours. Nothing is charged.
+    ///
+    /// With Laplace noise it may be less than what the same rounds have spent afterwards: a plan has fixed costs, and is
+    /// priced by the exact Rényi divergence.
     #[pyo3(signature = (rounds, delta=None))]
     fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
         let rounds = checked_rounds(rounds)?;
         let delta = checked_delta(delta, self.setup.agreement.delta)?;
         let mechanism = self.account.mechanism();
-        Ok(py.detach(|| planned_cost(mechanism, rounds)).epsilon(mechanism.noise.kind, delta))
+        Ok(py.detach(|| planned_costs(mechanism, rounds)).epsilon(delta))
     }
 
     /// ε for ever, as planned; None if there is no certificate.

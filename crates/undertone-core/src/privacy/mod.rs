@@ -8,6 +8,7 @@ mod accountant;
 mod budget;
 mod conversion;
 mod cost;
+mod fixed_costs;
 pub(crate) mod forgetting_lifetime;
 #[cfg(test)]
 mod forgetting_tests;
@@ -15,6 +16,7 @@ pub(crate) mod from_here;
 #[cfg(test)]
 mod from_here_tests;
 mod gaussian;
+mod laplace;
 mod ledger;
 mod lifetime;
 mod mechanism;
@@ -29,11 +31,15 @@ mod tests;
 
 pub use crate::encoding::Digest;
 pub use accountant::{Accountant, Cap, Refusal};
-pub use budget::{Horizon, planned_cost, record_cost, user_cost, worst_record};
+pub use budget::{
+    Horizon, planned_cost, planned_costs, record_cost, record_costs, user_cost, user_costs,
+    worst_record,
+};
 pub(crate) use budget::{NoScale, calibrate_scale};
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
+pub use fixed_costs::FixedCosts;
 pub(crate) use from_here::{Standing, forgetting_from_here};
 pub(crate) use ledger::Ledger;
 #[cfg(test)]
