@@ -5,8 +5,8 @@ use crate::stream::PublicParts;
 use serde::Serialize;
 use undertone::method::Bound;
 use undertone::privacy::{
-    Cap, Cost, ForEver, Loss, Mechanism, Statement, planned_cost, record_cost, user_cost,
-    worst_record,
+    Cap, Cost, ForEver, Loss, Mechanism, Statement, planned_cost, planned_costs, record_costs,
+    user_cost, user_costs, worst_record,
 };
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
@@ -187,6 +187,18 @@ pub fn cost_of_uses(mechanism: &Mechanism, rounds: u64, uses: u64) -> Cost {
     Cost { pure: each.pure.min(all.pure), zcdp: each.zcdp.min(all.zcdp) }
 }
 
+/// ε at δ that a record pays in planned rounds that is used this often. It may be less than that of
+/// [`cost_of_uses`]: a plan has fixed costs.
+#[must_use]
+pub fn epsilon_of_uses(mechanism: &Mechanism, rounds: u64, uses: u64, delta: f64) -> f64 {
+    let once = planned_costs(mechanism, rounds);
+    if uses <= 1 {
+        return once.epsilon(delta);
+    }
+    let all = user_costs(mechanism, rounds).epsilon(delta);
+    once.of_repeated(uses).epsilon(delta).min(all)
+}
+
 fn learner_budget(
     setup: &Setup,
     id: LearnerId,
@@ -195,7 +207,6 @@ fn learner_budget(
     uses: u64,
 ) -> LearnerBudget {
     let mechanism = &setup.mechanisms[id.0 as usize];
-    let noise = mechanism.noise.kind;
     let total = cost_of_uses(mechanism, rounds, uses);
     let worst = worst_record(mechanism, rounds);
     let statement = setup.statement_at_start(id, delta);
@@ -204,10 +215,10 @@ fn learner_budget(
         uses,
         pure_epsilon: finite(total.pure),
         zcdp: total.zcdp,
-        epsilon: total.epsilon(noise, delta),
-        epsilon_used_once: planned_cost(mechanism, rounds).epsilon(noise, delta),
+        epsilon: epsilon_of_uses(mechanism, rounds, uses, delta),
+        epsilon_used_once: epsilon_of_uses(mechanism, rounds, 1, delta),
         delta,
-        user_epsilon: finite(user_cost(mechanism, rounds).epsilon(noise, delta)),
+        user_epsilon: finite(user_costs(mechanism, rounds).epsilon(delta)),
         cap_epsilon: statement.cap.map(Cap::epsilon),
         lifetime: LifetimeBudget::of(&statement),
         method: mechanism.method.describe().name,
@@ -233,13 +244,13 @@ fn record_view(mechanism: &Mechanism, worst: Round, rounds: u64, delta: f64) -> 
     arrivals
         .into_iter()
         .map(|arrival_round| {
-            let cost = record_cost(mechanism, Round(arrival_round), rounds);
-            let epsilon = cost.epsilon(mechanism.noise.kind, delta);
+            let costs = record_costs(mechanism, Round(arrival_round), rounds);
+            let total = costs.total();
             RecordBudget {
                 arrival_round,
-                pure_epsilon: finite(cost.pure),
-                zcdp: cost.zcdp,
-                epsilon,
+                pure_epsilon: finite(total.pure),
+                zcdp: total.zcdp,
+                epsilon: costs.epsilon(delta),
             }
         })
         .collect()

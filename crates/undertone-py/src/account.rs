@@ -10,7 +10,7 @@ use undertone::privacy::{
 };
 use undertone::{LearnerId, Round};
 use undertone_lab::Setup;
-use undertone_lab::budget::cost_of_uses;
+use undertone_lab::budget::epsilon_of_uses;
 
 /// The compiled part of :class:`undertone.Accountant`.
 #[pyclass(module = "undertone", name = "Accountant", subclass)]
@@ -172,6 +172,9 @@ impl PyAccountant {
 
     /// ε over a number of rounds as planned, with all records and neighbours. Nothing is charged. Where the config
     /// draws records again, it is of one that is used in every draw.
+    ///
+    /// With Laplace noise it may be less than what the same rounds have spent afterwards: a plan has fixed costs, and is
+    /// priced by the exact Rényi divergence.
     #[pyo3(signature = (rounds, delta=None))]
     fn planned_epsilon(&self, py: Python<'_>, rounds: u64, delta: Option<f64>) -> PyResult<f64> {
         let rounds = checked_rounds(rounds)?;
@@ -179,8 +182,7 @@ impl PyAccountant {
         let mechanism = self.account.mechanism();
         let taken = self.setup.agreement.records.taken_after(rounds);
         let uses = if self.records_repeat { taken } else { 1 };
-        let cost = py.detach(|| cost_of_uses(mechanism, rounds, uses));
-        Ok(cost.epsilon(mechanism.noise.kind, delta))
+        Ok(py.detach(|| epsilon_of_uses(mechanism, rounds, uses, delta)))
     }
 
     /// A bound on ε for ever, if all goes as planned from now on and there is no cap; None if there is no finite one.

@@ -8,11 +8,13 @@ mod accountant;
 mod budget;
 mod conversion;
 mod cost;
+mod fixed_costs;
 pub(crate) mod forgetting_lifetime;
 #[cfg(test)]
 mod forgetting_tests;
 mod format;
 mod gaussian;
+mod laplace;
 mod ledger;
 mod lifetime;
 pub(crate) mod lifetime_from_present;
@@ -32,11 +34,15 @@ mod tests;
 
 pub use crate::encoding::Digest;
 pub use accountant::{Accountant, Cap, Refusal};
-pub use budget::{Horizon, planned_cost, record_cost, user_cost, worst_record};
+pub use budget::{
+    Horizon, planned_cost, planned_costs, record_cost, record_costs, user_cost, user_costs,
+    worst_record,
+};
 pub(crate) use budget::{NoScale, calibrate_scale};
 pub use conversion::{epsilon_from_zcdp, zcdp_from_epsilon};
 pub use cost::Cost;
 pub(crate) use cost::ROUNDING;
+pub use fixed_costs::FixedCosts;
 pub use format::{
     NO_BOUND, format_epsilon, format_epsilon_or, format_rounded_up, format_scientific_up,
 };

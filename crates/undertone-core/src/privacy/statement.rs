@@ -6,7 +6,7 @@ use super::budget::planned_cost;
 use super::cost::Cost;
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::Mechanism;
-use super::shown::format_epsilon;
+use super::format::format_epsilon;
 use crate::Round;
 use crate::noise::NoiseKind;
 

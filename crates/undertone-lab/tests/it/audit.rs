@@ -47,11 +47,17 @@ fn experiment(kind: NoiseKind) -> Experiment {
     let loaded = preset("mushrooms", |raw| {
         raw.rounds = Some(ROUNDS);
         raw.agreement.records.warmup = Some(20);
-        if kind == NoiseKind::Gaussian {
-            raw.agreement.noise.kind = Some("gaussian".into());
-        }
+        raw.agreement.noise.kind = Some(word(kind).into());
     });
     loaded.checked
+}
+
+/// As configs name it.
+pub(crate) fn word(kind: NoiseKind) -> &'static str {
+    match kind {
+        NoiseKind::Laplace => "laplace",
+        NoiseKind::Gaussian => "gaussian",
+    }
 }
 
 fn honest(setup: &Setup, seed: u64, trial: &Trial) -> LearnerSubject<RunEntropy> {

@@ -3,7 +3,9 @@
 use crate::{preset, run};
 use undertone::agreement::OneOrEach;
 use undertone::method::{Algorithm1, Bound, Method};
-use undertone::privacy::epsilon_from_zcdp;
+use undertone::noise::NoiseKind;
+use undertone::privacy::Cost;
+use undertone_lab::LoadedExperiment;
 use undertone_lab::budget::budget;
 
 /// The numbers of a logistic config that the cost follows from.
@@ -89,9 +91,17 @@ fn close(found: f64, expected: f64, tolerance: f64) {
     assert!((found / expected - 1.0).abs() < tolerance, "found {found}, expected {expected}");
 }
 
+/// 120 rounds with Laplace noise.
+fn laplace() -> LoadedExperiment {
+    preset("mushrooms", |raw| {
+        raw.rounds = Some(120);
+        raw.agreement.noise.kind = Some("laplace".into());
+    })
+}
+
 #[test]
 fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
-    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let loaded = laplace();
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     for learner in &outcome.learners {
         let (zcdp, pure) = recompute(&default_facts(setup.scales()[0]), 119);
@@ -104,7 +114,7 @@ fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
 #[test]
 fn a_wrong_recursion_would_be_noticed() {
     // Control: one per cent less spread must not pass the test above.
-    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let loaded = laplace();
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     let facts = Facts { spread: 0.99 * logistic_spread(20.0), ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
@@ -125,7 +135,7 @@ fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
             assert!(learner.epsilon < lifetime);
             // A million rounds stay below the certificate, which is not far above them.
             let (zcdp, _) = recompute(&default_facts(learner.noise_scale), 1_000_000);
-            let long = epsilon_from_zcdp(zcdp, 1e-6);
+            let long = Cost { pure: f64::INFINITY, zcdp }.epsilon(NoiseKind::Gaussian, 1e-6);
             assert!(long <= lifetime && long > 0.99 * lifetime, "{long} {lifetime}");
         }
     }

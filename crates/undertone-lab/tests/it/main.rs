@@ -9,6 +9,7 @@ mod budgets;
 mod catalogue;
 mod golden;
 mod image_folders;
+mod independent;
 mod neural;
 mod online;
 mod planner;
