@@ -18,7 +18,6 @@ mod monomials;
 pub mod neural;
 mod neural_model;
 mod packed_symmetric;
-mod public_random;
 pub mod record;
 mod record_bounds;
 mod record_checker;
@@ -41,9 +40,9 @@ pub use model_metadata::{
     read_accounts,
 };
 pub use neural_model::NeuralModel;
-pub use public_random::PublicRandom;
 pub use record::{Features, Record, visit_records};
 pub use record_checker::RecordChecker;
 pub use record_error::RecordError;
 pub use setup::{Setup, memory_error};
 pub use setup_error::SetupError;
+pub use undertone_core::PublicRandom;

@@ -2,16 +2,11 @@ use proptest::prelude::*;
 
 use super::dirichlet::draw_dirichlet;
 use super::*;
+use undertone_models::PublicRandom;
 
-/// SplitMix64, which is enough for tests.
-pub(super) fn source(mut state: u64) -> impl FnMut() -> u64 {
-    move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
+pub(super) fn source(seed: u64) -> impl FnMut() -> u64 {
+    let mut random = PublicRandom::new(seed);
+    move || random.next_u64()
 }
 
 pub(super) fn labels(counts: &[usize]) -> Vec<f64> {

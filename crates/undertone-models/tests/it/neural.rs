@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn reference_gradients_are_the_slopes_of_the_loss(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::Smooth);
         let (theta, input) = (parameters(&neural, &mut dice), numbers(neural.features(), &mut dice));
         let label = softmax(&numbers(neural.classes(), &mut dice));
@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn match_gradients_are_the_slopes_of_the_distance(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::Smooth);
         let theta = parameters(&neural, &mut dice);
         // Of the size of a gradient, so that the distance is no large number with few digits left.
@@ -134,7 +134,7 @@ proptest! {
 
     #[test]
     fn fast_gradients_are_those_of_the_reference(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::All);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 5, &mut dice);
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn clipped_sums_are_those_of_one_record_at_a_time(seed in any::<u64>(), l1 in any::<bool>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::All);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 21, &mut dice);
@@ -188,7 +188,7 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 #[test]
 fn the_named_networks_agree_with_the_reference() {
     for spec in cnns().into_iter().chain([NeuralSpec::mlp(20, &[30, 7], 4)]) {
-        let mut dice = Dice(7);
+        let mut dice = Dice::new(7);
         let neural = NeuralNetwork::new(spec).unwrap();
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 18, &mut dice);

@@ -111,14 +111,14 @@ fn the_named_networks_have_the_parameters_their_documentation_says() {
     {
         let neural = NeuralNetwork::new(spec).unwrap();
         assert_eq!(neural.parameters(), expected);
-        assert_eq!(parameters(&neural, &mut Dice(1)).len(), expected);
+        assert_eq!(parameters(&neural, &mut Dice::new(1)).len(), expected);
     }
 }
 
 #[test]
 fn initial_parameters_are_within_their_bound_and_pass_errors_on() {
     let neural = NeuralNetwork::new(NeuralSpec::mlp(16, &[4], 2)).unwrap();
-    let theta = parameters(&neural, &mut Dice(3));
+    let theta = parameters(&neural, &mut Dice::new(3));
     let (first, second) = theta.split_at(16 * 4 + 4);
     let largest = |part: &[f64]| part.iter().map(|x| x.abs()).fold(0.0, f64::max);
     assert!(largest(first) <= 0.25 && largest(first) > 0.2);
@@ -181,7 +181,7 @@ fn images(neural: &NeuralNetwork, count: usize, dice: &mut Dice) -> (Vec<f32>, V
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let (neural, mut dice) = (mixed(), Dice(5));
+    let (neural, mut dice) = (mixed(), Dice::new(5));
     let theta = parameters(&neural, &mut dice);
     let (inputs, labels) = images(&neural, 333, &mut dice);
     let batch = Batch::new(&neural, &inputs, &labels);
@@ -203,7 +203,7 @@ fn the_number_of_threads_changes_no_bit() {
 
 #[test]
 fn records_that_are_not_finite_count_as_zero() {
-    let (neural, mut dice) = (mixed(), Dice(6));
+    let (neural, mut dice) = (mixed(), Dice::new(6));
     let theta = parameters(&neural, &mut dice);
     let (inputs, labels) = images(&neural, 20, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
@@ -229,7 +229,7 @@ fn records_that_are_not_finite_count_as_zero() {
 
 #[test]
 fn parameters_that_are_not_finite_give_zero() {
-    let (neural, mut dice) = (mixed(), Dice(8));
+    let (neural, mut dice) = (mixed(), Dice::new(8));
     let (inputs, labels) = images(&neural, 4, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
     let clip = Clip::new(ClipNorm::L1, 0.5).unwrap();
@@ -251,7 +251,7 @@ fn norm(norm: ClipNorm, vector: impl Iterator<Item = f64>) -> f64 {
 
 #[test]
 fn one_record_never_weighs_more_than_the_bound() {
-    let (neural, mut dice) = (mixed(), Dice(9));
+    let (neural, mut dice) = (mixed(), Dice::new(9));
     let fast = NeuralEngine::new(neural.clone());
     for trial in 0..60 {
         // Sizes from tiny to absurd, also of the parameters.
@@ -273,7 +273,7 @@ fn one_record_never_weighs_more_than_the_bound() {
 
 #[test]
 fn replacing_a_record_moves_the_sum_by_at_most_twice_the_bound() {
-    let (neural, mut dice) = (mixed(), Dice(10));
+    let (neural, mut dice) = (mixed(), Dice::new(10));
     let theta = parameters(&neural, &mut dice);
     let (mut inputs, mut labels) = images(&neural, 40, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
@@ -299,7 +299,7 @@ fn replacing_a_record_moves_the_sum_by_at_most_twice_the_bound() {
 #[test]
 fn an_empty_batch_gives_zeros() {
     let neural = mixed();
-    let theta = parameters(&neural, &mut Dice(1));
+    let theta = parameters(&neural, &mut Dice::new(1));
     let fast = NeuralEngine::new(neural.clone());
     let batch = Batch::new(&neural, &[], &[]);
     let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN);
@@ -323,7 +323,7 @@ fn a_clipped_sum_refuses_more_records_than_its_rounding_is_proven_for() {
 #[test]
 fn nothing_private_is_shown() {
     let neural = mixed();
-    let (inputs, labels) = images(&neural, 2, &mut Dice(1));
+    let (inputs, labels) = images(&neural, 2, &mut Dice::new(1));
     let batch = Batch::new(&neural, &inputs, &labels);
     assert_eq!(format!("{batch:?}"), "Batch(records=2, <redacted>)");
 }

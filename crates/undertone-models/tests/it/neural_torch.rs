@@ -69,7 +69,7 @@ impl Case {
     fn draw(&self) -> Drawn {
         let neural = NeuralNetwork::new(self.spec.clone()).unwrap();
         assert_eq!(neural.parameters(), self.parameters, "{}", self.name);
-        let mut dice = Dice(self.seed);
+        let mut dice = Dice::new(self.seed);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let (narrow, wide) = narrowed(&numbers(self.records * neural.features(), &mut dice));
         let classes = neural.classes() as u64;
