@@ -2,7 +2,7 @@
 //!
 //! Finite numbers are written with as few digits as give the same `f64` again.
 
-use serde::de::{Error as _, Unexpected, Visitor};
+use serde::de::{Unexpected, Visitor};
 use serde::ser::Error as _;
 use serde::{Deserializer, Serializer};
 use std::fmt;
