@@ -101,7 +101,9 @@ impl RunLedger {
                 ending(account, receipts, longest, self.exhausted)
             })
         });
-        Verification::new(learners.collect())
+        let declared = self.setup.agreement.model.declared_by_user();
+        let notes = self.warning.clone().into_iter().chain(declared);
+        Verification::new(learners.collect()).with_notes(notes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use undertone_core::LearnerId;
-use undertone_core::privacy::{Accountant, Cap, Mechanism, Receipt, RoundTerms, UNIT, verify};
+use undertone_core::privacy::{Accountant, Cap, Cost, Mechanism, Receipt, RoundTerms, UNIT, verify};
 use undertone_models::Setup;
 
 /// The result of verifying a ledger.
@@ -14,6 +14,8 @@ pub struct Verification {
     pub unit: &'static str,
     /// What is wrong with the file as a whole.
     pub faults: Vec<String>,
+    /// What a reader of the results must know, such as that the noise of a seeded run can be subtracted.
+    pub notes: Vec<String>,
     /// One entry for each learner.
     pub learners: Vec<LearnerVerification>,
 }
@@ -23,7 +25,14 @@ impl Verification {
     #[must_use]
     pub fn new(learners: Vec<LearnerVerification>) -> Verification {
         let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
-        Verification { agrees, unit: UNIT, faults: Vec::new(), learners }
+        Verification { agrees, unit: UNIT, faults: Vec::new(), notes: Vec::new(), learners }
+    }
+
+    /// The same with what a reader must know.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Verification {
+        self.notes.extend(notes);
+        self
     }
 
     /// The same with something that is wrong with the file as a whole.
@@ -89,7 +98,7 @@ impl LearnerVerification {
         if let Some(wrong) = further(&account) {
             return LearnerVerification::failed(id, receipts.len(), wrong);
         }
-        let epsilon = account.spent().of_repeated(uses).epsilon(mechanism.noise.kind, delta);
+        let epsilon = of_uses(account.spent(), uses).epsilon(mechanism.noise.kind, delta);
         LearnerVerification {
             learner: id.0,
             receipts: receipts.len(),
@@ -104,6 +113,12 @@ impl LearnerVerification {
         let disagreement = Some(wrong);
         LearnerVerification { learner: id.0, receipts, epsilon: None, delta: None, disagreement }
     }
+}
+
+/// What a record has paid that was used so often, if this is what it paid for one use.
+pub(crate) fn of_uses(spent: Cost, uses: u64) -> Cost {
+    // A record that was used once has paid what its account says, not a rounding more.
+    if uses > 1 { spent.of_repeated(uses) } else { spent }
 }
 
 /// Why a ledger of a simulation ends too early, if it does. All learners of a simulation run the same rounds: one with

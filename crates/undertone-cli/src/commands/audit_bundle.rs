@@ -1,6 +1,6 @@
 //! `undertone audit-bundle`: a ledger with all that is needed to check it, in one file for others.
 
-use crate::failure::Failure;
+use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undertone::Setup;
 use undertone::agreement::RawAgreement;
-use undertone::audit_bundle::{AuditBundle, Ledger};
+use undertone::audit_bundle::{AuditBundle, BundleError, Ledger};
 use undertone::load::{Loaded, Source, Strictness, load};
 use undertone_lab::experiment::resolved_agreement;
 use undertone_lab::ledger_file::RunLedger;
@@ -38,7 +38,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(store) => of_store(store, &arguments.folder)?,
         None => of_run(&arguments.folder)?,
     };
-    let bytes = bundle.to_bytes(&setup)?;
+    let bytes = match bundle.to_bytes(&setup) {
+        Err(found @ BundleError::Ledger { .. }) => {
+            let printed = writeln!(io::stdout(), "DISAGREES: {found}");
+            return finish(ExitCode::from(FOUND_SOMETHING), printed);
+        }
+        bytes => bytes?,
+    };
     let written = File::create_new(path).and_then(|mut file| file.write_all(&bytes));
     written.with_context(|| path.display().to_string())?;
     let receipts: usize = bundle.ledgers.iter().map(|ledger| ledger.receipts.len()).sum();

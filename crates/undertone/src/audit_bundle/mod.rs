@@ -8,7 +8,7 @@ mod facts;
 mod number;
 
 use crate::load::{LoadError, Source, Strictness, load};
-use crate::verification::{LearnerVerification, Verification, ending};
+use crate::verification::{LearnerVerification, Verification, ending, of_uses};
 use facts::{Difference, Facts, is_close};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -134,7 +134,7 @@ struct Spent {
 
 impl Spent {
     fn new(spent: Cost, uses: u64, mechanism: &Mechanism, delta: f64) -> Spent {
-        let cost = spent.of_repeated(uses);
+        let cost = of_uses(spent, uses);
         let epsilon = cost.epsilon(mechanism.noise.kind, delta);
         Spent { pure_epsilon: cost.pure, zcdp: cost.zcdp, epsilon, delta }
     }
@@ -165,6 +165,9 @@ impl AuditBundle {
     ///
     /// # Errors
     /// When a ledger disagrees with the agreement: there is nothing to certify.
+    ///
+    /// # Panics
+    /// When the network has no such learner: a bug in the caller.
     pub fn to_bytes(&self, setup: &Setup) -> Result<Vec<u8>, BundleError> {
         let AuditBundle { warning, simulation_exhausted, agreement, ledgers } = self;
         let producer = concat!("undertone ", env!("CARGO_PKG_VERSION"));
@@ -269,7 +272,8 @@ fn verify_contents(bytes: &[u8]) -> Result<Verification, BundleError> {
         let complete = exhausted.map(|exhausted| (longest, exhausted));
         verify_learner(&agreement, &mechanisms, learner, complete)
     });
-    let mut verification = Verification::new(learners.collect());
+    let notes = file.warning.into_iter().chain(agreement.model.declared_by_user());
+    let mut verification = Verification::new(learners.collect()).with_notes(notes);
     if file.unit != UNIT {
         verification = verification.with_fault(format!("the unit of privacy is not \"{UNIT}\""));
     }
