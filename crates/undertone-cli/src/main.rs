@@ -53,6 +53,7 @@ enum Command {
     Cert(commands::cert::Arguments),
     Status(commands::status::Arguments),
     Export(commands::export::Arguments),
+    AuditBundle(commands::audit_bundle::Arguments),
     Verify(commands::verify::Arguments),
 }
 
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Cert(arguments) => commands::cert::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
+        Command::AuditBundle(arguments) => commands::audit_bundle::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };
     match result {

@@ -7,7 +7,7 @@ use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
 use crate::stream::LABELS_PUBLIC;
-use crate::summary::{NOT_PRIVATE, Summary};
+use crate::summary::{self, NOT_PRIVATE, Summary};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub fn write(
     };
     save("config.toml", config_text(experiment, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
-    save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
+    save(summary::NAME, serde_json::to_string_pretty(summary)?.as_bytes())?;
     save("model.safetensors", &model_bytes(outcome, summary, neural)?)?;
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;

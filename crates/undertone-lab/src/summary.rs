@@ -12,6 +12,9 @@ use undertone::noise::NoiseKind;
 use undertone::privacy::{Accountant, Cap, Statement, format_epsilon};
 use undertone_models::Setup;
 
+/// The name of the file in a run folder.
+pub const NAME: &str = "summary.json";
+
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {

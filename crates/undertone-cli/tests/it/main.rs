@@ -3,6 +3,7 @@
 
 mod attack;
 mod audit;
+mod audit_bundle;
 mod chaos;
 mod compare;
 mod dashboard;
@@ -88,6 +89,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "plan",
         "doctor",
         "audit",
+        "audit-bundle",
         "compare",
         "reproduce",
         "new",
@@ -307,7 +309,8 @@ fn a_ledger_is_verified_and_a_changed_one_is_found() {
     let shell = Shell::new();
     shell.expect(0, &["simulate", "--rounds", "12", "--quiet", "--out", "run"]);
     let (out, _) = shell.expect(0, &["verify", "run"]);
-    assert!(out.contains("learner 4: 12 receipts agree"), "{out}");
+    assert!(out.contains("learner 4: 12 receipts agree, ε = "), "{out}");
+    assert!(out.contains(" at δ = 1e-6\nunit: one record of one learner"), "{out}");
     let path = shell.path().join("run/ledger.ndjson");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();

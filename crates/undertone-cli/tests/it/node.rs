@@ -110,7 +110,7 @@ exponent = 0.1
 delta = 1e-6
 "#;
 
-fn record(number: u32) -> String {
+pub(crate) fn record(number: u32) -> String {
     let ill = number.is_multiple_of(2);
     let sign = if ill { 1.0 } else { -1.0 };
     let noise = f64::from(number * 37 % 100) / 100.0 - 0.5;

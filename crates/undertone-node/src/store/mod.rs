@@ -6,6 +6,7 @@
 
 mod disk;
 mod file;
+mod read_only;
 
 pub use disk::DiskStore;
 pub use file::StoreFile;
