@@ -340,7 +340,7 @@ impl<E: Entropy> OnlineLearner<E> {
         if self.start.iter().next().is_some() {
             text.push(format!(
                 "It started from a published model. {} Records that came since must be others.",
-                accounts_sentence(&self.start, delta)
+                accounts_sentence(&self.start, privacy.delta)
             ));
         }
         text

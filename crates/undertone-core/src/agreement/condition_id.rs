@@ -42,6 +42,18 @@ pub enum ConditionId {
     StepSizeConvex,
     /// Theorem 5: the noise is Laplace's.
     LaplaceNoise,
+    /// Shielded: no record's gradient is longer than a bound.
+    ShieldedGradient,
+    /// Shielded: two records' gradients differ by at most C.
+    ShieldedSpread,
+    /// Shielded: the noise is prescribed and does not shrink too fast.
+    ShieldedNoise,
+    /// Shielded: records keep arriving, or are forgotten.
+    ShieldedHistory,
+    /// Shielded: mixing is a weighted average.
+    ShieldedWeights,
+    /// Shielded: a gradient leaves within the planned rounds.
+    ShieldedInterval,
     /// Ours: there is a lifetime certificate.
     LifetimeCertificate,
 }
@@ -69,6 +81,12 @@ impl ConditionId {
             ConditionId::ExponentsConvex => "theorem2.exponents",
             ConditionId::StepSizeConvex => "theorem2.step",
             ConditionId::LaplaceNoise => "theorem5.noise",
+            ConditionId::ShieldedGradient => "shielded.gradient",
+            ConditionId::ShieldedSpread => "shielded.spread",
+            ConditionId::ShieldedNoise => "shielded.noise",
+            ConditionId::ShieldedHistory => "shielded.history",
+            ConditionId::ShieldedWeights => "shielded.weights",
+            ConditionId::ShieldedInterval => "shielded.interval",
             ConditionId::LifetimeCertificate => "certificate.lifetime",
         }
     }

@@ -100,6 +100,7 @@ const DESCRIPTION: MethodDescription = MethodDescription {
     gradients: Gradients::History,
     bound: Some(Bound::Tight),
     interval: None,
+    momentum: None,
     theorems_apply: true,
     runs_on_a_network: true,
 };

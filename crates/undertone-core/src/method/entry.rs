@@ -18,6 +18,8 @@ pub struct MethodDescription {
     pub bound: Option<Bound>,
     /// A gradient is released once in this many rounds, if that is a setting of the method.
     pub interval: Option<u64>,
+    /// The share of a learner's last step that is part of its next one, where that is a setting of the method.
+    pub momentum: Option<f64>,
     /// Whether the paper's theorems speak of it: they are about Algorithm 1.
     pub theorems_apply: bool,
     /// Whether daemons can run it: it releases something, and uses releases that arrive late.
@@ -39,6 +41,7 @@ impl MethodDescription {
             gradients,
             bound: None,
             interval: None,
+            momentum: None,
             theorems_apply: false,
             runs_on_a_network: false,
         }

@@ -88,7 +88,7 @@ impl Method {
     pub(crate) fn update<M: Memory>(&self, dimension: usize) -> Box<dyn Update<M>> {
         match self {
             Method::Algorithm1(_) => algorithm1::update(dimension),
-            Method::Shielded(_) => shielded::update(dimension),
+            Method::Shielded(method) => shielded::update(method, dimension),
             Method::Dsgd => dsgd::update(dimension),
             Method::Dola => dola::update(dimension),
             Method::Pdop(_) => pdop::update(dimension),

@@ -59,7 +59,7 @@ fn a_void_lifetime_bound_gives_way_to_one_from_here_after_missing_neighbours() {
 #[test]
 fn a_void_lifetime_bound_gives_way_to_one_from_here_after_empty_rounds() {
     let algorithm1 = reference(Bound::Tight);
-    let mut shielded = reference_of(Method::Shielded(Shielded { interval: 1 }));
+    let mut shielded = reference_of(Method::Shielded(Shielded::default()));
     shielded.noise.kind = NoiseKind::Gaussian;
     for warmup in [0, 40] {
         for mechanism in [algorithm1, shielded] {
@@ -86,7 +86,7 @@ fn a_void_lifetime_bound_gives_way_to_one_from_here_where_records_are_forgotten(
         mechanism.forgetting = forgetting;
         // Fewer than half of the records, just before now: they weigh twice as much for a while.
         check(&mechanism, 200, |t| (0.5, t < 100 || t % 3 == 0), 4000);
-        let shielded = Method::Shielded(Shielded { interval: 1 });
+        let shielded = Method::Shielded(Shielded::default());
         check(&Mechanism { method: shielded, ..mechanism }, 200, |t| (0.0, t % 3 == 0), 4000);
     }
 }
@@ -98,7 +98,7 @@ fn as_long_as_all_goes_as_planned_the_planned_bound_is_the_one() {
     let (account, _) = after(&mechanism, 100, |_| (1.0, true));
     assert_eq!(account.for_ever(&planned), planned);
     // A shielded learner does not care who is heard.
-    let shielded = reference_of(Method::Shielded(Shielded { interval: 1 }));
+    let shielded = reference_of(Method::Shielded(Shielded::default()));
     let planned = lifetime(&shielded);
     let (account, _) = after(&shielded, 100, |_| (0.0, true));
     assert_eq!(account.for_ever(&planned), planned);

@@ -91,6 +91,8 @@ enum MethodFacts {
     },
     Shielded {
         interval: u64,
+        #[serde(with = "number")]
+        momentum: f64,
     },
     Dsgd {},
     Dola {},
@@ -270,7 +272,9 @@ impl From<Method> for MethodFacts {
     fn from(method: Method) -> MethodFacts {
         match method {
             Method::Algorithm1(Algorithm1 { bound }) => MethodFacts::Algorithm1 { bound },
-            Method::Shielded(Shielded { interval }) => MethodFacts::Shielded { interval },
+            Method::Shielded(Shielded { interval, momentum }) => {
+                MethodFacts::Shielded { interval, momentum }
+            }
             Method::Dsgd => MethodFacts::Dsgd {},
             Method::Dola => MethodFacts::Dola {},
             Method::Pdop(Pdop { step_ratio, noise_ratio }) => {
@@ -285,7 +289,9 @@ impl From<&MethodFacts> for Method {
     fn from(method: &MethodFacts) -> Method {
         match *method {
             MethodFacts::Algorithm1 { bound } => Method::Algorithm1(Algorithm1 { bound }),
-            MethodFacts::Shielded { interval } => Method::Shielded(Shielded { interval }),
+            MethodFacts::Shielded { interval, momentum } => {
+                Method::Shielded(Shielded { interval, momentum })
+            }
             MethodFacts::Dsgd {} => Method::Dsgd,
             MethodFacts::Dola {} => Method::Dola,
             MethodFacts::Pdop { step_ratio, noise_ratio } => {

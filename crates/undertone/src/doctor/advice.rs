@@ -48,7 +48,14 @@ pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
         ConditionId::LaplaceNoise => {
             "use noise.kind = \"laplace\" for a pure ε; with Gaussian noise rely on the certificate's ε at δ".into()
         }
-        ConditionId::LifetimeCertificate => return None,
+        // What a shielded config needs is said where it is found (`shielded.rs`).
+        ConditionId::ShieldedGradient
+        | ConditionId::ShieldedSpread
+        | ConditionId::ShieldedNoise
+        | ConditionId::ShieldedHistory
+        | ConditionId::ShieldedWeights
+        | ConditionId::ShieldedInterval
+        | ConditionId::LifetimeCertificate => return None,
     };
     Some(text)
 }

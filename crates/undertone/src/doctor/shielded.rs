@@ -7,7 +7,7 @@
 use super::{Finding, Usage};
 use undertone_core::Forgetting;
 use undertone_core::agreement::Digits::{Down, Nearest};
-use undertone_core::agreement::{Agreement, Condition};
+use undertone_core::agreement::{Agreement, Condition, ConditionId};
 use undertone_core::noise::NoiseKind;
 use undertone_core::planner::interval_max;
 
@@ -39,7 +39,7 @@ fn gradient(agreement: &Agreement) -> Finding {
         false => "by the loss and bounds.feature_norm, without clipping".into(),
     };
     let condition = Condition {
-        id: "shielded.gradient",
+        id: ConditionId::ShieldedGradient,
         name: CERTIFICATE,
         path: "model.clip",
         holds: Some(norm.is_finite()),
@@ -62,7 +62,7 @@ fn spread(agreement: &Agreement) -> Finding {
         false => format!("C = 2G = {}", Nearest.of(spread)),
     };
     let condition = Condition {
-        id: "shielded.spread",
+        id: ConditionId::ShieldedSpread,
         name: CERTIFICATE,
         path: "model.clip",
         holds: Some(spread.is_finite() && spread <= twice),
@@ -79,7 +79,7 @@ fn noise(agreement: &Agreement) -> Finding {
         NoiseKind::Laplace => ("Laplace", "pure ε, and ε at δ"),
     };
     let condition = Condition {
-        id: "shielded.noise",
+        id: ConditionId::ShieldedNoise,
         name: CERTIFICATE,
         path: "noise.kind",
         holds: Some(true),
@@ -100,7 +100,7 @@ fn history(agreement: &Agreement) -> Finding {
         }
     };
     let condition = Condition {
-        id: "shielded.history",
+        id: ConditionId::ShieldedHistory,
         name: CERTIFICATE,
         path: "records.batch",
         holds: Some(batch > 0),
@@ -130,7 +130,7 @@ fn weights(agreement: &Agreement) -> Finding {
         }
     };
     let condition = Condition {
-        id: "shielded.weights",
+        id: ConditionId::ShieldedWeights,
         name: LEARNING,
         path: "schedule.coupling",
         holds,
@@ -149,7 +149,7 @@ fn interval(agreement: &Agreement, usage: Usage) -> Option<Finding> {
     let rounds = usage.rounds?;
     let most = interval_max(rounds);
     let condition = Condition {
-        id: "shielded.interval",
+        id: ConditionId::ShieldedInterval,
         name: LEARNING,
         path: "schedule.interval",
         holds: Some(interval <= most),
