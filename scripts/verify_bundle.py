@@ -43,10 +43,12 @@ def or_infinite(value):
     return INF if value is None else real(value)
 def count(value):
     return value if type(value) is int and 0 <= value < 2**64 else refuse(value)
-def text(value):
-    return value if isinstance(value, str) else refuse(value)
+def of_type(kind, value):
+    return value if isinstance(value, kind) else refuse(value)
 def digest(value):
     return bytes.fromhex(value) if len(value) == 64 and set(value) <= set("0123456789abcdef") else refuse(value)
+
+text = partial(of_type, str)
 
 # The keys of every object in the order in which they are hashed. A pair: an object whose other keys depend on one of them.
 Optional = namedtuple("Optional", "kind")  # null, or something of a kind
@@ -65,14 +67,11 @@ RECEIPT = {"learner": count, "round": count, "weight_heard": real, "records": co
 SPENT = {"pure_epsilon": real, "zcdp": real, "epsilon": real, "delta": real}
 LEARNER = {"learner": count, "uses": count, "mechanism": FACTS, "receipts": [RECEIPT], "spent": SPENT}
 BUNDLE = {"format": text, "version": count, "producer": text, "unit": text, "warning": Optional(text),
-          "network": text, "simulation": Optional({"exhausted": bool}), "agreement": dict, "learners": [LEARNER],
-          "sha256": text}
+          "network": text, "simulation": Optional({"exhausted": partial(of_type, bool)}),
+          "agreement": partial(of_type, dict), "learners": [LEARNER], "sha256": text}
 
 def keys_of(value, shape):
-    if isinstance(shape, dict):
-        return shape
-    tag, kinds = shape
-    return {tag: text} | kinds[value[tag]] if value.get(tag) in kinds else refuse(value)
+    return shape if isinstance(shape, dict) else {shape[0]: text} | shape[1][value[shape[0]]]
 def shaped(value, shape):
     """A value with exactly the keys of its shape, in their order, and everything in it of the right kind."""
     if isinstance(shape, Optional):
@@ -82,8 +81,6 @@ def shaped(value, shape):
     if isinstance(shape, (tuple, dict)):
         keys = keys_of(value, shape) if isinstance(value, dict) else refuse(value)
         return {key: shaped(value[key], keys[key]) for key in keys} if set(value) == set(keys) else refuse(value)
-    if isinstance(shape, type):
-        return value if isinstance(value, shape) else refuse(value)
     return shape(value)
 def encoded(value, shape):
     """Counts and f64 as eight bytes, little-endian; a text as its length and its bytes; null as 0, all else after 1."""
@@ -102,8 +99,7 @@ def is_close(found, expected):
     return found == expected or abs(found - expected) <= TOLERANCE * abs(expected) < INF
 
 # --- C, the gradient spread (ADR 24) ---------------------------------------------------------------------------------
-def squared_height(reach, label):
-    """The largest √(1 − c²)(b + κc)."""
+def squared_height(reach, label):  # the largest √(1 − c²)(b + κc)
     w = math.sqrt(label**2 + 8.0 * reach**2)
     return 0.5 * math.sqrt(reach**2 + label * (label + w) / 2.0) * (1.0 + 2.0 * label / (label + w))
 def logistic_height(reach):
@@ -173,8 +169,7 @@ def loss_facts(agreement, taken):
     widest = max(abs(real(theta.get("lower", 0.0))), abs(real(theta.get("upper", 0.0)))) * math.sqrt(n or 0)
     radius = widest or None if theta["set"] == "box" else real(theta.get("radius", theta.get("total")))
     if loss in ("cnn", "mlp", "declared"):
-        taken.add("that gradients are cut to the clip, and what is declared of the loss" if n else
-                  "that gradients of the neural network are cut to the clip, and its number of parameters")
+        taken.add("that gradients are cut to the clip" + (", and all declared of the loss" if n else ", and the number of parameters"))
         largest, spread = clip * (1.0 + (1e-9 if n else 2e-5)), real(model.get("gradient_spread", "infinity"))
         curved, convex = real(model.get("smoothness", "infinity")), real(model.get("strong_convexity", "-infinity"))
         return n, norm, radius, (curved + ridge, convex + ridge, min(spread, 2.0 * largest), largest)
@@ -231,8 +226,7 @@ def memory_facts(agreement, n, norm, radius, largest, taken):
 
 def law(initial, exponent):
     return {"initial": initial, "exponent": exponent}
-def each(value, learners):
-    """One number for all learners, or a list with one for each."""
+def each(value, learners):  # one number for all learners, or a list with one for each
     values = [real(one) for one in value] if isinstance(value, list) else [real(value)] * learners
     return values if len(values) == learners else refuse(f"{len(values)} numbers for {learners} learners")
 
@@ -257,8 +251,7 @@ def facts_of(agreement, taken):
                "noise_max": law(max(scales), max(exponents)), "method": {"name": method} | settings.get(method, {})}
 def new_entry(round_, weight, sensitivity=0.0, paid=(0.0, 0.0)):
     return SimpleNamespace(round=round_, weight=weight, sensitivity=sensitivity, paid=paid)
-def both(old, new):
-    """An entry that pays no less than either."""
+def both(old, new):  # an entry that pays no less than either
     most = max(old.weight, new.weight), max(old.sensitivity, new.sensitivity)
     return new_entry(new.round, *most, tuple(map(max, old.paid, new.paid)))
 def must(where, agrees, what):
@@ -270,7 +263,7 @@ def compare(found, expected, path):
         for key in expected:
             compare(found.get(key), expected[key], f"{path}.{key}")
     elif expected is not None:
-        same = is_close(found, expected) if type(found) in (int, float) else found == expected
+        same = found == expected or type(found) is float and is_close(found, expected)
         must("", same, f"{path} is {found}, the agreement implies {expected}")
 
 # --- The account (ADRs 4, 6, 9, 11, 12 and 17; in one place in ADR 27) -----------------------------------------------
@@ -337,8 +330,7 @@ class Account:
             entry.sensitivity = carried + drive + 2.0 * length * self.law(self.facts["memory_error"], round_)
         if self.forgets:
             self.merge(round_, contraction, reach)
-    def weigh(self, round_, arrived):
-        """The weights of ADR 11; whether no record has any."""
+    def weigh(self, round_, arrived):  # the weights of ADR 11; whether no record has any
         passed, self.last = round_ - self.last, round_
         if self.limit is None:
             older = self.total * self.factor**passed
@@ -413,8 +405,7 @@ def epsilon_at(delta, cost, noise):
     return gaussian_epsilon(cost[1], delta) if noise == "gaussian" else min(zcdp_epsilon(cost[1], delta), cost[0])
 
 # --- Checking --------------------------------------------------------------------------------------------------------
-def is_over(privacy, learners, learner, noise, cost, share):
-    """Whether a total is over the learner's cap, by more than a share of it."""
+def is_over(privacy, learners, learner, noise, cost, share):  # whether a total is over the cap by more than a share of it
     limit = each(privacy.get("epsilon", privacy.get("pure_epsilon", "infinity")), learners)[learner] * (1.0 + share)
     return (cost[0] if "pure_epsilon" in privacy else epsilon_at(real(privacy["delta"]), (INF, cost[1]), noise)) > limit
 def check_ledger(learner, facts, receipts, is_over):
@@ -423,21 +414,23 @@ def check_ledger(learner, facts, receipts, is_over):
     previous = hashed("undertone ledger 2", (learner, count), (facts, FACTS))
     fields = ("sensitivity", "noise_scale", "pure_cost", "zcdp_cost", "pure_total", "zcdp_total")
     for receipt in receipts:
-        round_, heard, first = receipt["round"], receipt["weight_heard"], not totals
+        round_, heard, arrived, first = receipt["round"], receipt["weight_heard"], receipt["records"], not totals
         check = partial(must, f"round {round_}: ")
         check(receipt["learner"] == learner, f"a receipt of learner {receipt['learner']}")
         in_step = (round_ - due) % facts["method"].get("interval", 1) == 0
         check(in_step and due <= round_ < ROUND_LIMIT, f"expected round {due} or later")
         check(receipt["previous"] == previous, "the chain is broken: it does not carry the hash of the receipt before")
-        check(0.0 <= heard <= (0.0 if first else facts["weight"] * (1.0 + TOLERANCE)), f"weight_heard = {heard} is impossible")
-        check(receipt["records"] == 0 if first else receipt["records"] >= records, f"records = {receipt['records']} is impossible")
-        account.advance(due - 1, heard, receipt["records"]) if not first else None
+        heard_most = facts["weight"] * (1.0 + TOLERANCE) * (not first)
+        check(0.0 <= heard <= heard_most, f"weight_heard = {heard} is impossible")
+        check(records <= arrived <= 2**64 * (not first), f"records = {arrived} is impossible")
+        account.advance(due - 1, heard, arrived) if not first else None
         cost = account.pay(round_, account.machine(due) if round_ > due else 0.0)
         totals.append(account.most())
         for field, value in zip(fields, (account.sensitivity(), account.noise(round_), *cost, *totals[-1])):
-            check(is_close(or_infinite(receipt[field]), value), f"{field} is {receipt[field]}, the agreement implies {value}")
-        previous, due, records = hashed("undertone receipt 2", (receipt, RECEIPT)), round_ + 1, receipt["records"]
-    for receipt, total in zip(receipts, totals) if totals and is_over(totals[-1], TOLERANCE) else ():
+            found = or_infinite(receipt[field])
+            check(is_close(found, value), f"{field} is {found}, the agreement implies {value}")
+        previous, due, records = hashed("undertone receipt 2", (receipt, RECEIPT)), round_ + 1, arrived
+    for receipt, total in zip(receipts, totals) if is_over(account.most(), TOLERANCE) else ():
         must(f"round {receipt['round']}: ", not is_over(total, TOLERANCE), "released although the cap forbids it")
     return account
 def could_refuse(account, receipts, is_over):
@@ -460,12 +453,12 @@ def check_learner(bundle, learner, facts, longest):
     account, missing = check_ledger(number, mechanism, receipts, over), longest - len(receipts)
     refused = missing == 1 and bundle["simulation"]["exhausted"] and receipts and could_refuse(account, receipts, over)
     must("", missing == 0 or refused, f"ends after {len(receipts)} receipts, other learners have {longest}")
-    pure, zcdp = account.most()
-    pure, zcdp = (pure, zcdp) if uses == 1 else (uses * pure * ROUNDED_UP, uses**2 * zcdp * ROUNDED_UP)
+    once, more = account.most(), ROUNDED_UP if uses > 1 else 1.0
+    pure, zcdp = uses * once[0] * more, uses**2 * once[1] * more
     for field, value in zip(SPENT, (pure, zcdp, epsilon := epsilon_at(delta, (pure, zcdp), noise), delta)):
         same = is_close(found := learner["spent"][field], value) or abs(found - value) <= 1e-14
         must("", same, f"spent.{field} is {found}, the agreement implies {value}")
-    shown = "no bound" if epsilon == INF else Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_CEILING)
+    shown = Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_CEILING) if epsilon < INF else "no bound"
     return f"{len(receipts)} receipts agree, ε = {shown} at δ = {delta}"
 
 def check_contents(data):
@@ -476,8 +469,8 @@ def check_contents(data):
     facts = list(facts_of(bundle["agreement"], taken))
     numbers, longest = [one["learner"] for one in learners], max((len(one["receipts"]) for one in learners), default=0)
     whole = numbers == list(range(len(facts))) if bundle["simulation"] else len(numbers) == 1
-    found += [] if whole else ["DISAGREES: learners are missing or repeated"]
-    found += [] if bundle["unit"] == UNIT else [f'DISAGREES: the unit of privacy is not "{UNIT}"']
+    found += ["DISAGREES: learners are missing or repeated"] * (not whole)
+    found += [f'DISAGREES: the unit of privacy is not "{UNIT}"'] * (bundle["unit"] != UNIT)
     for learner in learners:
         try:
             found.append(f"learner {learner['learner']}: {check_learner(bundle, learner, facts, longest)}")
@@ -499,7 +492,7 @@ def main(arguments):
         if not unchanged:
             print("DISAGREES: the file was changed: its hash is not that of its contents")
         return 0 if check_contents(data) and unchanged else 1
-    except (Unreadable, OSError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except Exception as error:  # whatever is wrong with a file that others made
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2 if unchanged else 1
 

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use undertone_core::LearnerId;
-use undertone_core::privacy::{Accountant, Cap, Cost, Mechanism, Receipt, RoundTerms, UNIT, verify};
+use undertone_core::privacy::{
+    Accountant, Cap, Cost, Mechanism, Receipt, RoundTerms, UNIT, verify,
+};
 use undertone_models::Setup;
 
 /// The result of verifying a ledger.
@@ -93,7 +95,9 @@ impl LearnerVerification {
     ) -> LearnerVerification {
         let account = match verify(id, mechanism, cap, receipts) {
             Ok(account) => account,
-            Err(wrong) => return LearnerVerification::failed(id, receipts.len(), wrong.to_string()),
+            Err(wrong) => {
+                return LearnerVerification::failed(id, receipts.len(), wrong.to_string());
+            }
         };
         if let Some(wrong) = further(&account) {
             return LearnerVerification::failed(id, receipts.len(), wrong);

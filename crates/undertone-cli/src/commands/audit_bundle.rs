@@ -58,8 +58,7 @@ fn of_run(folder: &Path) -> anyhow::Result<(Setup, AuditBundle)> {
     let ledgers = setup.agreement.graph.ids().zip(uses).zip(receipts);
     let ledgers = ledgers.map(|((learner, uses), receipts)| Ledger { learner, uses, receipts });
     let ledgers = ledgers.collect();
-    let bundle =
-        AuditBundle { warning, simulation_exhausted: Some(exhausted), agreement, ledgers };
+    let bundle = AuditBundle { warning, simulation_exhausted: Some(exhausted), agreement, ledgers };
     Ok((setup, bundle))
 }
 

@@ -76,5 +76,6 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
             )?,
         }
     }
+    found.notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
     writeln!(out, "unit: {}", found.unit)
 }

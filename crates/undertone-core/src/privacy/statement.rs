@@ -4,9 +4,9 @@ use super::UNIT;
 use super::accountant::{Accountant, Cap};
 use super::budget::planned_cost;
 use super::cost::Cost;
+use super::format::format_epsilon;
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::Mechanism;
-use super::format::format_epsilon;
 use crate::Round;
 use crate::noise::NoiseKind;
 

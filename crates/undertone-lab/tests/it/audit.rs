@@ -25,7 +25,8 @@ pub(crate) const QUICK: Effort = Effort {
 /// Enough to see 2 % of scale: 8.9 standard deviations.
 pub(crate) const SAMPLES: Effort = Effort { samples: 200_000, canaries: 200_000, ..QUICK };
 /// Enough to ask for the power of the distinguisher.
-pub(crate) const RUNS: Effort = Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 << 18, ..QUICK };
+pub(crate) const RUNS: Effort =
+    Effort { runs: 12_000, layer_work: 1e10, account_rounds: 1 << 18, ..QUICK };
 /// Enough to find a pair that reaches more than half of what is claimed.
 const SEARCH: Effort = Effort { climb_steps: 10, work: 1e7, ..QUICK };
 pub(crate) const ID: LearnerId = LearnerId(0);

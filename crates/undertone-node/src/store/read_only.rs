@@ -62,7 +62,10 @@ impl Changes {
 }
 
 /// The numbers of the blocks that bytes lie in, each with the place inside it and inside the bytes.
-fn blocks(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+fn blocks(
+    offset: u64,
+    length: usize,
+) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let left = length - done;

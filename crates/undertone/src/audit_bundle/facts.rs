@@ -138,7 +138,8 @@ fn difference(path: &str, found: &Value, expected: &Value) -> Option<Difference>
         let keys = expected.keys().chain(found.keys());
         return keys.into_iter().find_map(|key| {
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+            let of =
+                |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
             difference(&path, &of(found), &of(expected))
         });
     }
@@ -224,7 +225,8 @@ impl TryFrom<&Facts> for Mechanism {
 
 impl From<LossConstants> for Constants {
     fn from(constants: LossConstants) -> Constants {
-        let LossConstants { smoothness, strong_convexity, gradient_spread, gradient_norm } = constants;
+        let LossConstants { smoothness, strong_convexity, gradient_spread, gradient_norm } =
+            constants;
         Constants { smoothness, strong_convexity, gradient_spread, gradient_norm }
     }
 }

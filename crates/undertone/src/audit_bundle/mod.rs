@@ -224,7 +224,8 @@ fn add(text: &mut Vec<u8>, before: &str, value: &impl Serialize) -> serde_json::
 fn without_nulls(value: Value) -> Value {
     let Value::Object(map) = value else { return value };
     let kept = map.into_iter().map(|(key, value)| (key, without_nulls(value)));
-    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(|map| map.is_empty());
+    let is_empty =
+        |value: &Value| value.is_null() || value.as_object().is_some_and(|map| map.is_empty());
     Value::Object(kept.filter(|(_, value)| !is_empty(value)).collect())
 }
 
@@ -264,7 +265,9 @@ fn verify_contents(bytes: &[u8]) -> Result<Verification, BundleError> {
     }
     let loaded = load::<RawAgreement>(&Source::Values(file.agreement), |_| (), Strictness::Run)?;
     let agreement = loaded.checked;
-    let NoiseScale::Given(scales) = &agreement.noise_scale else { return Err(BundleError::NoScale) };
+    let NoiseScale::Given(scales) = &agreement.noise_scale else {
+        return Err(BundleError::NoScale);
+    };
     let mechanisms = agreement.mechanisms(memory_error(&agreement)?, scales);
     let exhausted = file.simulation.as_ref().map(|simulation| simulation.exhausted);
     let longest = file.learners.iter().map(|learner| learner.receipts.len()).max().unwrap_or(0);
@@ -279,10 +282,8 @@ fn verify_contents(bytes: &[u8]) -> Result<Verification, BundleError> {
     }
     let network = agreement.network_id(scales).to_string();
     if file.network != network {
-        verification = verification.with_fault(format!(
-            "network is {}, the agreement implies {network}",
-            file.network
-        ));
+        verification = verification
+            .with_fault(format!("network is {}, the agreement implies {network}", file.network));
     }
     let ids = file.learners.iter().map(|learner| learner.learner);
     let complete = match exhausted {
@@ -290,7 +291,8 @@ fn verify_contents(bytes: &[u8]) -> Result<Verification, BundleError> {
         None => file.learners.len() == 1,
     };
     if !complete {
-        let needed = if exhausted.is_some() { "every learner once, in order" } else { "one learner" };
+        let needed =
+            if exhausted.is_some() { "every learner once, in order" } else { "one learner" };
         verification = verification.with_fault(format!("the bundle must hold {needed}"));
     }
     Ok(verification)
@@ -313,7 +315,10 @@ fn verify_learner(
         return failed(format!("the agreement has no learner {id}"));
     };
     if let Some(difference) = mechanism.first_difference(&Facts::from(expected)) {
-        return failed(implies(Difference { fact: format!("mechanism.{}", difference.fact), ..difference }));
+        return failed(implies(Difference {
+            fact: format!("mechanism.{}", difference.fact),
+            ..difference
+        }));
     }
     // The ledger begins with a hash of the facts to the last digit.
     let mechanism = match Mechanism::try_from(mechanism) {
@@ -325,7 +330,8 @@ fn verify_learner(
         return failed("uses is 0, and must be 1 at least".into());
     }
     LearnerVerification::of(*id, &mechanism, cap, (delta, *uses), receipts, |account| {
-        let end = complete.and_then(|(longest, exhausted)| ending(account, receipts, longest, exhausted));
+        let end =
+            complete.and_then(|(longest, exhausted)| ending(account, receipts, longest, exhausted));
         let expected = Spent::new(account.spent(), *uses, &mechanism, delta);
         end.or_else(|| spent.first_difference(&expected).map(implies))
     })

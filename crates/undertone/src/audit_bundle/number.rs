@@ -80,7 +80,9 @@ mod tests {
         for text in ["\"inf\"", "\"NaN\"", "null", "1e999", "true", "[1.0]"] {
             assert!(serde_json::from_str::<Fact>(text).is_err(), "{text}");
         }
-        assert!(serde_json::from_str::<Fact>("7").is_ok_and(|fact| fact.0.to_bits() == 7f64.to_bits()));
+        assert!(
+            serde_json::from_str::<Fact>("7").is_ok_and(|fact| fact.0.to_bits() == 7f64.to_bits())
+        );
     }
 
     proptest! {

@@ -36,7 +36,7 @@ fn variants() -> Vec<Mechanism> {
         Method::Algorithm1(Algorithm1 { bound: Bound::Tight }),
         Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i }),
         Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii }),
-        Method::Shielded(Shielded { interval: 3 }),
+        Method::Shielded(Shielded { interval: 3, momentum: 0.5 }),
         Method::Dsgd,
         Method::Dola,
         Method::Pdop(Pdop { step_ratio: 0.9, noise_ratio: 0.8 }),
@@ -81,7 +81,10 @@ fn facts_that_differ_are_named_and_last_digits_are_allowed_to() {
     near.radius = 2.0 * (1.0 + 1e-8);
     near.constants.smoothness = 1.0;
     let found = Facts::from(&near).first_difference(&expected).unwrap();
-    assert_eq!((&*found.fact, &*found.found, &*found.expected), ("constants.smoothness", "1.0", "\"infinity\""));
+    assert_eq!(
+        (&*found.fact, &*found.found, &*found.expected),
+        ("constants.smoothness", "1.0", "\"infinity\"")
+    );
 }
 
 #[test]

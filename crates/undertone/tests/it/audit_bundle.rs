@@ -52,7 +52,8 @@ fn example() -> (Setup, AuditBundle) {
         load(&source, |_| (), Strictness::Run).unwrap();
     let setup = Setup::new(checked).unwrap();
     let checker = setup.record_checker();
-    let mut rest = records(100).into_iter().map(|(x, y)| checker.check(Record::dense(x, y)).unwrap());
+    let mut rest =
+        records(100).into_iter().map(|(x, y)| checker.check(Record::dense(x, y)).unwrap());
     let mut learners = [LearnerId(0), LearnerId(1)].map(|id| setup.learner(id).unwrap());
     let mut receipts = Vec::new();
     for round in [0, 1, 2, 3, 6, 7].map(Round) {
@@ -107,7 +108,10 @@ fn what_is_no_bundle_is_refused_without_a_panic() {
     let bytes = bundle.to_bytes(&setup).unwrap();
     for length in [0, 1, 3, 66, 67, 68, 100, bytes.len() - 1] {
         assert!(verify_bundle(&bytes[..length]).is_err(), "{length}");
-        assert!(verify_bundle(&bytes[bytes.len() - length..]).is_ok_and(|found| !found.agrees) || length < 100);
+        assert!(
+            verify_bundle(&bytes[bytes.len() - length..]).is_ok_and(|found| !found.agrees)
+                || length < 100
+        );
     }
     assert!(verify_bundle(&bytes).unwrap().agrees, "the control");
 }

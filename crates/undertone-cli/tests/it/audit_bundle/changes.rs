@@ -15,7 +15,8 @@ pub(super) fn sealed(text: String) -> Vec<u8> {
 fn sha256(bytes: &[u8]) -> String {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
-    let code = "import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')";
+    let code =
+        "import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')";
     let mut python = Command::new("python3")
         .args(["-c", code])
         .stdin(Stdio::piped())
@@ -55,12 +56,16 @@ fn a_flipped_bit_anywhere_is_found_by_both_programs() {
 fn a_changed_digit_space_or_order_of_keys_is_found_by_both_programs() {
     let bundle = String::from_utf8(small()).unwrap();
     let mut random = Random(2);
-    let digits: Vec<usize> =
-        bundle.char_indices().filter(|(_, letter)| letter.is_ascii_digit()).map(|(at, _)| at).collect();
+    let digits: Vec<usize> = bundle
+        .char_indices()
+        .filter(|(_, letter)| letter.is_ascii_digit())
+        .map(|(at, _)| at)
+        .collect();
     let mut changed: Vec<String> = Vec::new();
     for _ in 0..100 {
         let at = digits[random.below(digits.len())];
-        let digit = (bundle.as_bytes()[at] - b'0' + 1 + u8::try_from(random.below(9)).unwrap()) % 10;
+        let digit =
+            (bundle.as_bytes()[at] - b'0' + 1 + u8::try_from(random.below(9)).unwrap()) % 10;
         changed.push(format!("{}{digit}{}", &bundle[..at], &bundle[at + 1..]));
     }
     changed.push(bundle.replacen(",\n", ",\n ", 1));
@@ -125,12 +130,18 @@ fn what_was_changed_and_sealed_again_is_found_where_it_is_by_both_programs() {
     let other = format!("\"weight_heard\":{}", if weight == "0.3" { "0.0" } else { "0.3" });
     add(replaced(&text, &format!("\"weight_heard\":{weight}"), &other, 0), "");
     add(text.replacen("\"radius\":3.0", "\"radius\":3.0000000000000004", 2), "chain is broken");
-    add(text.replacen("radius\":3.0,\"constants", "radius\":2.0,\"constants", 1), "mechanism.radius is");
+    add(
+        text.replacen("radius\":3.0,\"constants", "radius\":2.0,\"constants", 1),
+        "mechanism.radius is",
+    );
     add(text.replacen("\"delta\":1e-6", "\"delta\":1e-7", 1), "spent.");
     add(text.replacen("\"uses\":1", "\"uses\":0", 1), "uses is 0");
     add(text.replacen("\"uses\":1", "\"uses\":2", 1), "spent.");
     add(text.replacen("\"warning\":null", "\"warning\":null,\"warning\":null", 1), "");
-    add(text.replacen("one record of one learner", "one byte of one learner", 1), "unit of privacy");
+    add(
+        text.replacen("one record of one learner", "one byte of one learner", 1),
+        "unit of privacy",
+    );
     for (part, verdicts) in expected.into_iter().zip(both(&changed)) {
         for verdict in verdicts {
             assert!(verdict.code != 0 && verdict.text.contains(part), "{part}: {verdict:?}");
@@ -142,8 +153,9 @@ fn what_was_changed_and_sealed_again_is_found_where_it_is_by_both_programs() {
 fn a_receipt_that_was_left_out_moved_or_repeated_is_found_by_both_programs() {
     let text = String::from_utf8(small()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let receipts: Vec<usize> =
-        (0..lines.len()).filter(|&place| lines[place].starts_with("{\"learner\":1,\"round\"")).collect();
+    let receipts: Vec<usize> = (0..lines.len())
+        .filter(|&place| lines[place].starts_with("{\"learner\":1,\"round\""))
+        .collect();
     let mut changed = Vec::new();
     for (first, second) in receipts.iter().zip(&receipts[1..receipts.len() - 1]) {
         let mut without = lines.clone();

@@ -30,20 +30,34 @@ fn a_bundle_of_a_run_is_checked_by_both_and_holds_nothing_private() {
     let (out, _) = shell.expect(0, &["audit-bundle", "run", "--out", "run.json"]);
     assert!(out.contains("run.json: 60 receipts"), "{out}");
     let text = both_agree(&shell, "run.json");
-    assert!(text.contains("learner 4: 12 receipts agree") && text.contains("unit: one record"), "{text}");
+    assert!(
+        text.contains("learner 4: 12 receipts agree") && text.contains("unit: one record"),
+        "{text}"
+    );
     assert!(text.contains("the noise scales of round 0"), "what is not recomputed is said: {text}");
     // Nothing of data, losses or parameters: only these words may be keys.
     let bundle = fs::read_to_string(shell.path().join("run.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&bundle).unwrap();
     let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     let mut expected = vec![
-        "format", "version", "producer", "unit", "warning", "network", "simulation", "agreement", "learners", "sha256",
+        "format",
+        "version",
+        "producer",
+        "unit",
+        "warning",
+        "network",
+        "simulation",
+        "agreement",
+        "learners",
+        "sha256",
     ];
     expected.sort_unstable();
     let mut keys = keys;
     keys.sort_unstable();
     assert_eq!(keys, expected);
-    for word in ["data", "rounds", "partition", "accuracy", "loss_sum", "theta", "draws", "refused", "path"] {
+    for word in
+        ["data", "rounds", "partition", "accuracy", "loss_sum", "theta", "draws", "refused", "path"]
+    {
         assert!(!bundle.contains(&format!("\"{word}\"")), "{word}");
     }
     assert!(!bundle.contains(&*shell.path().to_string_lossy()), "no path of this machine");
@@ -53,7 +67,8 @@ fn a_bundle_of_a_run_is_checked_by_both_and_holds_nothing_private() {
     let (_, err) = shell.expect(2, &["audit-bundle", "nowhere"]);
     assert!(err.contains("nowhere"), "{err}");
     // The exit codes of both: 1 for a disagreement, 2 for what is no bundle.
-    fs::write(shell.path().join("changed.json"), bundle.replacen("\"batch\":1", "\"batch\":2", 1)).unwrap();
+    fs::write(shell.path().join("changed.json"), bundle.replacen("\"batch\":1", "\"batch\":2", 1))
+        .unwrap();
     let (out, _) = shell.expect(1, &["verify", "changed.json"]);
     assert!(out.contains("the file was changed"), "{out}");
     assert_eq!(python(shell.path(), "changed.json").0, Some(1));
@@ -81,7 +96,8 @@ fn no_bundle_is_made_of_a_ledger_that_disagrees() {
 #[test]
 fn a_bundle_says_that_a_run_was_seeded_and_how_often_records_were_used() {
     let shell = Shell::new();
-    let arguments = ["simulate", "--preset", "paper-mushrooms", "--rounds", "1800", "--seed", "7", "--quiet"];
+    let arguments =
+        ["simulate", "--preset", "paper-mushrooms", "--rounds", "1800", "--seed", "7", "--quiet"];
     shell.expect(0, &[&arguments[..], &["--out", "run"]].concat());
     shell.expect(0, &["audit-bundle", "run", "--out", "run.json"]);
     let text = both_agree(&shell, "run.json");
@@ -153,7 +169,8 @@ fn start(shell: &Shell, id: usize, ports: &[u16], more: &[&str]) -> Daemon {
 fn a_store_is_only_read_and_its_bundle_shows_that_a_neighbour_was_missing() {
     let shell = Shell::new();
     fs::write(shell.path().join("agreement.toml"), TWO_OF_THREE).unwrap();
-    fs::write(shell.path().join("records.ndjson"), (0..400).map(record).collect::<String>()).unwrap();
+    fs::write(shell.path().join("records.ndjson"), (0..400).map(record).collect::<String>())
+        .unwrap();
     let ports = free_ports(3);
     let first = start(&shell, 0, &ports, &[]);
     let mut second = start(&shell, 1, &ports, &[]);
@@ -163,7 +180,10 @@ fn a_store_is_only_read_and_its_bundle_shows_that_a_neighbour_was_missing() {
     // One is killed, and leaves a store that was not closed; the other runs on.
     second.child.kill().unwrap();
     second.child.wait().unwrap();
-    let make = |store: &str| ["audit-bundle", "agreement.toml", "--store", store, "--out", "bundle.json"].map(String::from);
+    let make = |store: &str| {
+        ["audit-bundle", "agreement.toml", "--store", store, "--out", "bundle.json"]
+            .map(String::from)
+    };
     let (_, err) = shell.expect(2, &make("0.redb").each_ref().map(String::as_str));
     assert!(err.contains("running"), "{err}");
     assert!(!shell.path().join("bundle.json").exists());
@@ -187,6 +207,7 @@ fn a_store_is_only_read_and_its_bundle_shows_that_a_neighbour_was_missing() {
         let keys = text.replace("\"features\":3", "");
         assert!(!keys.contains(private), "{private}");
     }
-    let (_, err) = shell.expect(2, &["audit-bundle", "agreement.toml", "--store", "agreement.toml"]);
+    let (_, err) =
+        shell.expect(2, &["audit-bundle", "agreement.toml", "--store", "agreement.toml"]);
     assert!(err.contains("agreement.toml"), "{err}");
 }

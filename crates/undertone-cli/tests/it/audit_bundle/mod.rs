@@ -44,7 +44,8 @@ for path in sys.argv[2:]:
     let mut python = Command::new("python3");
     python.args(["-B", "-X", "utf8", "-c", DRIVER]).arg(script()).args(&names);
     let output = python.current_dir(folder.path()).output().expect("the tests need python3");
-    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{error}");
     let verdicts: Vec<Verdict> = out
         .lines()
@@ -78,10 +79,21 @@ fn both_programs_agree_with_every_method_loss_memory_graph_noise_and_cap() {
 fn the_second_verifier_is_one_short_file_that_needs_nothing_else() {
     let text = fs::read_to_string(script()).unwrap();
     assert!(text.lines().count() <= 500, "{}", text.lines().count());
-    let imports = text.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
+    let imports =
+        text.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
     let modules = imports.map(|line| line.split_whitespace().nth(1).unwrap());
     let standard = [
-        "collections", "copy", "decimal", "functools", "hashlib", "itertools", "json", "math", "struct", "sys", "types",
+        "collections",
+        "copy",
+        "decimal",
+        "functools",
+        "hashlib",
+        "itertools",
+        "json",
+        "math",
+        "struct",
+        "sys",
+        "types",
     ];
     modules.for_each(|module| assert!(standard.contains(&module), "{module}"));
 }

@@ -15,7 +15,8 @@ pub(super) struct Random(pub(super) u64);
 
 impl Random {
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(self.0) * bound as u128) >> 64) as usize
     }
 
@@ -75,7 +76,8 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn methods() -> Vec<Case> {
-    let interval = "step = 0.8\nstep_exponent = 0.3\ncoupling = 0.9\ncoupling_exponent = 0.0\ninterval = 3";
+    let interval =
+        "step = 0.8\nstep_exponent = 0.3\ncoupling = 0.9\ncoupling_exponent = 0.0\ninterval = 3";
     let geometric = "step = 0.8\nstep_exponent = 0.0\ncoupling = 0.9\ncoupling_exponent = 0.0\nstep_ratio = 0.9";
     let falling = "kind = 'laplace'\nscale = 0.7\nexponent = -0.2";
     vec![
@@ -89,7 +91,12 @@ fn methods() -> Vec<Case> {
         },
         Case { name: "strong coupling", schedule: CONSTANT, ..BASE },
         Case { name: "shielded", ..SHIELDED },
-        Case { name: "shielded, every third round", schedule: interval, noise: LAPLACE, ..SHIELDED },
+        Case {
+            name: "shielded, every third round",
+            schedule: interval,
+            noise: LAPLACE,
+            ..SHIELDED
+        },
         Case { name: "dsgd", method: "dsgd", noise: falling, ..RIDGE },
         Case { name: "dsgd, gaussian", method: "dsgd", noise: GAUSSIAN, ..BASE },
         Case { name: "dola", method: "dola", noise: GAUSSIAN, ..BASE },
@@ -147,7 +154,8 @@ fn losses() -> Vec<Case> {
 }
 
 fn memories() -> Vec<Case> {
-    let shielded_window = Case { memory: "kind = 'window'\nwindow = 4", noise: LAPLACE, ..SHIELDED };
+    let shielded_window =
+        Case { memory: "kind = 'window'\nwindow = 4", noise: LAPLACE, ..SHIELDED };
     vec![
         Case { name: "window", memory: "kind = 'window'\nwindow = 4", ..BASE },
         Case { name: "shielded window", ..shielded_window },
@@ -208,12 +216,16 @@ fn networks() -> Vec<Case> {
         Case { name: "star", ..of("learners = 4\ntopology = 'star'\nweights = 'metropolis'") },
         Case {
             name: "edges",
-            ..of("learners = 3\ntopology = 'edges'\nweights = 'explicit'\nedges = [[0, 1, 0.2], [2, 1, 0.35]]")
+            ..of(
+                "learners = 3\ntopology = 'edges'\nweights = 'explicit'\nedges = [[0, 1, 0.2], [2, 1, 0.35]]",
+            )
         },
         Case { name: "torus", ..of("learners = 9\ntopology = 'torus'\ncolumns = 3\nweight = 0.2") },
         Case {
             name: "random",
-            ..of("learners = 6\ntopology = 'random-regular'\ndegree = 3\nseed = 5\nweights = 'metropolis'")
+            ..of(
+                "learners = 6\ntopology = 'random-regular'\ndegree = 3\nseed = 5\nweights = 'metropolis'",
+            )
         },
         Case { name: "path", ..of("learners = 2\ntopology = 'path'\nweight = 0.4") },
         Case { name: "complete", ..of("learners = 4\ntopology = 'complete'\nweight = 0.2") },
@@ -265,7 +277,19 @@ pub(super) const EXHAUSTED: Case = Case {
 
 impl Case {
     fn text(&self) -> String {
-        let Case { name, method, network, bounds, model, parameters, memory, schedule, noise, privacy, .. } = self;
+        let Case {
+            name,
+            method,
+            network,
+            bounds,
+            model,
+            parameters,
+            memory,
+            schedule,
+            noise,
+            privacy,
+            ..
+        } = self;
         let memory = match *method {
             "dsgd" | "dola" | "pdop" => "",
             _ => memory,
@@ -297,7 +321,13 @@ impl Case {
 struct HalfSquare;
 
 impl DeclaredLoss for HalfSquare {
-    fn evaluate(&self, theta: &[f64], features: &[f64], label: f64, gradient: &mut [f64]) -> Option<f64> {
+    fn evaluate(
+        &self,
+        theta: &[f64],
+        features: &[f64],
+        label: f64,
+        gradient: &mut [f64],
+    ) -> Option<f64> {
         let residual = self.predict(theta, features)? - label;
         gradient.iter_mut().zip(features).for_each(|(slot, x)| *slot = residual * x);
         Some(0.5 * residual * residual)
