@@ -380,7 +380,7 @@ fn shielded() -> RawAgreement {
 #[test]
 fn a_shielded_config_is_told_what_its_certificate_rests_on_and_not_held_to_algorithm_1() {
     let diagnosis = diagnose(&shielded(), PowerLaw::ZERO);
-    let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id).collect();
+    let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id.name()).collect();
     assert_eq!(
         ids,
         [
@@ -463,7 +463,7 @@ fn other_methods_are_asked_for_a_certificate_and_nothing_else() {
         let mut raw = sound();
         raw.method = Some(method.into());
         let diagnosis = diagnose(&raw, PowerLaw::ZERO);
-        let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id).collect();
+        let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id.name()).collect();
         assert_eq!((ids.as_slice(), diagnosis.method), (&["certificate.lifetime"][..], method));
         assert!(diagnosis.theorems.is_empty());
     }

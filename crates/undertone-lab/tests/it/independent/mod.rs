@@ -80,7 +80,7 @@ fn planned_budgets_are_those_of_the_reference_rounded_up() {
         let total = planned_cost(mechanism, config.rounds);
         are_truth_rounded_up("planned", config, total.pure, total.zcdp, &truth);
         let report: LearnerBudget =
-            budget(setup, config.rounds, config.delta).learners[id.0 as usize].clone();
+            budget(setup, config.rounds, config.delta, None).learners[id.0 as usize].clone();
         if truth.zcdp > 0.0 && !facts.forgets() {
             let expected = planned_epsilon(config, facts, &truth);
             is_truth_rounded_up("planned ε", config, report.epsilon, expected);
@@ -168,7 +168,7 @@ fn calibrated_noise_is_the_least_by_the_reference_too() {
         let found = epsilon(config, &truth);
         assert!(found <= target && found > target * (1.0 - 1e-8), "{found}\n{}", config.text);
         // What is shown of the plan may be less.
-        let report = budget(setup, config.rounds, config.delta);
+        let report = budget(setup, config.rounds, config.delta, None);
         assert!(report.learners[id.0 as usize].epsilon <= target);
     });
     assert!(calibrated > 40, "{calibrated}");
