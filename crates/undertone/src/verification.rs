@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use undertone_core::LearnerId;
-use undertone_core::privacy::{Accountant, Receipt, verify};
+use undertone_core::privacy::{Accountant, NoCertificate, Receipt, verify};
 use undertone_models::Setup;
 
 /// The result of verifying a ledger.
@@ -30,8 +30,13 @@ pub struct LearnerVerification {
     pub learner: u32,
     /// The number of receipts.
     pub receipts: usize,
-    /// ε at the agreement's δ by the recomputed account; absent when the receipts disagree with it.
+    /// ε at `delta` of a record used once, by the recomputed account; absent when the receipts disagree with it.
     pub epsilon: Option<f64>,
+    /// The agreement's δ.
+    pub delta: f64,
+    /// Whether records were drawn again when they ran out, so that a record may have paid for several uses. Receipts do
+    /// not say how many.
+    pub records_repeat: bool,
     /// The first disagreement.
     pub disagreement: Option<String>,
 }
@@ -60,6 +65,13 @@ impl LearnerVerification {
             },
             Err(disagreement) => (None, Some(disagreement.to_string())),
         };
-        LearnerVerification { learner: id.0, receipts: receipts.len(), epsilon, disagreement }
+        LearnerVerification {
+            learner: id.0,
+            receipts: receipts.len(),
+            epsilon,
+            delta: setup.agreement.delta,
+            records_repeat: setup.lifetimes[index] == Err(NoCertificate::RecordsRepeat),
+            disagreement,
+        }
     }
 }

@@ -58,10 +58,12 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
             }
             (None, epsilon) => writeln!(
                 out,
-                "learner {}: {} receipts agree, ε = {}",
+                "learner {}: {} receipts agree, ε = {} at δ = {:e}{}",
                 learner.learner,
                 learner.receipts,
-                format_epsilon_or(epsilon, NO_BOUND)
+                format_epsilon_or(epsilon, NO_BOUND),
+                learner.delta,
+                if learner.records_repeat { " for a record used once" } else { "" }
             )?,
         }
     }

@@ -11,6 +11,7 @@ mod following;
 mod fuzz;
 mod http;
 mod network;
+mod owner;
 mod peer;
 mod protocol;
 mod sockets;
