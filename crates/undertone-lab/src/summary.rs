@@ -371,8 +371,7 @@ fn spent_and_to_come(summary: &Summary, privacy: &Statement) -> Vec<String> {
             format_epsilon(once.fold(0.0, f64::max))
         ));
     }
-    text.extend(privacy.planned_sentence());
-    text.push(privacy.for_ever_sentence());
+    text.extend(privacy.sentences_to_come());
     let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
     if dry > 0 {
         text.push(format!(

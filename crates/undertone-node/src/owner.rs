@@ -6,7 +6,7 @@ use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use undertone::noise::Entropy;
-use undertone::privacy::{Cap, Receipt};
+use undertone::privacy::{Accountant, Cap, Receipt, Statement};
 use undertone::{LearnerId, Memory as _};
 use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 
@@ -161,15 +161,40 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
     }
 }
 
+/// The last statement, with the account that it is of. A bound from the present state sums up many rounds, and owners
+/// ask more often than rounds end.
+#[derive(Clone, Debug, Default)]
+pub struct LastStatement(Option<(Accountant, Statement)>);
+
+impl LastStatement {
+    fn of<E: Entropy, S: Storage>(&mut self, node: &Node<E, S>) -> Statement {
+        let (setup, learner) = (node.setup(), node.learner());
+        let account = learner.accountant();
+        match &self.0 {
+            Some((of, statement)) if of == account => statement.clone(),
+            Some(_) | None => {
+                let delta = setup.agreement.delta;
+                let statement = setup.statement(learner.id(), account, delta, 1);
+                self.0 = Some((account.clone(), statement.clone()));
+                statement
+            }
+        }
+    }
+}
+
 /// What was spent.
 #[must_use]
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
-    let (setup, learner) = (node.setup(), node.learner());
-    let delta = setup.agreement.delta;
-    let privacy = setup.statement(learner.id(), learner.accountant(), delta, 1);
+    budget_again(node, &mut LastStatement::default())
+}
+
+/// The same, without computing the statement again if the account is still what it was.
+#[must_use]
+pub fn budget_again<E: Entropy, S: Storage>(node: &Node<E, S>, last: &mut LastStatement) -> Budget {
+    let privacy = last.of(node);
     Budget {
         unit: privacy.unit,
-        delta,
+        delta: privacy.delta,
         epsilon: privacy.spent.epsilon,
         pure_epsilon: privacy.spent.pure_epsilon,
         zcdp: privacy.spent.zcdp,
@@ -187,11 +212,7 @@ pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
         lifetime_from_here: privacy.from_here,
         no_certificate: privacy.lifetime.as_ref().err().map(ToString::to_string),
         for_ever: privacy.for_ever_words(),
-        statement: privacy
-            .planned_sentence()
-            .into_iter()
-            .chain([privacy.for_ever_sentence()])
-            .collect(),
+        statement: privacy.sentences_to_come(),
         releases: node.releases(),
         exhausted: node.refusal().map(ToString::to_string),
         ledger: node.receipts().copied().collect(),

@@ -215,8 +215,7 @@ impl PyAccountant {
                 uses => format!(", by a record that was used {uses} times"),
             }
         ));
-        text.extend(privacy.planned_sentence());
-        text.push(privacy.for_ever_sentence());
+        text.extend(privacy.sentences_to_come());
         Ok(text)
     }
 

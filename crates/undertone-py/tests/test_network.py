@@ -178,6 +178,20 @@ def test_a_model_of_records_dealt_by_their_labels_says_that_these_are_public(str
     assert not undertone.Learner(112, **settings).public_model.labels_public, "the control"
 
 
+def test_records_drawn_again_show_what_all_their_draws_have_paid():
+    run = Network.from_config(undertone.Config.preset("paper-mushrooms").replace({"rounds": 1500}), seed=1)
+    result = run.run(progress=False)
+    learners = result.summary["learners"]
+    assert max(learner["draws_max"] for learner in learners) == 2
+    assert result.epsilon == run.get_epsilon() == [learner["epsilon"] for learner in learners]
+    for learner in learners:
+        assert learner["epsilon"] > 1.9 * learner["epsilon_used_once"], "the control"
+    assert result.columns["epsilon"][-1].max() > 0.99 * max(result.epsilon)
+    report = undertone.budget(run.config)
+    assert report["records_repeat"] and report["learners"][0]["uses"] == 1500
+    assert report["learners"][0]["epsilon"] >= max(result.epsilon)
+
+
 def test_results_come_as_numpy_and_pandas_and_a_picture(stream, tmp_path):
     X, y = stream
     result = network(stream, test=(X[:200], y[:200])).run(20, progress=False)

@@ -327,8 +327,7 @@ impl<E: Entropy> OnlineLearner<E> {
             format_epsilon(privacy.spent.epsilon),
             privacy.delta
         ));
-        text.extend(privacy.planned_sentence());
-        text.push(privacy.for_ever_sentence());
+        text.extend(privacy.sentences_to_come());
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }

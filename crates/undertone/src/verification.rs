@@ -57,6 +57,8 @@ pub struct LearnerVerification {
     pub epsilon: Option<f64>,
     /// The δ of that ε.
     pub delta: Option<f64>,
+    /// How often the record was used that has paid this ε.
+    pub uses: u64,
     /// The first disagreement.
     pub disagreement: Option<String>,
 }
@@ -108,6 +110,7 @@ impl LearnerVerification {
             receipts: receipts.len(),
             epsilon: Some(epsilon),
             delta: Some(delta),
+            uses,
             disagreement: None,
         }
     }
@@ -115,7 +118,8 @@ impl LearnerVerification {
     /// A learner whose receipts disagree, and why.
     pub(crate) fn failed(id: LearnerId, receipts: usize, wrong: String) -> LearnerVerification {
         let disagreement = Some(wrong);
-        LearnerVerification { learner: id.0, receipts, epsilon: None, delta: None, disagreement }
+        let (epsilon, delta, uses) = (None, None, 1);
+        LearnerVerification { learner: id.0, receipts, epsilon, delta, uses, disagreement }
     }
 }
 

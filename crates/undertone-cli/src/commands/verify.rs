@@ -65,14 +65,18 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
         writeln!(out, "DISAGREES: {fault}")?;
     }
     for learner in &found.learners {
-        let LearnerVerification { learner, receipts, epsilon, delta, disagreement } = learner;
+        let LearnerVerification { learner, receipts, epsilon, delta, uses, disagreement } = learner;
         match disagreement {
             Some(disagreement) => writeln!(out, "learner {learner}: DISAGREES: {disagreement}")?,
             None => writeln!(
                 out,
-                "learner {learner}: {receipts} receipts agree, ε = {} at δ = {:e}",
+                "learner {learner}: {receipts} receipts agree, ε = {} at δ = {:e}{}",
                 format_epsilon_or(*epsilon, NO_BOUND),
-                delta.unwrap_or_default()
+                delta.unwrap_or_default(),
+                match uses {
+                    0 | 1 => String::new(),
+                    uses => format!(", by a record that was used {uses} times"),
+                }
             )?,
         }
     }

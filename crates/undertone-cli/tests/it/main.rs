@@ -21,6 +21,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
+use undertone::privacy::format_epsilon;
 
 /// Free ports to listen on, also again after a restart. Systems give connections ports from 32768 on (Linux) or higher, and
 /// a port of those might go to somebody else meanwhile. Others who test at the same time begin elsewhere.
@@ -172,6 +173,45 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
     let arguments = ["budget", "--config", &path, "--json", "--bound", "theorem5i"];
     let report: serde_json::Value = serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
     assert!(report["learners"][0]["lifetime"]["pure_epsilon"].is_null());
+}
+
+#[test]
+fn records_drawn_again_are_not_priced_as_if_they_were_used_once() {
+    let shell = Shell::new();
+    let preset = ["--preset", "paper-mushrooms", "--rounds", "1500"];
+    let (out, _) = shell.expect(0, &[&["budget"], &preset[..]].concat());
+    let report: serde_json::Value =
+        serde_json::from_str(&shell.expect(0, &[&["budget", "--json"], &preset[..]].concat()).0)
+            .unwrap();
+    let learner = &report["learners"][0];
+    let (paid, once) = (learner["epsilon"].as_f64(), learner["epsilon_used_once"].as_f64());
+    assert_eq!(learner["uses"].as_u64(), Some(1500), "no warm-up, one record a round");
+    assert!(paid > once, "{paid:?} {once:?}");
+    let (paid, once) = (format_epsilon(paid.unwrap()), format_epsilon(once.unwrap()));
+    let row = out.lines().find(|line| line.trim_start().starts_with("0 ")).unwrap();
+    assert!(row.contains(&paid) && !row.contains(&once), "{row}");
+    assert!(out.contains("each draw is paid for") && out.contains("in all 1500 draws"), "{out}");
+    assert!(out.contains(&format!("which pays epsilon {once}")), "{out}");
+    let arguments = ["simulate", "--seed", "1", "--out", "again"];
+    let (out, _) = shell.expect(0, &[&arguments[..], &preset[..]].concat());
+    let text = fs::read_to_string(shell.path().join("again/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let learners = summary["learners"].as_array().unwrap();
+    let most = |key: &str| {
+        let each = learners.iter().filter_map(|learner| learner[key].as_f64());
+        format_epsilon(each.fold(0.0, f64::max))
+    };
+    let line = out.lines().find(|line| line.contains("privacy")).unwrap();
+    assert!(line.contains(&format!("ε = {} spent, by a record drawn 2 times", most("epsilon"))));
+    assert!(
+        !line.contains(&most("epsilon_used_once")) && line.contains("no certificate"),
+        "{line}"
+    );
+    let (out, _) = shell.expect(0, &["verify", "again"]);
+    assert!(out.contains(" for a record used once"), "{out}");
+    // The control: records that are used once need no such words.
+    let (out, _) = shell.expect(0, &["budget"]);
+    assert!(!out.contains("drawn") && !out.contains("used once"), "{out}");
 }
 
 #[test]

@@ -192,6 +192,12 @@ impl Statement {
         }
     }
 
+    /// What is planned, if anything is, and what holds for ever, in sentences.
+    #[must_use]
+    pub fn sentences_to_come(&self) -> Vec<String> {
+        self.planned_sentence().into_iter().chain([self.for_ever_sentence()]).collect()
+    }
+
     /// What holds for ever in a few words: `8.0000 for ever`.
     #[must_use]
     pub fn for_ever_words(&self) -> String {
@@ -210,8 +216,7 @@ impl Statement {
     }
 
     /// The planned rounds in a sentence, if there are any.
-    #[must_use]
-    pub fn planned_sentence(&self) -> Option<String> {
+    fn planned_sentence(&self) -> Option<String> {
         let PlannedLoss { rounds, loss } = self.planned?;
         Some(format!(
             "Planned: ε = {} at δ = {:e} over {rounds} rounds, for which the noise was chosen.",
@@ -220,9 +225,7 @@ impl Statement {
         ))
     }
 
-    /// What holds for ever, in a sentence.
-    #[must_use]
-    pub fn for_ever_sentence(&self) -> String {
+    fn for_ever_sentence(&self) -> String {
         let at_delta = |epsilon| format!("ε = {} at δ = {:e}", format_epsilon(epsilon), self.delta);
         match self.for_ever() {
             ForEver::Bound(bound) if self.from_here => format!(

@@ -12,6 +12,7 @@ mod fuzz;
 mod http;
 mod model_accounts;
 mod network;
+mod owner;
 mod peer;
 mod protocol;
 mod sockets;
