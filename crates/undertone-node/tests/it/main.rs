@@ -10,6 +10,7 @@ mod feed;
 mod following;
 mod fuzz;
 mod http;
+mod invariants;
 mod network;
 mod peer;
 mod protocol;
