@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::agreement::RawAgreement;
-use undertone::load::{Strictness, check_agreement};
+use undertone::load::{Source, Strictness, load};
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_node::intake::{Intake, objects};
 use undertone_node::link::direct::frame::{Decoder, Frame};
@@ -241,8 +241,7 @@ fn what_a_config_says() {
     fuzz(10, |dice| {
         let bytes = mutated(dice, &seeds);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
-        if let Ok(raw) = toml::from_str::<RawAgreement>(text) {
-            let _ = check_agreement(&raw, Strictness::Run);
-        }
+        let source = Source::Text { origin: "the test".into(), text: text.into() };
+        let _ = load(&source, |_: &mut RawAgreement| (), Strictness::Run);
     });
 }

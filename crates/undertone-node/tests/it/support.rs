@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::agreement::RawAgreement;
-use undertone::load::{Strictness, check_agreement};
+use undertone::load::{Source, Strictness, load};
 use undertone::noise::{Cipher, Entropy, NoiseError, StreamKey};
 use undertone::{DataBounds, LearnerId, Loss, MemoryKind, ModelSpec, Round};
 use undertone_models::{BoundedRecord, Features, Model, Record, Setup};
@@ -12,7 +12,7 @@ use undertone_simulation::Dice;
 
 /// A ring of logistic learners, with five features each.
 pub(crate) fn setup(learners: usize, method: &str, more: &str) -> Arc<Setup> {
-    parsed(&text(learners, method, more))
+    loaded(text(learners, method, more))
 }
 
 /// A network in which all are neighbours.
@@ -20,7 +20,7 @@ pub(crate) fn complete_setup(learners: usize) -> Arc<Setup> {
     let text = text(learners, "algorithm1", "unproven = true")
         .replace("topology = \"ring\"", "topology = \"complete\"")
         .replace("weight = 0.24", "weight = 0.1");
-    parsed(&text)
+    loaded(text)
 }
 
 /// The same with `features` features, and a memory of the same size.
@@ -42,31 +42,28 @@ pub(crate) fn changed_setup(
         assert!(text.contains(now), "{now}");
         text = text.replace(now, then);
     }
-    parsed(&text)
+    loaded(text)
 }
 
 /// The memory in the text of a setup.
 pub(crate) const MEMORY: &str = "kind = \"anchored\"\ntolerance = 0.05\ntolerance_exponent = 0.3";
 
-fn parsed(text: &str) -> Arc<Setup> {
-    let raw: RawAgreement = toml::from_str(text).unwrap();
-    Arc::new(Setup::new(check_agreement(&raw, Strictness::Run).unwrap()).unwrap())
+fn loaded(text: String) -> Arc<Setup> {
+    let source = Source::Text { origin: "the test".into(), text };
+    let loaded = load(&source, |_: &mut RawAgreement| (), Strictness::Run).unwrap();
+    Arc::new(Setup::new(loaded.checked).unwrap())
 }
 
 fn text(learners: usize, method: &str, more: &str) -> String {
     format!(
         r#"
 name = "node test"
-rounds = 1000
 method = "{method}"
 {more}
 [network]
 learners = {learners}
 topology = "ring"
 weight = 0.24
-[data]
-source = "mushrooms"
-partition = "iid"
 [records]
 warmup = 3
 batch = 2
