@@ -208,7 +208,7 @@ fn records_drawn_again_are_not_priced_as_if_they_were_used_once() {
         "{line}"
     );
     let (out, _) = shell.expect(0, &["verify", "again"]);
-    assert!(out.contains(" for a record used once"), "{out}");
+    assert!(out.contains(", by a record that was used 2 times"), "{out}");
     // The control: records that are used once need no such words.
     let (out, _) = shell.expect(0, &["budget"]);
     assert!(!out.contains("drawn") && !out.contains("used once"), "{out}");

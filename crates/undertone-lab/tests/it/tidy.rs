@@ -27,39 +27,45 @@ fn is_test_file(path: &Path) -> bool {
     in_tests || name == "tests" || name.ends_with("_tests")
 }
 
-/// The workspace crates that each crate depends on, from its manifest; those of its tests and build included.
-fn real_dependencies() -> BTreeMap<String, BTreeSet<String>> {
+const ALL_KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+
+/// The workspace crates that each crate depends on, from its manifest.
+fn real_dependencies(kinds: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let mut crates = BTreeMap::new();
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let manifest = fs::read_to_string(entry.unwrap().path().join("Cargo.toml")).unwrap();
         let table: toml::Table = manifest.parse().unwrap();
         let name = table["package"]["name"].as_str().unwrap().to_string();
         let mut ours = BTreeSet::new();
-        collect_dependencies(&table, &mut ours);
+        collect_dependencies(&table, kinds, &mut ours);
         for platform in table.get("target").and_then(toml::Value::as_table).into_iter().flatten() {
-            collect_dependencies(platform.1.as_table().unwrap(), &mut ours);
+            collect_dependencies(platform.1.as_table().unwrap(), kinds, &mut ours);
         }
         crates.insert(name, ours);
     }
     crates
 }
 
-fn collect_dependencies(table: &toml::Table, ours: &mut BTreeSet<String>) {
-    for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
-        let Some(dependencies) = table.get(kind).and_then(toml::Value::as_table) else { continue };
+fn collect_dependencies(table: &toml::Table, kinds: &[&str], ours: &mut BTreeSet<String>) {
+    for kind in kinds {
+        let Some(dependencies) = table.get(*kind).and_then(toml::Value::as_table) else { continue };
         ours.extend(dependencies.keys().filter(|key| key.starts_with("undertone")).cloned());
     }
 }
 
 /// What each crate may depend on. `node` and `lab` never see each other, so that the daemon cannot name the
 /// seeded generator, and nobody depends on the command or on the Python layer.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("undertone-simd", &[]),
     ("undertone-core", &["undertone-simd"]),
     ("undertone-models", &["undertone-core", "undertone-simd"]),
     ("undertone", &["undertone-core", "undertone-models"]),
     ("undertone-data", &["undertone", "undertone-core", "undertone-models"]),
-    ("undertone-node", &["undertone", "undertone-core", "undertone-models"]),
+    (
+        "undertone-node",
+        &["undertone", "undertone-core", "undertone-models", "undertone-simulation"],
+    ),
+    ("undertone-simulation", &["undertone", "undertone-models", "undertone-node"]),
     ("undertone-lab", &["undertone", "undertone-core", "undertone-models", "undertone-data"]),
     (
         "undertone-cli",
@@ -77,7 +83,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
 
 #[test]
 fn crates_depend_on_what_they_may_and_on_nothing_else() {
-    let real = real_dependencies();
+    let real = real_dependencies(&ALL_KINDS);
     assert_eq!(real.len(), ALLOWED.len(), "every crate has its entry");
     for (name, dependencies) in real {
         let allowed = ALLOWED.iter().find(|(crate_name, _)| *crate_name == name);
@@ -88,10 +94,21 @@ fn crates_depend_on_what_they_may_and_on_nothing_else() {
     }
 }
 
+/// Its noise can be repeated, so that no program may be built from it.
+#[test]
+fn only_tests_depend_on_the_simulation() {
+    let simulation = "undertone-simulation";
+    for (name, dependencies) in real_dependencies(&["dependencies", "build-dependencies"]) {
+        assert!(!dependencies.contains(simulation), "{name} is built from {simulation}");
+    }
+    // The control: it is found among the dependencies of tests.
+    assert!(real_dependencies(&ALL_KINDS)["undertone-node"].contains(simulation));
+}
+
 #[test]
 fn the_dependency_table_of_the_architecture_is_true() {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    for (name, dependencies) in real_dependencies() {
+    for (name, dependencies) in real_dependencies(&ALL_KINDS) {
         let row = text
             .lines()
             .find(|line| line.starts_with(&format!("| `{name}` ")))

@@ -88,7 +88,8 @@ impl Wire {
     }
 
     /// The setup of the network.
-    pub(crate) fn setup(&self) -> &Arc<Setup> {
+    #[must_use]
+    pub fn setup(&self) -> &Arc<Setup> {
         &self.setup
     }
 

@@ -1,7 +1,7 @@
 //! Starting a daemon: what its owner may choose, and what is refused before anything is made.
 
 use crate::sockets::{direct, identity, ports};
-use crate::support::{Dice, Fixed, MemoryStore, record, settings, setup};
+use crate::support::{Fixed, record, settings, setup};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,10 @@ use undertone_node::loss_history::History;
 use undertone_node::owner;
 use undertone_node::protocol::{Node, OpenError};
 use undertone_node::store::{DiskStore, Position, Storage as _, StorageError, StoreFile};
+use undertone_simulation::{Dice, MemoryStore};
 
 fn some_records() -> RecordSource {
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     RecordSource::replay("some".into(), (0..9).map(|_| record(&mut dice)).collect())
 }
 
@@ -140,7 +141,7 @@ fn a_daemon_that_is_stopped_ends_and_its_store_can_be_inspected() {
         let store = DiskStore::create(&path, identity(&setup, 0).network, LearnerId(0)).unwrap();
         Node::open(Arc::clone(&setup), LearnerId(0), settings(10), Fixed, store).unwrap()
     };
-    let mut dice = Dice(2);
+    let mut dice = Dice::new(2);
     node.accept_records((0..7).map(|_| record(&mut dice)).collect(), None).unwrap();
     node.start(Duration::ZERO).unwrap();
     let in_use = Node::inspect(&path, &setup).map(|_| ());

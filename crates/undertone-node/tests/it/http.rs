@@ -1,7 +1,7 @@
 //! The owner's HTTP API: what it answers, to whom, and what it refuses.
 
 use crate::sockets::{direct, identity, ports};
-use crate::support::{Dice, record, setup};
+use crate::support::{record, setup};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -18,6 +18,7 @@ use undertone_node::link::{Addresses, Link, Security};
 use undertone_node::mailbox::mailbox;
 use undertone_node::store::{DiskStore, StoreFile};
 use undertone_node::wire::Wire;
+use undertone_simulation::Dice;
 
 const TOKEN: &str = "a-token-of-many-letters";
 
@@ -125,7 +126,7 @@ const LINES: &str = "application/x-ndjson";
 #[test]
 fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() {
     let daemon = Daemon::start(None, 1000);
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     let mut some = |count: usize| -> Vec<String> { (0..count).map(|_| line(&mut dice)).collect() };
     assert_eq!(daemon.post("/v1/records", JSON, &some(1)[0]).1["accepted"], 1);
     let array = format!("[{}]", some(3).join(", "));
@@ -176,7 +177,7 @@ fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() 
 fn a_full_learner_refuses_records_and_accepts_none() {
     // Five for the first round, and five more.
     let daemon = Daemon::start(None, 5);
-    let mut dice = Dice(2);
+    let mut dice = Dice::new(2);
     let lines: Vec<String> = (0..11).map(|_| line(&mut dice)).collect();
     let (status, said) = daemon.post("/v1/records", LINES, &lines.join("\n"));
     assert_eq!(status, 413, "more than ever fit");
@@ -191,7 +192,7 @@ fn a_full_learner_refuses_records_and_accepts_none() {
 #[test]
 fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     let daemon = Daemon::start(None, 1000);
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let lines: Vec<String> = (0..20).map(|_| line(&mut dice)).collect();
     assert_eq!(daemon.post("/v1/records", LINES, &lines.join("\n")).0, 200);
     let (status, said) = daemon.post("/v1/predict", JSON, "[{\"features\": [0.1, 0, 0, 0, 0.2]}]");

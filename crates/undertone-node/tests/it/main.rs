@@ -10,6 +10,7 @@ mod feed;
 mod following;
 mod fuzz;
 mod http;
+mod invariants;
 mod model_accounts;
 mod network;
 mod owner;
