@@ -87,13 +87,13 @@ pub(crate) fn assert_caught(checks: &[Check], by: (Layer, &'static str)) {
 
 /// A learner with something wrong about it: each hook is right unless a test changes it.
 pub(crate) struct Faulty<E> {
-    inner: LearnerSubject<E>,
+    pub(crate) inner: LearnerSubject<E>,
     /// What is really claimed, from the honest claims.
     pub(crate) claims: fn(Claims) -> Claims,
     /// What is really sent, from θ, the claims, how often it was asked, and the honest release.
     pub(crate) sent: fn(&[f64], &Claims, u64, Vec<f64>) -> Vec<f64>,
-    asked: u64,
-    secret: Vec<f64>,
+    pub(crate) asked: u64,
+    pub(crate) secret: Vec<f64>,
 }
 
 impl<E: Entropy> Faulty<E> {

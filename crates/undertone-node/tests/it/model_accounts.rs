@@ -1,6 +1,6 @@
 //! What a learner's public model says of the records behind it.
 
-use crate::network::{Faults, Sim};
+use crate::network::{finishes, network};
 use crate::support::changed_setup;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use undertone_models::{Setup, read_accounts};
 use undertone_node::owner;
 use undertone_node::protocol::Node;
 use undertone_node::store::Storage;
+use undertone_simulation::{Faults, MemoryStore};
 
 const LONG: Duration = Duration::from_secs(100_000);
 const DELTA: f64 = 1e-6;
@@ -38,16 +39,16 @@ fn of(accounts: &ModelAccounts, learner: u32) -> Option<&PaidAccount> {
 #[test]
 fn a_model_does_not_show_its_exporters_epsilon_where_a_neighbour_paid_more() {
     for method in ["algorithm1", "shielded"] {
-        let mut sim = Sim::new(&uneven(5, method), 40, Faults::NONE, 1);
-        assert!(sim.run(LONG));
-        let epsilon = |id: usize| {
-            let node = sim.nodes[id].as_ref().unwrap();
+        let mut sim = network(&uneven(5, method), 40, Faults::NONE, 1);
+        assert!(finishes(&mut sim, LONG));
+        let epsilon = |id: u32| {
+            let node = sim.node(LearnerId(id)).unwrap();
             node.learner().accountant().epsilon(DELTA)
         };
-        let accounts = written(sim.nodes[0].as_ref().unwrap());
+        let accounts = written(sim.node(LearnerId(0)).unwrap());
         assert_eq!(accounts.iter().count(), 5, "{method}: everyone's releases are in it");
         for account in accounts.iter() {
-            let paid = epsilon(account.learner.0 as usize);
+            let paid = epsilon(account.learner.0);
             let (said, learner) = (account.epsilon(DELTA), account.learner);
             // Of a learner two steps away, the last release cannot be in it.
             let least = if account.basis == PaidBasis::OwnAccount { paid } else { 0.9 * paid };
@@ -68,9 +69,9 @@ fn a_model_does_not_show_its_exporters_epsilon_where_a_neighbour_paid_more() {
 #[test]
 fn what_a_neighbour_has_paid_is_marked_as_planned_and_ones_own_as_counted() {
     let setup = uneven(3, "algorithm1");
-    let mut sim = Sim::new(&setup, 30, Faults::NONE, 2);
-    assert!(sim.run(LONG));
-    let node = sim.nodes[0].as_ref().unwrap();
+    let mut sim = network(&setup, 30, Faults::NONE, 2);
+    assert!(finishes(&mut sim, LONG));
+    let node = sim.node(LearnerId(0)).unwrap();
     let accounts = written(node);
     let own = of(&accounts, 0).unwrap();
     assert_eq!(own.basis, PaidBasis::OwnAccount);
@@ -92,23 +93,23 @@ fn a_neighbour_that_was_not_heard_is_not_in_the_model() {
         LearnerId(0),
         crate::support::settings(10),
         crate::support::Fixed,
-        crate::support::MemoryStore::default(),
+        MemoryStore::default(),
     );
     let accounts = written(&alone.unwrap());
     assert_eq!(accounts.iter().count(), 1);
     assert!(accounts.epsilon(DELTA) <= 0.0, "no release depends on a record yet");
     // The control: it is there once it was heard.
-    let mut sim = Sim::new(&setup, 10, Faults::NONE, 3);
-    assert!(sim.run(LONG));
-    assert_eq!(written(sim.nodes[0].as_ref().unwrap()).iter().count(), 2);
+    let mut sim = network(&setup, 10, Faults::NONE, 3);
+    assert!(finishes(&mut sim, LONG));
+    assert_eq!(written(sim.node(LearnerId(0)).unwrap()).iter().count(), 2);
 }
 
 /// A learner two steps away is in the model through its neighbour's releases, which were computed from its own.
 #[test]
 fn a_learner_beyond_the_neighbours_is_counted_too() {
-    let mut sim = Sim::new(&uneven(5, "shielded"), 20, Faults::NONE, 4);
-    assert!(sim.run(LONG));
-    let accounts = written(sim.nodes[3].as_ref().unwrap());
+    let mut sim = network(&uneven(5, "shielded"), 20, Faults::NONE, 4);
+    assert!(finishes(&mut sim, LONG));
+    let accounts = written(sim.node(LearnerId(3)).unwrap());
     let worst = accounts.worst(DELTA).unwrap();
     // In a ring of five, learners 3 and 1 are two steps apart.
     assert_eq!(worst.learner, LearnerId(1));
@@ -118,16 +119,14 @@ fn a_learner_beyond_the_neighbours_is_counted_too() {
 #[test]
 fn a_restarted_learner_says_the_same_of_its_model() {
     let setup = uneven(3, "shielded");
-    let mut sim = Sim::new(&setup, 25, Faults::NONE, 5);
-    assert!(sim.run(LONG));
+    let mut sim = network(&setup, 25, Faults::NONE, 5);
+    assert!(finishes(&mut sim, LONG));
     for id in 0..3 {
-        let store = sim.disks[id].clone();
-        let id = u32::try_from(id).unwrap();
+        let store = sim.disk(LearnerId(id)).clone();
         let settings = crate::support::settings(25);
         let again =
             Node::open(Arc::clone(&setup), LearnerId(id), settings, crate::support::Fixed, store);
-        let (again, before) =
-            (written(&again.unwrap()), written(sim.nodes[id as usize].as_ref().unwrap()));
+        let (again, before) = (written(&again.unwrap()), written(sim.node(LearnerId(id)).unwrap()));
         for account in before.iter() {
             let (now, then) = (of(&again, account.learner.0).unwrap(), account);
             // How the last round ended is not stored.

@@ -1,10 +1,11 @@
 //! What an owner is told of ε: no certificate that is void, and no bound below what was spent.
 
-use crate::support::{Dice, Fixed, MemoryStore, record, settings, setup};
+use crate::support::{Fixed, record, settings, setup};
 use std::time::Duration;
 use undertone::LearnerId;
 use undertone_node::owner;
 use undertone_node::protocol::{Node, Settings};
+use undertone_simulation::{Dice, MemoryStore};
 
 type Alone = Node<Fixed, MemoryStore>;
 
@@ -14,7 +15,7 @@ fn without_neighbours(method: &str) -> (Alone, Dice, Duration) {
     let setup = setup(3, method, "");
     let mut node =
         Node::open(setup, LearnerId(0), settings, Fixed, MemoryStore::default()).unwrap();
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     node.accept_records((0..7).map(|_| record(&mut dice)).collect(), None).unwrap();
     node.start(Duration::ZERO).unwrap();
     (node, dice, Duration::ZERO)
