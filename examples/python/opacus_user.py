@@ -21,7 +21,7 @@ print(f"noise scale {finite['noise.scale']:.3f}: ε ≤ 2 for 500 rounds")
 account = Accountant(config)
 account.step(10_000)
 print(account)
-print(f"in pure ε: {account.get_pure_epsilon():.1f}; zCDP: {account.zcdp:.4f}; remaining: {account.remaining():.3f}")
+print(f"zCDP: {account.zcdp:.4f}; remaining: ε = {account.remaining():.3f}")
 
 # %% What makes ε grow: fewer records than planned, and neighbours that are away.
 for title, terms in {

@@ -4,6 +4,7 @@
 
 mod attack;
 mod audit;
+mod audit_power;
 mod audit_shielded;
 mod budgets;
 mod catalogue;
