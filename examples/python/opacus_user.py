@@ -21,8 +21,7 @@ print(f"noise scale {finite['noise.scale']:.3f}: ε ≤ 2 for 500 rounds")
 account = Accountant(config)
 account.step(10_000)
 print(account)
-pure, zcdp = format_epsilon(account.get_pure_epsilon()), format_epsilon(account.zcdp)
-print(f"in pure ε: {pure}; zCDP: {zcdp}; remaining: {account.remaining()}")
+print(f"zCDP: {format_epsilon(account.zcdp)}; remaining: {account.remaining()}")
 
 # %% What makes ε grow: fewer records than planned, and neighbours that are away.
 for title, terms in {

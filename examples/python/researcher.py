@@ -63,7 +63,7 @@ algorithm1 = Network(
     sources, graph="ring", loss=square, epsilon=20.0, delta=1e-6, label_bound=2.0, feature_norm=1.5, radius=1.0,
     ridge=0.05, step=0.1, step_exponent=0.77, coupling=0.5, batch=16, warmup=200,
     settings={
-        "method": "algorithm1", "memory.kind": "exact", "memory.window": None, "noise.kind": "laplace",
+        "method": "algorithm1", "memory.kind": "exact", "memory.window": None,
         "noise.exponent": 0.11, "schedule.coupling_exponent": 0.65, "unproven": True,
     },
 )

@@ -147,6 +147,7 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
             ("step_exponent = 0.55", "step_exponent = 0.77"),
             ("coupling = 2.5", "coupling = 1.0"),
             ("coupling_exponent = 0.52", "coupling_exponent = 0.65"),
+            ("kind = \"gaussian\"", "kind = \"laplace\""),
             ("exponent = 0.01 ", "exponent = 0.11 "),
             ("calibrate = \"lifetime\"", "scale = 1.0"),
             ("epsilon = 8.0", "# no cap"),

@@ -3,6 +3,9 @@
 use crate::Shell;
 use std::fs;
 
+/// What makes the noise of the starter config Laplace noise.
+const LAPLACE: (&str, &str) = ("kind = \"gaussian\"", "kind = \"laplace\"");
+
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
 }
@@ -29,8 +32,10 @@ fn a_printed_plan_runs_and_its_budget_is_the_target() {
 fn own_targets_pure_targets_and_a_fixed_horizon_are_met() {
     let shell = Shell::new();
     let targets = [10.0, 20.0, 30.0, 40.0, 50.0];
+    let path = shell.config("laplace", &[LAPLACE]);
     let arguments = [
         "plan",
+        &path,
         "--pure-epsilon",
         "10,20,30,40,50",
         "--finite",
@@ -76,12 +81,11 @@ fn tuning_is_repeatable_and_no_worse_and_json_says_so() {
 fn plans_that_cannot_be_made_get_the_reason_and_code_2() {
     let shell = Shell::new();
     let finite = shell.config("finite", &[("delta = 1e-6", "delta = 1e-6\nbound = \"theorem5i\"")]);
-    let gauss = shell.config("gauss", &[("kind = \"laplace\"", "kind = \"gaussian\"")]);
     let none = shell.config("none", &[("epsilon = 8.0", "# no target")]);
     let cases: [(&[&str], &str); 9] = [
         (&["plan", &finite, "--lifetime"], "Theorem 5(i) bounds finite horizons only"),
         (&["plan", &finite, "--lifetime", "--tune"], "Theorem 5(i) bounds finite horizons only"),
-        (&["plan", &gauss, "--pure-epsilon", "3"], "Gaussian noise has no pure epsilon"),
+        (&["plan", "--pure-epsilon", "3"], "Gaussian noise has no pure epsilon"),
         (&["plan", &none], "calibrated noise needs a target"),
         (&["plan", "--epsilon", "1,2"], "privacy.epsilon"),
         (&["plan", "--epsilon", "nan"], "privacy.epsilon"),
@@ -183,4 +187,20 @@ fn a_finite_plan_is_shown_first_and_what_it_would_cost_for_ever_is_labelled() {
     assert!(out.contains("8.0000 for ever") && !out.contains("the cap"), "{out}");
     let text = fs::read_to_string(shell.path().join("c/summary.json")).unwrap();
     assert!(!text.contains(label) && text.contains("For ever: ε = 8.0000"), "{text}");
+}
+
+#[test]
+fn a_plan_with_laplace_noise_shows_no_more_than_its_target_and_its_cap_refuses_no_round_of_it() {
+    let shell = Shell::new();
+    let path = shell.config("laplace", &[LAPLACE]);
+    shell.expect(0, &["plan", &path, "--finite", "--rounds", "30", "--out", "plan.toml"]);
+    let report = json(&shell.expect(0, &["budget", "plan.toml", "--json"]).0);
+    let learner = &report["learners"][0];
+    let shown = learner["epsilon"].as_f64().unwrap();
+    // The exact price of the plan is below what its zCDP says, which is the target and what the cap enforces.
+    assert!(shown < 8.0 * (1.0 - 1e-5) && shown > 7.0, "{shown}");
+    let arguments = ["simulate", "plan.toml", "--quiet", "--json", "--out", "run"];
+    let run = json(&shell.expect(0, &arguments).0);
+    let spent = run["learners"][0]["epsilon"].as_f64().unwrap();
+    assert!(spent <= 8.0 && spent > shown, "{spent} {shown}");
 }

@@ -41,7 +41,7 @@ pub(super) fn noise(
         faults.push(
             "privacy.pure_epsilon",
             "",
-            "Gaussian noise has no pure epsilon; use epsilon and delta",
+            "Gaussian noise has no pure epsilon: use epsilon and delta, or noise.kind = \"laplace\"",
         );
     }
     Noise { kind, exponents, scale }

@@ -86,19 +86,19 @@ impl Config {
     pub(super) fn random(dice: &mut Dice) -> Config {
         let mut config = Config::without_noise(dice);
         let (base, growth) = (1.0, config.noise_exponent(dice));
-        let differ = dice.happens(0.4);
+        let differ = dice.happens(0.2);
         for scale in &mut config.scales {
             let factor = if differ { dice.from(0.5, 2.0) } else { 1.0 };
             let more = if differ { dice.from(0.0, 0.1) } else { 0.0 };
             *scale = (base * factor, growth + more);
         }
-        config.write();
-        let facts = config.facts(&config.setup(), LearnerId(0));
+        let facts = config.facts(&config.scales, LearnerId(0));
         let cost = facts.spent(&facts.planned(config.rounds)).zcdp;
         let target = dice.power(1e-3, 30.0);
         let least = config.radius * 2f64.powi(-30);
         let factor = (cost / target).sqrt();
-        let factor = if factor.is_finite() && factor > 0.0 { factor.max(least) } else { 1.0 };
+        let factor =
+            if factor.is_finite() && factor > 0.0 { factor.clamp(least, 1e11) } else { 1.0 };
         config.scales.iter_mut().for_each(|scale| scale.0 *= factor);
         config.write();
         if dice.happens(0.25) && cost > 0.0 && cost < 1e20 {
@@ -284,16 +284,22 @@ impl Config {
         text
     }
 
-    /// The facts of a learner, from the numbers of the config; only calibrated noise is taken from the setup.
-    pub(super) fn facts(&self, setup: &Setup, id: LearnerId) -> Facts {
+    /// ρ0 and ς of each learner. Only calibrated noise is taken from the setup.
+    pub(super) fn noise_of(&self, setup: &Setup) -> [(f64, f64); LEARNERS] {
+        let mut scales = self.scales;
+        if self.calibrated_for_rounds.is_some() {
+            for (scale, mechanism) in scales.iter_mut().zip(&setup.mechanisms) {
+                scale.0 = mechanism.noise.scale.initial;
+            }
+        }
+        scales
+    }
+
+    /// The facts of a learner, from the numbers of the config.
+    pub(super) fn facts(&self, scales: &[(f64, f64); LEARNERS], id: LearnerId) -> Facts {
         let index = id.0 as usize;
-        let scale_of = |index: usize| match self.calibrated_for_rounds {
-            Some(_) => (setup.mechanisms[index].noise.scale.initial, self.scales[index].1),
-            None => self.scales[index],
-        };
-        let largest = |of: fn((f64, f64)) -> f64| {
-            (0..LEARNERS).map(|index| of(scale_of(index))).fold(f64::NEG_INFINITY, f64::max)
-        };
+        let largest =
+            |of: fn(&(f64, f64)) -> f64| scales.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
         let (smoothness, norm, spread) = self.constants();
         let cut =
             matches!(self.loss, LossKind::Softmax) && self.clip.is_some_and(|clip| clip < SQRT_2);
@@ -321,7 +327,7 @@ impl Config {
             norm,
             step: self.step,
             coupling: self.coupling,
-            scale: scale_of(index),
+            scale: scales[index],
             scale_max: (largest(|scale| scale.0), largest(|scale| scale.1)),
             error: self.tolerance.map_or((0.0, 0.0), |(error, decay)| (error, -decay)),
             weight: weights[index],
@@ -355,7 +361,8 @@ impl Config {
             }
             LossKind::Ridge => (1.0, residual, 2.0 * r * highest(|c| self.label + reach * c)),
             LossKind::Huber { threshold } => {
-                (1.0, threshold.min(residual), 2.0 * r * highest(|c| self.label + reach * c))
+                let cut = |c: f64| (self.label + reach * c).min(threshold);
+                (1.0, threshold.min(residual), 2.0 * r * highest(cut))
             }
         };
         let norm = slope.min(clip) * r;

@@ -75,6 +75,14 @@ fn law((initial, exponent): (f64, f64), t: u64) -> f64 {
     initial * (t as f64 + 1.0).powf(exponent)
 }
 
+/// The release that follows a step: its noise, and the machine's charge (ADR 0006, ADR 0012).
+struct Sent {
+    noise: f64,
+    machine: f64,
+    /// Whether what does not depend on a record is the same for both histories, bit for bit.
+    is_public: bool,
+}
+
 /// What is needed of one round.
 struct Step {
     /// c_t, and where no record has any weight.
@@ -169,33 +177,36 @@ impl Facts {
         Step { contraction, idle, reach, error }
     }
 
-    /// Φ_t/ρ_t with the machine's charge (ADR 0006, ADR 0012).
-    fn ratio(&self, t: u64, distance: f64) -> f64 {
+    fn sent(&self, t: u64) -> Sent {
         let root = self.dimension.sqrt();
         let messages = 128.0 * self.weight * law(self.coupling, t) * law(self.scale_max, t);
         let state = root / 2f64.powi(50) * (self.radius + messages);
         let lanes = (self.dimension / 4.0 + 4.0) * self.smoothness * self.radius;
         let gradient = (lanes + 40.0 * self.norm) / 2f64.powi(51);
-        let (machine, is_public, noise) = match self.method {
-            Method::Shielded { .. } => (gradient, true, 1.0),
-            Method::Pdop { noise_ratio, .. } => (state, true, noise_ratio.powf(t as f64)),
-            Method::Dola => (state, true, 1.0),
-            Method::Tight | Method::Theorem5i | Method::Theorem5ii | Method::Dsgd => {
-                (state, false, 1.0)
+        let noise = law(self.scale, t);
+        match self.method {
+            Method::Shielded { .. } => Sent { noise, machine: gradient, is_public: true },
+            Method::Dola => Sent { noise, machine: state, is_public: true },
+            Method::Pdop { noise_ratio, .. } => {
+                let noise = noise * noise_ratio.powf(t as f64);
+                Sent { noise, machine: state, is_public: true }
             }
-        };
-        if is_public && distance <= 0.0 {
-            return 0.0;
+            Method::Tight | Method::Theorem5i | Method::Theorem5ii | Method::Dsgd => {
+                Sent { noise, machine: state, is_public: false }
+            }
         }
-        (distance + machine) / (law(self.scale, t) * noise)
     }
 
-    /// What a record of round k has paid after the release that follows the story.
-    fn spent_by(&self, k: usize, story: &[Happened], totals: &[f64]) -> Spent {
+    fn rounds(&self, story: &[Happened]) -> Vec<(Step, Sent)> {
+        let of = |(t, happened): (u64, &Happened)| (self.step(t, happened.heard), self.sent(t + 1));
+        (0..).zip(story).map(of).collect()
+    }
+
+    /// What a record of round k has paid after the last release.
+    fn spent_by(&self, k: usize, rounds: &[(Step, Sent)], totals: &[f64]) -> Spent {
         let mut distance = 0.0;
         let mut spent = Spent::default();
-        for t in k..story.len() {
-            let step = self.step(t as u64, story[t].heard);
+        for (t, (step, sent)) in rounds.iter().enumerate().skip(k) {
             let weight = self.weight_of(k, t, totals[t]);
             let is_idle = self.forgets() && !(totals[t] > 0.0);
             let contraction =
@@ -205,17 +216,17 @@ impl Facts {
                 _ => step.reach * weight,
             };
             distance = contraction * distance + drive + step.error;
-            spent.add(self, self.ratio(t as u64 + 1, distance));
+            spent.pay(self, sent, distance);
         }
         spent
     }
 
     /// What the record has paid that has paid most, in each currency.
     pub(super) fn spent(&self, story: &[Happened]) -> Spent {
-        let totals = self.totals(story);
+        let (rounds, totals) = (self.rounds(story), self.totals(story));
         let mut most = Spent::default();
         for k in (0..story.len()).filter(|&k| story[k].arrived > 0) {
-            let spent = self.spent_by(k, story, &totals);
+            let spent = self.spent_by(k, &rounds, &totals);
             let pure = most.pure.max(spent.pure);
             if spent.zcdp > most.zcdp {
                 most = spent;
@@ -228,27 +239,29 @@ impl Facts {
     /// The same of a record of round 0, or of all if any may pay most.
     pub(super) fn spent_by_first(&self, story: &[Happened]) -> Spent {
         if self.forgets() {
-            self.spent(story)
-        } else {
-            self.spent_by(0, story, &self.totals(story))
+            return self.spent(story);
         }
+        self.spent_by(0, &self.rounds(story), &self.totals(story))
     }
 
     /// What is paid if all records may be replaced.
     pub(super) fn user(&self, rounds: u64) -> Spent {
         let mut distance = 0.0;
         let mut spent = Spent::default();
-        for t in 0..rounds {
-            let step = self.step(t, self.weight);
+        for (step, sent) in self.rounds(&self.planned(rounds)) {
             distance = step.contraction * distance + step.reach + step.error;
-            spent.add(self, self.ratio(t + 1, distance));
+            spent.pay(self, &sent, distance);
         }
         spent
     }
 }
 
 impl Spent {
-    fn add(&mut self, facts: &Facts, ratio: f64) {
+    fn pay(&mut self, facts: &Facts, sent: &Sent, distance: f64) {
+        if sent.is_public && distance <= 0.0 {
+            return;
+        }
+        let ratio = (distance + sent.machine) / sent.noise;
         self.pure += if facts.is_laplace { facts.dimension.sqrt() * ratio } else { f64::INFINITY };
         self.zcdp += 0.5 * ratio * ratio;
         self.ratios.push(ratio);
