@@ -102,7 +102,7 @@ impl Case {
 
     fn budget(&self) -> LearnerBudget {
         let Config { rounds, delta, .. } = self.config;
-        budget(&self.setup, rounds, delta).learners[self.id.0 as usize].clone()
+        budget(&self.setup, rounds, delta, None).learners[self.id.0 as usize].clone()
     }
 }
 
