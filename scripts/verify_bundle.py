@@ -248,7 +248,7 @@ def facts_of(agreement, taken):
                "weight": weight, "weight_min": weight if weight is None else min(heard),
                "warmup": records.get("warmup", 0), "batch": records.get("batch", 1), "memory_error": law(*error),
                "forgetting": forgetting, "noise": {"kind": noise["kind"], "scale": law(scale, exponent)},
-               "noise_max": law(max(scales), max(exponents)), "method": {"name": method} | settings.get(method, {})}
+               "noise_max": law(max(scales), max(0.0, *exponents)), "method": {"name": method} | settings.get(method, {})}
 def new_entry(round_, weight, sensitivity=0.0, paid=(0.0, 0.0)):
     return SimpleNamespace(round=round_, weight=weight, sensitivity=sensitivity, paid=paid)
 def both(old, new):  # an entry that pays no less than either
