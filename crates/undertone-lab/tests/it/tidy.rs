@@ -284,11 +284,13 @@ fn no_privacy_loss_is_rounded_to_nearest() {
     files.retain(|path| {
         !is_test_file(path) && !path.ends_with("undertone-core/src/privacy/format.rs")
     });
-    let python = root().join("crates/undertone-py/python/undertone");
-    let python = fs::read_dir(python).unwrap().map(|entry| entry.unwrap().path());
-    files.extend(python.filter(|path| path.extension().is_some_and(|end| end == "py")));
+    let python =
+        ["crates/undertone-py/python/undertone", "examples/python", "bench-compare", "scripts"];
+    for folder in python {
+        let python = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(python.filter(|path| path.extension().is_some_and(|end| end == "py")));
+    }
     files.push(root().join("crates/undertone-node/src/http/dashboard.html"));
-    files.push(root().join("bench-compare/scale_page.py"));
     assert!(files.len() > 150, "the sources are found");
     for path in files {
         let text = fs::read_to_string(&path).unwrap();
@@ -345,6 +347,7 @@ fn a_loss_that_is_rounded_to_nearest_is_found() {
         "let shown = (epsilon * 1e4).round() / 1e4",
         "  return f\"spent {max(self.epsilon):.4f}\"",
         "put(element, budget.epsilon.toFixed(2))",
+        "print(f\"in pure ε: {account.get_pure_epsilon():.1f}\")",
     ] {
         assert!(rounds_a_loss(statement), "{statement}");
     }
