@@ -4,7 +4,8 @@ use super::Shell;
 use std::fs;
 
 /// What must change in the starter config for every condition to hold.
-const SOUND: [(&str, &str); 7] = [
+const SOUND: [(&str, &str); 8] = [
+    ("kind = \"gaussian\"", "kind = \"laplace\""),
     ("ridge = 0.001", "ridge = 0.1"),
     ("radius = 20.0", "radius = 1.0"),
     ("step = 8.0", "step = 0.01"),

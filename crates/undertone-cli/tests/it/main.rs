@@ -164,7 +164,8 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
     for (bound, key, expected) in [
         ("tight", "pure_epsilon", 241.75),
         ("tight", "zcdp", 7.1535),
-        ("tight", "epsilon", 25.86),
+        // By the exact Rényi divergence of Laplace noise; 25.86 is the conversion of zCDP.
+        ("tight", "epsilon", 25.0911),
         ("theorem5i", "pure_epsilon", 20_575.0),
         ("theorem5ii", "pure_epsilon", 412.88),
     ] {
@@ -203,13 +204,16 @@ fn records_drawn_again_are_not_priced_as_if_they_were_used_once() {
         format_epsilon(each.fold(0.0, f64::max))
     };
     let line = out.lines().find(|line| line.contains("privacy")).unwrap();
-    assert!(line.contains(&format!("ε = {} spent, by a record drawn 2 times", most("epsilon"))));
+    let draws = learners.iter().filter_map(|learner| learner["draws_max"].as_u64()).max().unwrap();
+    assert!(draws >= 2, "the control: records are drawn again here");
+    let expected = format!("ε = {} spent, by a record drawn {draws} times", most("epsilon"));
+    assert!(line.contains(&expected), "{line}");
     assert!(
         !line.contains(&most("epsilon_used_once")) && line.contains("no certificate"),
         "{line}"
     );
     let (out, _) = shell.expect(0, &["verify", "again"]);
-    assert!(out.contains(", by a record that was used 2 times"), "{out}");
+    assert!(out.contains(&format!(", by a record that was used {draws} times")), "{out}");
     // The control: records that are used once need no such words.
     let (out, _) = shell.expect(0, &["budget"]);
     assert!(!out.contains("drawn") && !out.contains("used once"), "{out}");

@@ -25,24 +25,6 @@ pub(super) fn squared_height(reach: f64, label: f64) -> f64 {
     scale * (0.5 * lambda * (1.0 + 2.0 * b / sum))
 }
 
-/// The largest sin α · min(τ, b + κ cos α), rounded to nearest, for κ = `reach`, b = `label` and τ = `threshold`.
-///
-/// # Guarantee
-/// Within a relative 10⁻¹⁴ of the truth for κ, b, τ ≥ 0; NaN if κ or b is NaN or infinite.
-pub(super) fn huber_height(reach: f64, label: f64, threshold: f64) -> f64 {
-    let free = squared_height(reach, label);
-    // cos α where the slope reaches τ.
-    let turn = (threshold - label) / reach;
-    if turn.is_nan() || turn <= 0.0 {
-        // At a right angle it has reached τ, or there is no score.
-        return if free > threshold { threshold } else { free };
-    }
-    // At the best angle of the squared loss, cos α = 2κ²/(κb + √(κ²b² + 8κ⁴)), the slope is below τ; or else the height
-    // falls on both sides of the turn.
-    let best = 2.0 / (label / reach + ((label / reach).powi(2) + 8.0).sqrt());
-    if turn >= best { free } else { threshold * ((1.0 - turn) * (1.0 + turn)).sqrt() }
-}
-
 /// A bound on sin α · σ(κ cos α) for κ = `reach`, as near as rounding allows.
 ///
 /// # Guarantee

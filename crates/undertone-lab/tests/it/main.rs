@@ -5,7 +5,6 @@
 mod attack;
 mod audit;
 mod audit_noise;
-mod audit_power;
 mod audit_shielded;
 mod budgets;
 mod catalogue;

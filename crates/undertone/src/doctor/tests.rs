@@ -418,7 +418,8 @@ fn a_shielded_config_is_told_what_its_certificate_rests_on_and_not_held_to_algor
 /// What is changed in a shielded config, and the fact that it breaks, alone.
 #[test]
 fn each_fact_that_a_shielded_config_lacks_is_found() {
-    let cases: [(fn(&mut RawAgreement), &[&str]); 5] = [
+    type Change = fn(&mut RawAgreement);
+    let cases: [(Change, &[&str]); 5] = [
         (|raw| raw.schedule.interval = Some(100), &["shielded.interval"]),
         (|raw| raw.schedule.interval = Some(99), &[]),
         // −δ_m = 4 · 0.25 · sin²(2π/5) = 0.9045 on a ring of five.

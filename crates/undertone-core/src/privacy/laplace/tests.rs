@@ -151,10 +151,10 @@ impl Losses {
         // x ≤ 0: the loss is a. x ≥ a: it is −a. Between them it is a − 2x, with the density e^−x / 2.
         chances[2 * steps] = 0.5;
         chances[0] = 0.5 * (-(steps as f64) * step).exp();
-        for k in 0..2 * steps {
+        for (k, chance) in chances.iter_mut().enumerate().take(2 * steps) {
             // Losses from k − steps to k + 1 − steps.
             let x = |k: usize| 0.5 * step * (2 * steps - k) as f64;
-            chances[k] += 0.5 * ((-x(k + 1)).exp() - (-x(k)).exp());
+            *chance += 0.5 * ((-x(k + 1)).exp() - (-x(k)).exp());
         }
         Losses { step, chances }
     }

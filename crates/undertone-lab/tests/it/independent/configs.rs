@@ -247,7 +247,11 @@ impl Config {
         let more = match self.method {
             Method::Shielded { interval } => format!("interval = {interval}\n"),
             Method::Pdop { step_ratio, .. } => format!("step_ratio = {step_ratio:?}\n"),
-            _ => String::new(),
+            Method::Tight
+            | Method::Theorem5i
+            | Method::Theorem5ii
+            | Method::Dsgd
+            | Method::Dola => String::new(),
         };
         format!(
             "[schedule]\nstep = {step:?}\nstep_exponent = {:?}\ncoupling = {coupling:?}\n\
@@ -279,7 +283,11 @@ impl Config {
         match self.method {
             Method::Theorem5i => text.push_str("bound = \"theorem5i\"\n"),
             Method::Theorem5ii => text.push_str("bound = \"theorem5ii\"\n"),
-            _ => {}
+            Method::Tight
+            | Method::Shielded { .. }
+            | Method::Dsgd
+            | Method::Dola
+            | Method::Pdop { .. } => {}
         }
         text
     }

@@ -152,7 +152,12 @@ impl Facts {
     fn step(&self, t: u64, heard: f64) -> Step {
         let ratio = match self.method {
             Method::Pdop { step_ratio, .. } => step_ratio.powf(t as f64),
-            _ => 1.0,
+            Method::Tight
+            | Method::Theorem5i
+            | Method::Theorem5ii
+            | Method::Shielded { .. }
+            | Method::Dsgd
+            | Method::Dola => 1.0,
         };
         let (step, coupling) = (law(self.step, t) * ratio, law(self.coupling, t));
         let (a, bend) = (coupling * heard, step * self.smoothness);
@@ -211,10 +216,8 @@ impl Facts {
             let is_idle = self.forgets() && !(totals[t] > 0.0);
             let contraction =
                 if is_idle { step.contraction.max(step.idle) } else { step.contraction };
-            let drive = match self.method {
-                Method::Theorem5i if weight > 0.0 => step.reach,
-                _ => step.reach * weight,
-            };
+            let is_whole = matches!(self.method, Method::Theorem5i) && weight > 0.0;
+            let drive = if is_whole { step.reach } else { step.reach * weight };
             distance = contraction * distance + drive + step.error;
             spent.pay(self, sent, distance);
         }
