@@ -45,6 +45,9 @@ fn experiment(partition: Partition, order: &str, test_fraction: f64) -> LoadedEx
         raw.agreement.records.centre = None;
         raw.agreement.bounds.out_of_bounds = Some("refuse".into());
         raw.agreement.model.features = Some(1);
+        raw.agreement.model.loss = Some("softmax".into());
+        raw.agreement.model.classes = Some(4);
+        raw.agreement.unproven = Some(true);
     });
     loaded.unwrap()
 }
