@@ -74,8 +74,8 @@ pub enum ForEver {
     Cap {
         /// The cap.
         cap: Cap,
-        /// What the same noise would cost for ever without it.
-        without: Loss,
+        /// What the same noise would cost for ever without it, or why no finite bound on that is proved.
+        without: Result<Loss, NoCertificate>,
     },
     /// No finite bound is proved.
     NoBound(NoCertificate),
@@ -178,17 +178,17 @@ impl Statement {
     }
 
     /// What holds for ever. A bound that the cap does not let the learner reach is not stated alone.
+    ///
+    /// The cap is enforced for a record that is used once, and says nothing of one that is used again.
     #[must_use]
     pub fn for_ever(&self) -> ForEver {
-        let without = match self.lifetime {
-            Ok(bound) => bound,
-            Err(reason) => return ForEver::NoBound(reason),
-        };
-        match self.cap {
-            Some(cap) if cap.amount_of(&without) > cap.epsilon() * CAP_ROUNDING => {
-                ForEver::Cap { cap, without }
+        match (self.lifetime, self.cap.filter(|_| self.uses <= 1)) {
+            (Ok(bound), Some(cap)) if cap.amount_of(&bound) <= cap.epsilon() * CAP_ROUNDING => {
+                ForEver::Bound(bound)
             }
-            Some(_) | None => ForEver::Bound(without),
+            (without, Some(cap)) => ForEver::Cap { cap, without },
+            (Ok(bound), None) => ForEver::Bound(bound),
+            (Err(reason), None) => ForEver::NoBound(reason),
         }
     }
 
@@ -239,15 +239,22 @@ impl Statement {
                 at_delta(bound.epsilon)
             ),
             ForEver::Cap { cap, without } => {
-                let without = match cap {
-                    Cap::Pure { .. } => {
-                        format!("pure ε = {}", format_epsilon(cap.amount_of(&without)))
+                let without = match (cap, without) {
+                    (Cap::Pure { .. }, Ok(without)) => format!(
+                        "if it ran on for ever with the same noise, it would be pure ε = {}",
+                        format_epsilon(cap.amount_of(&without))
+                    ),
+                    (Cap::Approximate { .. }, Ok(without)) => format!(
+                        "if it ran on for ever with the same noise, it would be {}",
+                        at_delta(without.epsilon)
+                    ),
+                    (Cap::Pure { .. } | Cap::Approximate { .. }, Err(reason)) => {
+                        format!("no finite bound is proved ({reason})")
                     }
-                    Cap::Approximate { .. } => at_delta(without.epsilon),
                 };
                 format!(
                     "For ever: never more than the cap of {}: a release that would exceed it is refused. Without \
-                     the cap, if it ran on for ever with the same noise, it would be {without}.",
+                     the cap, {without}.",
                     cap.words()
                 )
             }
@@ -353,7 +360,7 @@ mod tests {
         let said = statement.planned_sentence().unwrap();
         assert!(said.starts_with("Planned: ε = ") && said.contains("over 64 rounds"), "{said}");
         assert!(
-            matches!(statement.for_ever(), ForEver::Cap { without, .. } if without.epsilon > epsilon)
+            matches!(statement.for_ever(), ForEver::Cap { without: Ok(without), .. } if without.epsilon > epsilon)
         );
         let said = statement.for_ever_sentence();
         assert!(said.contains(&format!("never more than the cap of ε = {epsilon}:")), "{said}");
@@ -394,6 +401,21 @@ mod tests {
         assert!(matches!(between.for_ever(), ForEver::Cap { .. }), "{between:?}");
         assert!(between.for_ever_sentence().contains("it would be pure ε = "));
         assert!(matches!(capped(pure).for_ever(), ForEver::Bound(_)), "the control");
+    }
+
+    #[test]
+    fn where_no_certificate_is_proved_the_cap_holds_and_is_stated() {
+        let mechanism = reference(Bound::Theorem5i);
+        let cap = Some(Cap::Approximate { epsilon: 4.0, delta: DELTA });
+        let capped = stated(&after(&mechanism, cap, 0, 1.0), None, 1);
+        assert!(matches!(capped.for_ever(), ForEver::Cap { without: Err(_), .. }), "{capped:?}");
+        assert_eq!(capped.for_ever_words(), "never more than the cap 4");
+        assert!(capped.for_ever_sentence().contains("no finite bound is proved (Theorem 5(i)"));
+        // The controls: without a cap, and for a record that is used again, which the cap says nothing of.
+        let open = stated(&after(&mechanism, None, 0, 1.0), None, 1);
+        assert_eq!(open.for_ever(), ForEver::NoBound(NoCertificate::FiniteHorizonBound));
+        let again = stated(&after(&mechanism, cap, 0, 1.0), None, 2);
+        assert_eq!(again.for_ever(), ForEver::NoBound(NoCertificate::RecordsRepeat));
     }
 
     #[test]
