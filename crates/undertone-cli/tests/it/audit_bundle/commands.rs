@@ -96,8 +96,12 @@ fn no_bundle_is_made_of_a_ledger_that_disagrees() {
 #[test]
 fn a_bundle_says_that_a_run_was_seeded_and_how_often_records_were_used() {
     let shell = Shell::new();
-    let arguments =
-        ["simulate", "--preset", "paper-mushrooms", "--rounds", "1800", "--seed", "7", "--quiet"];
+    shell.expect(0, &["new", "paper", "--preset", "paper-mushrooms"]);
+    let path = shell.path().join("paper.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("repeat = true"), "{text}");
+    fs::write(&path, text.replacen("[bounds]", "[records]\nbatch = 400\n\n[bounds]", 1)).unwrap();
+    let arguments = ["simulate", "paper.toml", "--rounds", "8", "--seed", "7", "--quiet"];
     shell.expect(0, &[&arguments[..], &["--out", "run"]].concat());
     shell.expect(0, &["audit-bundle", "run", "--out", "run.json"]);
     let text = both_agree(&shell, "run.json");

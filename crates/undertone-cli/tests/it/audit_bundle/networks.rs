@@ -260,7 +260,7 @@ fn budgets() -> Vec<Case> {
         EXHAUSTED,
         Case {
             name: "exhausted pure",
-            privacy: "pure_epsilon = [12.0, 300.0, 300.0]\ndelta = 1e-6",
+            privacy: "pure_epsilon = [2.0, 300.0, 300.0]\ndelta = 1e-6",
             memory: "kind = 'window'\nwindow = 3",
             ..base
         },
@@ -270,7 +270,7 @@ fn budgets() -> Vec<Case> {
 /// A run that ends because one learner has spent its budget.
 pub(super) const EXHAUSTED: Case = Case {
     name: "exhausted",
-    privacy: "epsilon = [60.0, 6.0, 60.0]\ndelta = 1e-6",
+    privacy: "epsilon = [60.0, 1.0, 60.0]\ndelta = 1e-6",
     faults: false,
     ..BASE
 };

@@ -369,8 +369,7 @@ impl Config {
             }
             LossKind::Ridge => (1.0, residual, 2.0 * r * highest(|c| self.label + reach * c)),
             LossKind::Huber { threshold } => {
-                let cut = |c: f64| (self.label + reach * c).min(threshold);
-                (1.0, threshold.min(residual), 2.0 * r * highest(cut))
+                (1.0, threshold.min(residual), 2.0 * r * highest(|c| self.label + reach * c))
             }
         };
         let norm = slope.min(clip) * r;
