@@ -30,7 +30,8 @@ for epsilon in (1.0, 4.0, 16.0):
     result = network.run(50, progress=False)
     curves[epsilon] = result.to_pandas()["test_loss_public"]
     error = np.linalg.norm(result.public_model.values[:3] - truth)
-    print(f"ε = {epsilon:4}: test loss {curves[epsilon].iloc[-1]:.4f}, distance to the truth {error:.3f}")
+    last = curves[epsilon].iloc[-1]
+    print(f"ε = {epsilon}: test loss {last:.4f}, distance to the truth {error:.3f}")
 print(pandas.DataFrame(curves).iloc[::10])
 result.plot("researcher.png")
 
