@@ -203,7 +203,7 @@ fn records_drawn_again_are_not_priced_as_if_they_were_used_once() {
         let each = learners.iter().filter_map(|learner| learner[key].as_f64());
         format_epsilon(each.fold(0.0, f64::max))
     };
-    let line = out.lines().find(|line| line.contains("privacy")).unwrap();
+    let line = out.lines().find(|line| line.trim_start().starts_with("privacy")).unwrap();
     let draws = learners.iter().filter_map(|learner| learner["draws_max"].as_u64()).max().unwrap();
     assert!(draws >= 2, "the control: records are drawn again here");
     let expected = format!("ε = {} spent, by a record drawn {draws} times", most("epsilon"));

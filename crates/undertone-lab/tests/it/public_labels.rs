@@ -146,7 +146,7 @@ fn one_flipped_label_of_a_file_changes_no_other_record_of_any_stream() {
     csv(&before, label, |_| "red");
     for (how, public) in PARTITIONS {
         let mut moved = 0;
-        for flipped in [0, 17, 40, 77, 121, 150, 201, 260, 299] {
+        for flipped in (0..300).step_by(13) {
             let flip = |label| if label == "a" { "b" } else { "a" };
             let other =
                 |number| if number == flipped { flip(label(number)) } else { label(number) };

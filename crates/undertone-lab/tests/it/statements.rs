@@ -58,7 +58,7 @@ impl Run {
     fn card(&self, title: &str) -> f64 {
         let from = self.page.find(&format!("<h3>{title}</h3>")).unwrap();
         let figure = self.page[from..].split("\">").nth(1).unwrap().split('<').next().unwrap();
-        figure.parse().unwrap_or_else(|_| panic!("{title}: {figure}"))
+        figure.replace(',', "").parse().unwrap_or_else(|_| panic!("{title}: {figure}"))
     }
 }
 

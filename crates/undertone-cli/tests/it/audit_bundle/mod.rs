@@ -68,7 +68,8 @@ fn by_rust(bundle: &[u8]) -> Verdict {
 fn both_programs_agree_with_every_method_loss_memory_graph_noise_and_cap() {
     let cases = cases();
     let bundles: Vec<Vec<u8>> = cases.iter().map(Case::bundle).collect();
-    let exhausted = |bundle: &Vec<u8>| String::from_utf8_lossy(bundle).contains("\"exhausted\":true");
+    let exhausted =
+        |bundle: &Vec<u8>| String::from_utf8_lossy(bundle).contains("\"exhausted\":true");
     assert_eq!(bundles.iter().filter(|bundle| exhausted(bundle)).count(), 2);
     for ((case, bundle), python) in cases.iter().zip(&bundles).zip(by_python(&bundles)) {
         let rust = by_rust(bundle);
