@@ -200,6 +200,7 @@ class Accountant:
     @property
     def declared_by_user(self) -> str | None: ...
 
+def format_epsilon(value: float) -> str: ...
 def audit(
     config: Any,
     *,
