@@ -23,6 +23,7 @@ __all__ = [
     "audit",
     "budget",
     "doctor",
+    "format_epsilon",
     "get_data",
     "learner_settings",
     "plan",
@@ -200,7 +201,6 @@ class Accountant:
     @property
     def declared_by_user(self) -> str | None: ...
 
-def format_epsilon(value: float) -> str: ...
 def audit(
     config: Any,
     *,
