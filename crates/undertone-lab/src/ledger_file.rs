@@ -2,6 +2,7 @@
 
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, Overrides, load_file, resolved_agreement};
+use crate::stream::LABELS_PUBLIC;
 use crate::summary::{self, NOT_PRIVATE, Summary};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -57,7 +58,7 @@ pub struct RunLedger {
     pub agreement: RawAgreement,
     /// Whether the run ended because a learner could not pay for the next round.
     pub exhausted: bool,
-    /// `NOT PRIVATE` for a seeded run.
+    /// What everyone must see: `NOT PRIVATE` for a seeded run, and that labels are public where they are.
     pub warning: Option<String>,
     /// How often each learner's most used record was drawn.
     pub uses: Vec<u64>,
@@ -81,11 +82,15 @@ impl RunLedger {
             true => draws(&folder.join(summary::NAME), learners)?,
             false => vec![1; learners],
         };
+        let labels = loaded.checked.data.partition.depends_on_labels()
+            || says_labels_are_public(&folder.join(summary::NAME));
+        let parts = header.warning.into_iter().chain(labels.then(|| LABELS_PUBLIC.to_string()));
+        let warning = parts.collect::<Vec<String>>().join("; ");
         Ok(RunLedger {
             setup,
             agreement: raw,
             exhausted: header.exhausted,
-            warning: header.warning,
+            warning: (!warning.is_empty()).then_some(warning),
             uses,
             receipts,
         })
@@ -113,6 +118,14 @@ impl RunLedger {
 /// When config or ledger cannot be read. A disagreement is a result, not an error.
 pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
     Ok(RunLedger::read(folder)?.verify())
+}
+
+/// Whether a run's summary says that labels are public: of a folder of images they follow from the files' places.
+fn says_labels_are_public(path: &Path) -> bool {
+    let summary = fs::read_to_string(path).ok();
+    let summary: Option<serde_json::Value> =
+        summary.and_then(|text| serde_json::from_str(&text).ok());
+    summary.is_some_and(|summary| summary["labels_public"] == true)
 }
 
 /// Reads how often each learner's most used record was drawn: the receipts are of a record that is used once.

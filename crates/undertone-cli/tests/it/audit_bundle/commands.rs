@@ -93,6 +93,30 @@ fn no_bundle_is_made_of_a_ledger_that_disagrees() {
     assert!(!shell.path().join("audit-bundle.json").exists());
 }
 
+/// A bundle and `verify` once named one record as the unit where labels decide which learner holds a record.
+#[test]
+fn a_bundle_of_records_dealt_by_their_labels_says_that_these_are_public() {
+    let shell = Shell::new();
+    for (partition, public) in [("by-class", true), ("iid", false)] {
+        let path = shell.config(
+            partition,
+            &[("partition = \"by-class\"", &format!("partition = \"{partition}\""))],
+        );
+        let run = format!("run-{partition}");
+        shell.expect(0, &["simulate", &path, "--rounds", "3", "--quiet", "--out", &run]);
+        let bundle = format!("{partition}.json");
+        shell.expect(0, &["audit-bundle", &run, "--out", &bundle]);
+        for checked in [&run, &bundle] {
+            let (out, _) = shell.expect(0, &["verify", checked]);
+            assert_eq!(
+                out.contains("labels and the split among learners are public"),
+                public,
+                "{out}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_bundle_says_that_a_run_was_seeded_and_how_often_records_were_used() {
     let shell = Shell::new();
