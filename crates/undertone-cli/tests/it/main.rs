@@ -355,7 +355,8 @@ fn a_ledger_is_verified_and_a_changed_one_is_found() {
     shell.expect(0, &["simulate", "--rounds", "12", "--quiet", "--out", "run"]);
     let (out, _) = shell.expect(0, &["verify", "run"]);
     assert!(out.contains("learner 4: 12 receipts agree, ε = "), "{out}");
-    assert!(out.contains(" at δ = 1e-6\nunit: one record of one learner"), "{out}");
+    assert!(out.contains(" at δ = 1e-6\nLabels: labels and the split"), "{out}");
+    assert!(out.contains("\nunit: one record of one learner"), "{out}");
     let path = shell.path().join("run/ledger.ndjson");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
