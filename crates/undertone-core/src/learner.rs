@@ -24,7 +24,7 @@ use thiserror::Error;
 /// ```
 /// use undertone_core::noise::{NoiseKind, OsEntropy};
 /// use undertone_core::method::{Algorithm1, Method};
-/// use undertone_core::privacy::{Cap, Mechanism, NoiseLaw};
+/// use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Unit};
 /// use undertone_core::{Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round, Schedule, Score};
 ///
 /// /// A record: a number in [-1, 1]. C = 2 follows from that, so it is checked here, once, and NaN fails.
@@ -58,6 +58,7 @@ use thiserror::Error;
 /// let mechanism = Mechanism {
 ///     dimension: 1,
 ///     radius: 1.0,
+///     unit: Unit::Record,
 ///     constants: LossConstants { smoothness: 1.0, strong_convexity: 1.0, gradient_spread: 2.0, gradient_norm: 2.0 },
 ///     schedule: Schedule { step: PowerLaw::decaying(0.5, 0.8), coupling: PowerLaw::decaying(0.5, 0.7) },
 ///     weight: 0.5,
@@ -159,7 +160,8 @@ pub struct RoundReport {
     pub missing: usize,
     /// The sum of the weights heard, as told to the accountant.
     pub weight_heard: f64,
-    /// How many records have arrived so far. This is h_t if none is ever forgotten.
+    /// How many records have arrived so far. This is h_t if none is ever forgotten. Where gradients are cut by person,
+    /// how many persons are behind the gradient.
     pub records: u64,
 }
 
@@ -168,7 +170,8 @@ impl<M: Memory> Learner<M> {
     ///
     /// # Panics
     /// When the memory's error is not the one the mechanism charges for, when the memory's forgetting rule
-    /// differs from the mechanism's, or when Θ is larger than the mechanism's radius: bugs in the caller.
+    /// differs from the mechanism's, when gradients are cut by person and the method perturbs something else, or when Θ
+    /// is larger than the mechanism's radius: bugs in the caller.
     #[must_use]
     pub fn new(mut setup: LearnerSetup, memory: M) -> Learner<M> {
         let mechanism = setup.mechanism;
@@ -178,6 +181,7 @@ impl<M: Memory> Learner<M> {
             mechanism.forgetting,
             "the memory's forgetting rule is the mechanism's"
         );
+        assert!(mechanism.unit_is_accounted(), "gradients cut by person are perturbed themselves");
         let radius = setup.domain.radius(mechanism.dimension);
         assert!(radius <= mechanism.radius, "theta stays within the radius that is charged");
         assert!(setup.lasso >= 0.0 && setup.lasso.is_finite(), "a lasso weight");

@@ -25,7 +25,8 @@ pub trait Memory {
     /// the round of the last call.
     fn gradient(&mut self, round: Round, theta: &[f64], out: &mut [f64]);
 
-    /// How many records were observed so far, including those forgotten since.
+    /// How many records were observed so far, including those forgotten since. Where gradients are cut by person, how
+    /// many persons are behind the gradient.
     fn records(&self) -> u64;
 
     /// How the weight of a record falls with its age. The accountant follows it.

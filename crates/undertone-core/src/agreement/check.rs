@@ -9,6 +9,7 @@ use super::noise::{check_sampler, noise};
 use super::privacy::privacy;
 use super::records::records;
 use super::schedule::schedule;
+use super::unit::{check_grouping, unit};
 use super::{Agreement, Faults, Range, RawAgreement};
 use crate::graph::{Graph, LEARNERS_MAX};
 use crate::method::Method;
@@ -28,12 +29,14 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
     let out_of_bounds = out_of_bounds(&raw.bounds, faults);
     let (caps, delta) = privacy(&raw.privacy, learners, faults);
     let method = Method::read(raw, faults);
+    let unit = unit(raw, method, &records, faults);
     let noise = noise(&raw.noise, method, &caps, learners, faults);
     let memory = if method.describe().gradients.are_of_newest_batch() {
         newest_batch(&raw.memory, faults)
     } else {
         memory(&raw.memory, &model, faults)
     };
+    check_grouping(unit, memory, &model, faults);
     let schedule = schedule(&raw.schedule, faults);
     let start_spread = Some(raw.parameters.start_spread.unwrap_or(0.0));
     let start_spread = faults.number("parameters.start_spread", start_spread, Range::NonNegative);
@@ -59,6 +62,7 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
         noise_scale: noise.scale,
         caps,
         delta,
+        unit,
         method,
     };
     check_constants(&agreement, faults);
@@ -68,7 +72,7 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
 }
 
 fn check_constants(agreement: &Agreement, faults: &mut Faults) {
-    let constants = agreement.model.constants(&agreement.bounds);
+    let constants = agreement.constants();
     // For these, L may be unknown, which is reported elsewhere.
     let unknown = matches!(agreement.model.loss, Loss::Neural { .. } | Loss::Declared { .. });
     if !(unknown || constants.gradient_spread <= 1e100 && constants.smoothness <= 1e100) {

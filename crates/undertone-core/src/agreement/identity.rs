@@ -2,7 +2,6 @@
 
 use super::Agreement;
 use crate::encoding::Encoder;
-use crate::privacy::UNIT;
 use std::fmt;
 
 /// The id of a network: a hash of the agreement that its learners share.
@@ -56,6 +55,7 @@ impl Agreement {
             // other noise scales.
             caps: _,
             delta,
+            unit,
             method,
         } = self;
         let mut encoder = Encoder::new("undertone network 2");
@@ -74,7 +74,7 @@ impl Agreement {
         encoder.numbers(noise_exponents);
         encoder.numbers(noise_scales);
         encoder.number(*delta);
-        encoder.text(UNIT);
+        encoder.add(unit);
         encoder.add(method);
         let digest = encoder.digest().bytes();
         let mut id = [0; 16];

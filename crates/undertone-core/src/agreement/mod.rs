@@ -24,6 +24,7 @@ mod schedule;
 #[cfg(test)]
 pub(crate) mod tests;
 mod theorem_conditions;
+mod unit;
 
 pub use digits::Digits;
 pub use faults::{Fault, Faults};
@@ -41,7 +42,7 @@ use crate::graph::{Graph, Spectrum};
 use crate::method::Method;
 use crate::neural::NeuralSpec;
 use crate::noise::NoiseKind;
-use crate::privacy::{Cap, Mechanism, NoiseLaw};
+use crate::privacy::{Cap, Mechanism, NoiseLaw, Unit};
 use crate::{
     DataBounds, Domain, LearnerId, LossConstants, MemoryKind, ModelSpec, PowerLaw, Schedule,
 };
@@ -85,6 +86,8 @@ pub struct Agreement {
     pub caps: Vec<Option<Cap>>,
     /// The δ that budgets are reported at.
     pub delta: f64,
+    /// What every budget is about: a record, or a person.
+    pub unit: Unit,
     /// What a learner does in a round.
     pub method: Method,
 }
@@ -94,6 +97,8 @@ pub struct Agreement {
 pub struct RecordForm {
     /// The label column of a table.
     pub label: Option<String>,
+    /// The column of a table that says whose a record is.
+    pub person: Option<String>,
     /// The label texts of class 0, 1, 2 …; `None` takes the texts found, in order.
     pub classes: Option<Vec<String>>,
     /// Columns to treat as categories; `None` detects them.
@@ -148,11 +153,17 @@ impl Agreement {
     #[must_use]
     pub fn mechanisms(&self, memory_error: PowerLaw, scales: &[f64]) -> Vec<Mechanism> {
         let noise_max = self.noise_max(scales.iter().copied().fold(0.0, f64::max));
-        let constants = self.model.constants(&self.bounds);
+        let constants = self.constants();
         let facts = self.graph.ids().zip(scales);
         facts
             .map(|(id, &scale)| self.mechanism(constants, id, memory_error, scale, noise_max))
             .collect()
+    }
+
+    /// L and μ of a record's loss, and C of the unit.
+    #[must_use]
+    pub fn constants(&self) -> LossConstants {
+        self.unit.constants(self.model.constants(&self.bounds))
     }
 
     /// A bound on the noise scale of every learner, round by round, given one for round 0.
@@ -160,7 +171,8 @@ impl Agreement {
         PowerLaw::growing(scale_max, self.noise_exponents.iter().copied().fold(0.0, f64::max))
     }
 
-    /// The facts of one learner. The constants are those of the model, which are computed once for all learners.
+    /// The facts of one learner. The constants are those of [`constants`](Self::constants), computed once for all
+    /// learners.
     pub(crate) fn mechanism(
         &self,
         constants: LossConstants,
@@ -169,15 +181,20 @@ impl Agreement {
         scale: f64,
         noise_max: PowerLaw,
     ) -> Mechanism {
+        let (warmup, batch) = match self.unit {
+            Unit::Record | Unit::LimitedPerson { .. } => (self.records.warmup, self.records.batch),
+            Unit::GroupedPerson { warmup, per_round } => (warmup, per_round),
+        };
         Mechanism {
             dimension: self.model.parameters(),
             radius: self.bounds.radius,
+            unit: self.unit,
             constants,
             schedule: self.schedule,
             weight: self.graph.weight(learner),
             weight_min: self.graph.weight_min(),
-            warmup: self.records.warmup,
-            batch: self.records.batch,
+            warmup,
+            batch,
             memory_error,
             forgetting: self.memory.forgetting(),
             noise: NoiseLaw {

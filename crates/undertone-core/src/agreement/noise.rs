@@ -90,7 +90,7 @@ fn calibrated_rounds(raw: &RawNoise, faults: &mut Faults) -> u64 {
 /// The sampler is exact only while |θ| is not too many grid steps: checks the first round.
 pub(super) fn check_sampler(agreement: &Agreement, faults: &mut Faults) {
     let NoiseScale::Given(scales) = &agreement.noise_scale else { return };
-    let constants = agreement.model.constants(&agreement.bounds);
+    let constants = agreement.constants();
     let learners = agreement.graph.ids().zip(scales).zip(&agreement.noise_exponents);
     for ((learner, &scale), &exponent) in learners {
         let law = PowerLaw::growing(scale, exponent);

@@ -57,7 +57,7 @@ impl Numbers {
     /// Collects them from an agreement.
     #[must_use]
     pub fn of(agreement: &Agreement) -> Numbers {
-        let constants = agreement.model.constants(&agreement.bounds);
+        let constants = agreement.constants();
         let exponents = agreement.noise_exponents.iter().copied();
         Numbers {
             delta_2: agreement.spectrum.map(|spectrum| spectrum.delta_2),

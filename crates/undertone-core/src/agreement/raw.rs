@@ -56,6 +56,7 @@ pub enum RawEdges {
 #[serde(default)]
 pub struct RawRecords {
     pub label: Option<String>,
+    pub person: Option<String>,
     pub classes: Option<Vec<String>>,
     pub categorical: Option<Vec<String>>,
     pub drop: Option<Vec<String>>,
@@ -159,6 +160,10 @@ pub struct RawPrivacy {
     pub epsilon: Option<OneOrEach>,
     pub pure_epsilon: Option<OneOrEach>,
     pub delta: Option<f64>,
+    pub unit: Option<String>,
+    pub records_per_person: Option<u64>,
+    pub persons_per_round: Option<u64>,
+    pub persons_warmup: Option<u64>,
     pub bound: Option<String>,
 }
 

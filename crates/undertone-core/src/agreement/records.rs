@@ -18,6 +18,7 @@ pub(super) fn records(raw: &RawRecords, faults: &mut Faults) -> RecordForm {
     }
     RecordForm {
         label: raw.label.clone(),
+        person: raw.person.clone(),
         classes: raw.classes.clone(),
         categorical: raw.categorical.clone(),
         drop: raw.drop.clone().unwrap_or_default(),

@@ -5,7 +5,7 @@ use crate::agreement::{OutOfBounds, RecordForm};
 use crate::method::Method;
 use crate::neural::{LayerSpec, NeuralSpec, Shape};
 use crate::noise::NoiseKind;
-use crate::privacy::{Mechanism, NoiseLaw};
+use crate::privacy::{Mechanism, NoiseLaw, Unit};
 use crate::{
     DataBounds, DeclaredCurvature, Domain, Forgetting, Loss, LossConstants, MemoryKind, ModelSpec,
     PowerLaw, Schedule,
@@ -23,6 +23,7 @@ impl Encode for Mechanism {
         let Mechanism {
             dimension,
             radius,
+            unit,
             constants,
             schedule,
             weight,
@@ -37,6 +38,7 @@ impl Encode for Mechanism {
         } = self;
         encoder.count(*dimension as u64);
         encoder.number(*radius);
+        encoder.add(unit);
         encoder.add(constants);
         encoder.add(schedule);
         encoder.number(*weight);
@@ -48,6 +50,24 @@ impl Encode for Mechanism {
         encoder.add(noise);
         encoder.add(noise_max);
         encoder.add(method);
+    }
+}
+
+/// The word names the relation between neighbouring histories: another relation needs another word.
+impl Encode for Unit {
+    fn encode(&self, encoder: &mut Encoder) {
+        match *self {
+            Unit::Record => encoder.text("record"),
+            Unit::LimitedPerson { records } => {
+                encoder.text("limited person");
+                encoder.count(records);
+            }
+            Unit::GroupedPerson { warmup, per_round } => {
+                encoder.text("grouped person");
+                encoder.count(warmup);
+                encoder.count(per_round);
+            }
+        }
     }
 }
 
@@ -288,6 +308,7 @@ impl Encode for RecordForm {
     fn encode(&self, encoder: &mut Encoder) {
         let RecordForm {
             label,
+            person,
             classes,
             categorical,
             drop,
@@ -298,6 +319,7 @@ impl Encode for RecordForm {
             batch,
         } = self;
         encoder.optional(label.as_deref(), Encoder::text);
+        encoder.optional(person.as_deref(), Encoder::text);
         encoder.optional(classes.as_deref(), Encoder::texts);
         encoder.optional(categorical.as_deref(), Encoder::texts);
         encoder.texts(drop);

@@ -228,6 +228,7 @@ impl Account for Shielded {
     }
 
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate> {
+        check_persons(facts)?;
         match facts.forgetting {
             Forgetting::Never => {
                 if facts.batch == 0 {
@@ -266,12 +267,24 @@ impl Account for Shielded {
     }
 }
 
+/// Where gradients are cut by person, only new persons make the share of each smaller.
+fn check_persons(facts: &Mechanism) -> Result<(), NoCertificate> {
+    match (facts.unit.is_grouped(), facts.forgetting) {
+        (false, _) => Ok(()),
+        (true, Forgetting::Never) if facts.batch > 0 => Ok(()),
+        (true, Forgetting::Never) => Err(NoCertificate::NoNewPersons),
+        (true, Forgetting::Window { .. } | Forgetting::Decaying { .. }) => {
+            Err(NoCertificate::PersonsReturn)
+        }
+    }
+}
+
 fn in_every_round(facts: &Mechanism) -> Mechanism {
     Mechanism { method: Method::Shielded(Shielded { interval: 1 }), ..*facts }
 }
 
 fn forgetting_machine_ratio(facts: &Mechanism) -> f64 {
-    let error = 2.0 * facts.memory_error.initial;
+    let error = 2.0 * facts.memory_error.initial * facts.hops();
     (facts.gradient_rounding() + error) / facts.noise.scale.at(Round(1))
 }
 

@@ -45,7 +45,7 @@ fn calibrate_within(
     scale_max: f64,
 ) -> Result<Vec<f64>, PlannerError> {
     let noise_max = agreement.noise_max(scale_max);
-    let constants = agreement.model.constants(&agreement.bounds);
+    let constants = agreement.constants();
     // Most networks have many learners of the same kind.
     let mut known: Vec<(Mechanism, Cap, f64)> = Vec::new();
     let mut scales = Vec::with_capacity(agreement.graph.learners());

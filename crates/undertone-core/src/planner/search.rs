@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
 
     /// The best points of a coarse grid: steps around 1/L, couplings around 1/|δ_m|.
     fn grid(&mut self) -> Vec<Point> {
-        let constants = self.agreement.model.constants(&self.agreement.bounds);
+        let constants = self.agreement.constants();
         let step = decades(1.0 / constants.smoothness);
         let coupling = decades(-1.0 / self.predictor.spectrum().delta_m);
         let shapes = self.agreement.method.account().schedule_shapes();
@@ -302,7 +302,7 @@ impl<'a> Search<'a> {
         self.place(point);
         let ids: Vec<_> = self.agreement.graph.ids().collect();
         let noise_max = self.agreement.noise_max(1.0);
-        let constants = self.agreement.model.constants(&self.agreement.bounds);
+        let constants = self.agreement.constants();
         let memory_error = self.goal.memory_error;
         let unit: Vec<_> = self
             .kinds

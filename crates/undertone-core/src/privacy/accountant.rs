@@ -116,7 +116,7 @@ impl Accountant {
             }
             None => {}
         }
-        let records = match mechanism.forgetting {
+        let records = match mechanism.fading() {
             Forgetting::Never => Records::First { sensitivity: 0.0, spent: Total::default() },
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
                 Records::Each(RecordAccounts::new(&mechanism))

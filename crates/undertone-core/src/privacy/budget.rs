@@ -15,7 +15,7 @@ use crate::{Forgetting, RecordWeights, Round};
 /// record that pays most.
 #[must_use]
 pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
-    match mechanism.forgetting {
+    match mechanism.fading() {
         Forgetting::Never => record_cost(mechanism, Round::ZERO, rounds),
         Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
             planned_account(mechanism, rounds).spent()
@@ -34,7 +34,8 @@ pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
     let mut total = Total::default();
     for t in 0..rounds {
         let step = mechanism.step_effect(&mechanism.planned_terms(Round(t)));
-        sensitivity = step.next(sensitivity, step.reach);
+        // A history of k records each moves by C a record, not by the kC of one person.
+        sensitivity = step.next(sensitivity, step.reach / mechanism.unit.records_charged());
         total.add(mechanism.cost(Round(t + 1), sensitivity));
     }
     total.cost()
@@ -44,7 +45,7 @@ pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
 /// the warm-up too. What it pays is [`record_cost`].
 #[must_use]
 pub fn worst_record(mechanism: &Mechanism, rounds: u64) -> Round {
-    match mechanism.forgetting {
+    match mechanism.fading() {
         Forgetting::Never => Round::ZERO,
         Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
             planned_account(mechanism, rounds).worst()
@@ -78,7 +79,7 @@ pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
             total.add(mechanism.cost(round, sensitivity));
         }
         let terms = mechanism.planned_terms(round);
-        sensitivity = match mechanism.forgetting {
+        sensitivity = match mechanism.fading() {
             Forgetting::Never => mechanism.next_sensitivity(sensitivity, &terms),
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
                 let weight = weights.at(round);
@@ -102,7 +103,7 @@ impl PlannedWeight {
     fn new(mechanism: &Mechanism, arrival: Round) -> PlannedWeight {
         let mut weights = RecordWeights::new(mechanism.forgetting);
         let batch = mechanism.batch;
-        if mechanism.forgetting != Forgetting::Never {
+        if mechanism.fading() != Forgetting::Never {
             weights.arrive(Round::ZERO, mechanism.warmup + batch);
             (1..=arrival.0).for_each(|t| weights.arrive(Round(t), batch));
         }

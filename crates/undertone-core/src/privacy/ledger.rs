@@ -8,7 +8,7 @@ use super::cost::Cost;
 use super::mechanism::{Mechanism, RoundTerms};
 use crate::encoding::{Digest, Encoder};
 use crate::persist::{Fields, Persist};
-use crate::{LearnerId, Round};
+use crate::{Forgetting, LearnerId, Round};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
@@ -22,7 +22,8 @@ pub struct Receipt {
     pub round: Round,
     /// The sum of the weights heard in the last round before t that the learner took part in; 0 at the start.
     pub weight_heard: f64,
-    /// The records that had arrived by the step of that round; 0 at the start.
+    /// The records that had arrived by the step of that round; 0 at the start. Where gradients are cut by person, the
+    /// persons behind the gradient of that step.
     pub records: u64,
     /// Φ_t, for the record that θ_t depends on most.
     #[serde(deserialize_with = "null_is_infinite")]
@@ -280,7 +281,9 @@ fn check_terms(
     if !(weight >= 0.0 && weight <= mechanism.weight * (1.0 + 1e-9)) {
         return impossible("weight_heard", weight, "the neighbours' weights add up to less");
     }
-    if receipt.records < records_before {
+    // Persons leave a window; records that have arrived do not become fewer.
+    let may_leave = mechanism.unit.is_grouped() && mechanism.forgetting != Forgetting::Never;
+    if receipt.records < records_before && !may_leave {
         #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
         let found = receipt.records as f64;
         return impossible("records", found, "records that have arrived do not become fewer");

@@ -27,6 +27,14 @@ pub enum NoCertificate {
         "no records arrive after the warm-up, so a record's weight in the history never shrinks"
     )]
     NoNewRecords,
+    /// Persons return, and by plan no new ones arrive.
+    #[error(
+        "no new persons arrive by plan (privacy.persons_per_round = 0), so a person's share of the gradient never shrinks"
+    )]
+    NoNewPersons,
+    /// A window drops records, but not the persons who come back.
+    #[error("a person may return in every round, so a person's share of a window never shrinks")]
+    PersonsReturn,
     /// The effect of a record does not fade fast enough: there are no neighbours, or the coupling
     /// is too weak for the step.
     #[error(
@@ -87,6 +95,9 @@ const SUM_AT_LEAST: u64 = 1 << 16;
 /// # Errors
 /// [`NoCertificate`] with the reason when no finite bound is known.
 pub fn lifetime(mechanism: &Mechanism) -> Result<Lifetime, NoCertificate> {
+    if !mechanism.unit_is_accounted() {
+        return Err(NoCertificate::NotConvexAndSmooth);
+    }
     mechanism.method.account().lifetime(mechanism)
 }
 

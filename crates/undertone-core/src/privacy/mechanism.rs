@@ -3,7 +3,8 @@
 use super::cost::Cost;
 use super::price::Price;
 use super::step_effect::StepEffect;
-use crate::method::Method;
+use super::unit::Unit;
+use crate::method::{Method, Perturbs};
 use crate::noise::{Grid, NoiseError, NoiseKind, Perturbation};
 use crate::schedule::logarithm;
 use crate::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
@@ -25,7 +26,9 @@ pub struct Mechanism {
     pub dimension: usize,
     /// B, a bound on ‖θ‖₂ over Θ.
     pub radius: f64,
-    /// L, μ and C of the record losses.
+    /// What every cost is about.
+    pub unit: Unit,
+    /// L and μ of the record losses, and C of the unit: [`Unit::constants`].
     pub constants: LossConstants,
     /// λ_t and γ_t.
     pub schedule: Schedule,
@@ -33,9 +36,9 @@ pub struct Mechanism {
     pub weight: f64,
     /// w̄: the smallest |w_ii| in the network, used by the paper's bounds only.
     pub weight_min: f64,
-    /// Records collected before round 0.
+    /// Records collected before round 0; new persons, where gradients are cut by person.
     pub warmup: u64,
-    /// Records that arrive in each round.
+    /// Records that arrive in each round; new persons, where gradients are cut by person.
     pub batch: u64,
     /// A bound on the error of the memory's gradient.
     pub memory_error: PowerLaw,
@@ -57,7 +60,8 @@ pub struct RoundTerms {
     pub round: Round,
     /// The sum of the weights of the neighbours actually heard.
     pub weight_heard: f64,
-    /// How many records have arrived up to this round; h_t, if none is ever forgotten.
+    /// How many records have arrived up to this round; h_t, if none is ever forgotten. Where gradients are cut by person,
+    /// how many persons are behind the gradient.
     pub records: u64,
 }
 
@@ -80,13 +84,28 @@ impl Mechanism {
     /// The terms of a round in which all neighbours are heard and records arrive as planned.
     #[must_use]
     pub fn planned_terms(&self, round: Round) -> RoundTerms {
-        let records = self.warmup + self.batch * (round.0 + 1);
+        let rounds = match self.unit {
+            Unit::Record | Unit::LimitedPerson { .. } => round.0 + 1,
+            // Of those that a window drops, nobody but the persons of the warm-up is planned to come back.
+            Unit::GroupedPerson { .. } => {
+                self.forgetting.limit().map_or(round.0 + 1, |limit| limit.min(round.0 + 1))
+            }
+        };
+        let records = self.warmup + self.batch * rounds;
         RoundTerms { round, weight_heard: self.weight, records }
     }
 
-    /// Φ_{t+1} from Φ_t: how far θ_{t+1} can move when one record of the history is replaced.
+    /// How the account follows the weights of the units in the memory.
     ///
-    /// This is for a memory that never forgets, in which every record has weight 1/h_t.
+    /// A person may return in every round. So where gradients are cut by person, the account is that of somebody who has
+    /// been there in all rounds, whatever the memory drops.
+    pub(crate) fn fading(&self) -> Forgetting {
+        if self.unit.is_grouped() { Forgetting::Never } else { self.forgetting }
+    }
+
+    /// Φ_{t+1} from Φ_t: how far θ_{t+1} can move when one unit of the history is replaced.
+    ///
+    /// This is for units that never fade: every one has weight 1/h_t.
     ///
     /// # Guarantee
     /// If ‖θ_t − θ'_t‖ ≤ `sensitivity` for two histories that differ in one record, and both
@@ -108,14 +127,34 @@ impl Mechanism {
     ) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
         let records = terms.records.max(1) as f64;
-        let step = self.method.account().step_effect(self, terms, scales);
-        let drive = if step.drive_is_whole { step.reach } else { step.reach / records };
+        let step = self.effect(terms, scales);
+        // With nobody in a window, the gradient is zero in both histories.
+        let nobody = self.unit.is_grouped() && terms.records == 0;
+        let drive = match (nobody, step.drive_is_whole) {
+            (true, _) => 0.0,
+            (false, true) => step.reach,
+            (false, false) => step.reach / records,
+        };
         step.next(sensitivity, drive)
     }
 
     /// What the step of a round does to the distance of two histories, for any differing record.
     pub(crate) fn step_effect(&self, terms: &RoundTerms) -> StepEffect {
-        self.method.account().step_effect(self, terms, &self.scales(terms.round))
+        self.effect(terms, &self.scales(terms.round))
+    }
+
+    fn effect(&self, terms: &RoundTerms, scales: &RoundScales) -> StepEffect {
+        if self.unit_is_accounted() {
+            self.method.account().step_effect(self, terms, scales)
+        } else {
+            StepEffect::UNKNOWN
+        }
+    }
+
+    /// Whether there is an account for this unit. Gradients that are cut by person are not those of a convex loss, so
+    /// they can be accounted for only where it is they that are perturbed.
+    pub(crate) fn unit_is_accounted(&self) -> bool {
+        !self.unit.is_grouped() || self.method.describe().perturbs == Perturbs::Gradient
     }
 
     /// Whether the release of a round contains a gradient that was not in the one before.
@@ -245,12 +284,12 @@ impl Mechanism {
     }
 
     /// How far two gradients of the same records may differ in machine arithmetic: 2⁻⁵¹ · ((n/4 +
-    /// 4) L B + 40 G), four times the error of the exact memory.
+    /// 4) L B + 40 G), four times the error of the exact memory, for each hop.
     pub(crate) fn gradient_rounding(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "dimensions stay far below 2^53")]
         let lanes = self.dimension as f64 / 4.0 + 4.0;
         let curvature = lanes * self.known_smoothness() * self.radius;
-        (-51f64).exp2() * (curvature + 40.0 * self.constants.gradient_norm)
+        self.hops() * (-51f64).exp2() * (curvature + 40.0 * self.constants.gradient_norm)
     }
 
     /// L, or 0 for a neural network, which has no ridge; C includes the rounding of its gradients.
@@ -266,9 +305,20 @@ impl Mechanism {
         root
     }
 
-    /// √n · 2⁻⁵⁰.
+    /// √n · 2⁻⁵⁰, for each hop.
     pub(crate) fn machine_unit(&self) -> f64 {
-        self.dimension_root() * MACHINE
+        self.hops() * self.dimension_root() * MACHINE
+    }
+
+    /// In how many hops the account replaces a unit: each pays for rounding and for the memory's error of its own.
+    ///
+    /// Where records fade, those of one person fade at different times. They are then replaced one after
+    /// the other, and the distances add up (ADR 0028). Otherwise one hop replaces all.
+    pub(crate) fn hops(&self) -> f64 {
+        match self.fading() {
+            Forgetting::Never => 1.0,
+            Forgetting::Window { .. } | Forgetting::Decaying { .. } => self.unit.records_charged(),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod statement;
 mod step_effect;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 pub use crate::encoding::Digest;
 pub use accountant::{Accountant, Cap, Refusal};
@@ -48,7 +49,4 @@ pub use shown::{
 };
 pub use statement::{Loss, Statement};
 pub(crate) use step_effect::StepEffect;
-
-/// The unit of privacy, in one line.
-pub const UNIT: &str =
-    "one record of one learner replaced by another (event level), all else equal";
+pub use unit::Unit;

@@ -1,9 +1,9 @@
 //! What may be said of one learner's privacy: the one place where every surface gets its numbers.
 
-use super::UNIT;
 use super::accountant::Accountant;
 use super::cost::Cost;
 use super::lifetime::{Lifetime, NoCertificate};
+use super::unit::Unit;
 use crate::noise::NoiseKind;
 
 /// What the releases of one learner have cost and may still cost, at one δ.
@@ -12,7 +12,7 @@ use crate::noise::NoiseKind;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// The unit of privacy.
-    pub unit: &'static str,
+    pub unit: Unit,
     /// The δ of every ε here, but not of pure ε, which holds at δ = 0.
     pub delta: f64,
     /// How often the record that was used most was used: 1 where none is used again.
@@ -67,7 +67,8 @@ impl Accountant {
             true => Ok(bound),
             false => Err(NoCertificate::NotConvexAndSmooth),
         });
-        Statement { unit: UNIT, delta, uses: uses.max(1), spent, for_ever }
+        let unit = self.mechanism().unit;
+        Statement { unit, delta, uses: uses.max(1), spent, for_ever }
     }
 }
 

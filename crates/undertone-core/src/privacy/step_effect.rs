@@ -1,4 +1,4 @@
-//! What one step does to the distance of two learners whose histories differ in one record.
+//! What one step does to the distance of two learners whose histories differ in one unit.
 
 use super::cost::larger;
 use super::mechanism::{Mechanism, RoundScales, RoundTerms};
@@ -30,6 +30,15 @@ impl StepEffect {
         drive_is_whole: false,
     };
 
+    /// Nothing is known: every cost is infinite.
+    pub(crate) const UNKNOWN: StepEffect = StepEffect {
+        contraction: f64::INFINITY,
+        idle: f64::INFINITY,
+        reach: f64::INFINITY,
+        approximation: f64::INFINITY,
+        drive_is_whole: true,
+    };
+
     /// The effect of a step of this length along a gradient, apart from what it carries over: all there is at a
     /// public point.
     pub(crate) fn along_gradient(
@@ -40,7 +49,7 @@ impl StepEffect {
         StepEffect {
             // No step at all moves nothing, however far a gradient may reach.
             reach: if length > 0.0 { length * facts.constants.gradient_spread } else { 0.0 },
-            approximation: 2.0 * length * scales.memory_error,
+            approximation: 2.0 * length * scales.memory_error * facts.hops(),
             ..StepEffect::NONE
         }
     }

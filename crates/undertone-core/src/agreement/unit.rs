@@ -1,0 +1,116 @@
+//! Checking what a budget is about: a record, or a person.
+
+use super::{Faults, RawAgreement, RecordForm};
+use crate::method::{Method, Perturbs};
+use crate::privacy::Unit;
+use crate::{Loss, MemoryKind, ModelSpec};
+
+/// The most records of one person.
+const RECORDS_MAX: u64 = 1_000_000;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Word {
+    Record,
+    Person,
+}
+
+/// What `[privacy]` and `records.person` say of the unit.
+pub(super) fn unit(
+    raw: &RawAgreement,
+    method: Method,
+    form: &RecordForm,
+    faults: &mut Faults,
+) -> Unit {
+    let privacy = &raw.privacy;
+    let words = [("record", Word::Record), ("person", Word::Person)];
+    let word = privacy.unit.as_deref().unwrap_or("record");
+    if faults.word("privacy.unit", Some(word), &words) == Word::Record {
+        let only = "privacy.unit = \"person\"";
+        faults.unused("records.person", raw.records.person.as_ref(), only);
+        faults.unused("privacy.records_per_person", privacy.records_per_person.as_ref(), only);
+        faults.unused("privacy.persons_per_round", privacy.persons_per_round.as_ref(), only);
+        faults.unused("privacy.persons_warmup", privacy.persons_warmup.as_ref(), only);
+        return Unit::Record;
+    }
+    let groups = method.describe().perturbs == Perturbs::Gradient;
+    match (privacy.records_per_person, groups && privacy.persons_per_round.is_some()) {
+        (None, true) => grouped(raw, form, faults),
+        (Some(records), false) => {
+            let only = "method = \"shielded\" and without privacy.records_per_person";
+            faults.unused("privacy.persons_per_round", privacy.persons_per_round.as_ref(), only);
+            faults.unused("privacy.persons_warmup", privacy.persons_warmup.as_ref(), only);
+            if !(1..=RECORDS_MAX).contains(&records) {
+                let needed = format!("must be 1 to {RECORDS_MAX}");
+                faults.push("privacy.records_per_person", records, needed);
+            }
+            Unit::LimitedPerson { records: records.clamp(1, RECORDS_MAX) }
+        }
+        (Some(records), true) => {
+            let needed =
+                "give either records_per_person, or persons_per_round to cut gradients by person";
+            faults.push("privacy.records_per_person", records, needed);
+            Unit::LimitedPerson { records: 1 }
+        }
+        (None, false) => {
+            let needed = "how many records of one person are ever used";
+            if groups {
+                let or = "or give privacy.persons_per_round, how many new persons a round brings by plan";
+                faults.missing("privacy.records_per_person", format!("{needed}; {or}"));
+            } else {
+                let or = "only method = \"shielded\" can use any number";
+                faults.missing("privacy.records_per_person", format!("{needed}; {or}"));
+            }
+            Unit::LimitedPerson { records: 1 }
+        }
+    }
+}
+
+/// The persons that are planned for. A new person comes with a record.
+fn grouped(raw: &RawAgreement, form: &RecordForm, faults: &mut Faults) -> Unit {
+    let per_round = raw.privacy.persons_per_round.unwrap_or(0);
+    let warmup = raw.privacy.persons_warmup.unwrap_or(0);
+    for (path, persons, records, name) in [
+        ("privacy.persons_per_round", per_round, form.batch, "records.batch"),
+        ("privacy.persons_warmup", warmup, form.warmup, "records.warmup"),
+    ] {
+        if persons > records {
+            let needed = format!("must be at most {name} = {records}: a new person has a record");
+            faults.push(path, persons, needed);
+        }
+    }
+    if per_round == 0 && warmup == 0 {
+        let needed = "must be at least 1 where no new persons are planned for later rounds";
+        faults.push("privacy.persons_warmup", warmup, needed);
+    }
+    Unit::GroupedPerson { warmup: warmup.min(form.warmup), per_round: per_round.min(form.batch) }
+}
+
+/// Gradients can be cut by person only where every record is kept, and the gradient of each is of its own.
+pub(super) fn check_grouping(
+    unit: Unit,
+    memory: MemoryKind,
+    model: &ModelSpec,
+    faults: &mut Faults,
+) {
+    if !unit.is_grouped() {
+        return;
+    }
+    let instead = "or limit the records of a person with privacy.records_per_person instead of persons_per_round";
+    let kind = match memory {
+        MemoryKind::Exact | MemoryKind::Window { .. } => None,
+        MemoryKind::Moments => Some("moments"),
+        MemoryKind::Recursive => Some("recursive"),
+        MemoryKind::Polynomial { .. } => Some("polynomial"),
+        MemoryKind::Arrival => Some("arrival"),
+        MemoryKind::Anchored { .. } => Some("anchored"),
+        MemoryKind::Decaying { .. } => Some("decaying"),
+    };
+    if let Some(kind) = kind {
+        let needed = format!("cannot cut gradients by person; use exact or window, {instead}");
+        faults.push("memory.kind", format!("\"{kind}\""), needed);
+    }
+    if let Loss::Neural { .. } = model.loss {
+        let needed = format!("gradients of neural networks are cut by record, not by person; use another loss, {instead}");
+        faults.push("model.loss", "", needed);
+    }
+}
