@@ -20,7 +20,7 @@ pub(crate) fn rows(count: usize, features: usize) -> Vec<Record> {
         .map(|_| {
             let values = row();
             let score: f64 = values.iter().zip(&line).map(|(a, b)| a * b).sum();
-            Record { features: Features::Dense(values.into()), label: f64::from(score > 0.0) }
+            Record::new(Features::Dense(values.into()), f64::from(score > 0.0))
         })
         .collect()
 }

@@ -206,7 +206,7 @@ fn settings(setup: &Setup, id: u32, ports: &[u16], (rounds, tls): (u64, Option<&
     };
     let dimension = u32::try_from(setup.agreement.model.features).unwrap();
     let features = Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
-    let record = Record { features, label: 1.0 };
+    let record = Record::new(features, 1.0);
     let records = vec![setup.record_checker().check(record).unwrap()];
     DaemonSettings {
         certificates: tls.map(Path::to_path_buf),

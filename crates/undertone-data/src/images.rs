@@ -11,7 +11,7 @@ use super::{Dataset, INTERCEPT, LoadOptions, Task};
 pub(super) fn record(bytes: &[u8], label: u32, intercept: bool) -> Record {
     let values = bytes.iter().map(|&byte| f64::from(byte) / 255.0);
     let values = values.chain(intercept.then_some(1.0));
-    Record { features: Features::Dense(values.collect()), label: f64::from(label) }
+    Record::new(Features::Dense(values.collect()), f64::from(label))
 }
 
 /// Images as a data set; the records already include the constant feature, if asked for.

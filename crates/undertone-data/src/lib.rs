@@ -261,7 +261,7 @@ mod tests {
             dimension: 1,
             image_shape: None,
             classes: None,
-            records: vec![Record { features: Features::Dense([31.25].into()), label: 7.5 }],
+            records: vec![Record::new(Features::Dense([31.25].into()), 7.5)],
             feature_names: vec!["a".into()],
             one_hot: Vec::new(),
         };

@@ -55,7 +55,7 @@ pub fn load(reader: impl Read, source: &Path, options: &LoadOptions) -> Result<D
     let (labels, classes) = labels.finish()?;
     let record = |(row, label): (Vec<(u32, f64)>, f64)| {
         let entries = row.into_iter().chain(intercept);
-        Record { features: super::features(dimension, true, entries), label }
+        Record::new(super::features(dimension, true, entries), label)
     };
     let records = rows.into_iter().zip(labels).map(record).collect();
     Ok(Dataset {
@@ -203,10 +203,7 @@ mod tests {
         fn parsing_inverts_printing(rows in rows(), intercept in any::<bool>()) {
             let records: Vec<Record> = rows
                 .iter()
-                .map(|(label, values)| Record {
-                    features: super::super::features(6, true, (0..).zip(values.iter().copied())),
-                    label: *label,
-                })
+                .map(|(label, values)| Record::new(super::super::features(6, true, (0..).zip(values.iter().copied())), *label))
                 .collect();
             let names = (1..=6).map(|index| format!("x{index}")).collect();
             let dataset = Dataset {

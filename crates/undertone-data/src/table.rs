@@ -168,7 +168,7 @@ impl Table {
         let sparse = 3 * (encoded.len() + usize::from(self.intercept)) < 2 * dimension;
         let record = |(row, label)| {
             let entries = encoded.iter().map(|column| column.entry(row)).chain(intercept);
-            Record { features: super::features(dimension, sparse, entries), label }
+            Record::new(super::features(dimension, sparse, entries), label)
         };
         let records = labels.into_iter().enumerate().map(record).collect();
         let name = super::name_of(&self.source);

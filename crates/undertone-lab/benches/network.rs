@@ -124,7 +124,7 @@ fn record(checker: &RecordChecker, learner: u64, t: u64) -> BoundedRecord {
     let values = vec![0.21; 21].into();
     let features = Features::Sparse { dimension: 112, indices, values };
     let label = if mixed & 1 == 0 { 1.0 } else { -1.0 };
-    checker.check(Record { features, label }).unwrap()
+    checker.check(Record::new(features, label)).unwrap()
 }
 
 /// Resident memory in bytes, where the system tells.

@@ -72,7 +72,7 @@ impl Dice {
         let mut features = Features::Sparse { dimension, indices, values };
         features.clip_norm(1.0);
         let label = if self.bits() & 1 == 0 { 0.0 } else { 1.0 };
-        model(kind).record_checker(kind).check(Record { features, label }).unwrap()
+        model(kind).record_checker(kind).check(Record::new(features, label)).unwrap()
     }
 }
 

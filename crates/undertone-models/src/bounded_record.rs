@@ -2,7 +2,7 @@
 
 use crate::record::visit_records;
 use crate::record_bounds::{BoundsId, RecordBounds};
-use crate::{Features, Record, RecordError};
+use crate::{Features, PersonKey, Record, RecordError};
 use std::fmt;
 use undertone_core::persist::{Fields, Persist, save};
 
@@ -46,6 +46,17 @@ impl BoundedRecord {
     #[inline]
     pub fn label(&self) -> f64 {
         self.record.label
+    }
+
+    /// Who it is about, where privacy is stated for persons. Private.
+    #[must_use]
+    pub fn person(&self) -> Option<PersonKey> {
+        self.record.person
+    }
+
+    /// Who it is about, of a record that was checked to say so.
+    pub(crate) fn person_checked(&self) -> PersonKey {
+        self.person().expect("a record of a person: it was checked for this agreement")
     }
 
     /// The record itself.

@@ -117,6 +117,11 @@ impl History {
         self.segments.last_mut().expect("a segment was pushed if there was none")
     }
 
+    /// Adds the records of another history at the end.
+    pub(crate) fn append(&mut self, other: &History) {
+        other.iter().for_each(|(row, label)| self.push(row, label));
+    }
+
     /// Removes all records; keeps the memory of the first segment for new ones.
     pub(crate) fn clear(&mut self) {
         self.records = 0;
@@ -146,26 +151,49 @@ impl History {
         sum: &mut CompensatedSum,
     ) {
         for segment in &self.segments {
-            for (number, labels) in segment.labels.chunks(BLOCK).enumerate() {
+            for number in 0..segment.labels.len().div_ceil(BLOCK) {
                 block.fill(0.0);
-                let first = number * BLOCK;
-                match model.slope(weight) {
-                    Some(slope) if self.sparse => {
-                        self.add_sparse_block(segment, first, labels, theta, slope, block);
-                    }
-                    Some(slope) => {
-                        let end = (first + labels.len()) * self.dimension;
-                        let rows = &segment.values[first * self.dimension..end];
-                        run(BlockGradient { rows, labels, theta, slope, out: block });
-                    }
-                    None => {
-                        for (k, &label) in (first..).zip(labels) {
-                            let row = segment.row(k, self.sparse, self.dimension);
-                            model.add_row_gradient(theta, row, label, weight, block);
-                        }
-                    }
-                }
+                self.add_block(segment, number, model, theta, weight, block);
                 sum.add(block);
+            }
+        }
+    }
+
+    /// Adds the sum of all record gradients at θ to `out`, plainly.
+    pub(crate) fn add_gradients_plainly(&self, model: &Model, theta: &[f64], out: &mut [f64]) {
+        for segment in &self.segments {
+            for number in 0..segment.labels.len().div_ceil(BLOCK) {
+                self.add_block(segment, number, model, theta, 1.0, out);
+            }
+        }
+    }
+
+    /// Adds the gradients of one block of records, times a weight, to `out`.
+    fn add_block(
+        &self,
+        segment: &Segment,
+        number: usize,
+        model: &Model,
+        theta: &[f64],
+        weight: f64,
+        out: &mut [f64],
+    ) {
+        let first = number * BLOCK;
+        let labels = &segment.labels[first..(first + BLOCK).min(segment.labels.len())];
+        match model.slope(weight) {
+            Some(slope) if self.sparse => {
+                self.add_sparse_block(segment, first, labels, theta, slope, out);
+            }
+            Some(slope) => {
+                let end = (first + labels.len()) * self.dimension;
+                let rows = &segment.values[first * self.dimension..end];
+                run(BlockGradient { rows, labels, theta, slope, out });
+            }
+            None => {
+                for (k, &label) in (first..).zip(labels) {
+                    let row = segment.row(k, self.sparse, self.dimension);
+                    model.add_row_gradient(theta, row, label, weight, out);
+                }
             }
         }
     }

@@ -29,7 +29,7 @@ use undertone_core::{DataBounds, Loss, LossConstants, MemoryKind, ModelSpec, Sco
 /// let spec =
 ///     ModelSpec { loss: Loss::Logistic, features: 2, degree: 1, ridge: 0.01, lasso: 0.0, clip: f64::INFINITY };
 /// let model = Model::new(spec, DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 })?;
-/// let record = Record { features: Features::Dense([0.6, -0.8].into()), label: 1.0 };
+/// let record = Record::new(Features::Dense([0.6, -0.8].into()), 1.0);
 /// assert!((model.loss(&[0.0, 0.0], &record) - 2.0_f64.ln()).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

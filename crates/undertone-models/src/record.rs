@@ -1,5 +1,6 @@
 //! One record of a private stream: a feature vector and its label.
 
+use crate::PersonKey;
 use crate::row::Row;
 use crate::vector::{LANES, sum_lanes};
 use std::fmt;
@@ -133,6 +134,8 @@ pub struct Record {
     pub features: Features,
     /// The label, known afterwards.
     pub label: f64,
+    /// Who it is about, where privacy is stated for persons.
+    pub person: Option<PersonKey>,
 }
 
 /// Prints the shape only: records are private.
@@ -163,26 +166,45 @@ impl Persist for Record {
         } else {
             Features::Dense(values.into())
         };
+        let mut has_person = self.person.is_some();
+        fields.flag(&mut has_person);
+        self.person = has_person.then(|| {
+            let mut person = self.person.unwrap_or(PersonKey::empty());
+            person.visit(fields);
+            person
+        });
     }
 }
 
 impl Record {
+    /// A record that does not say who it is about.
+    #[must_use]
+    pub fn new(features: Features, label: f64) -> Record {
+        Record { features, label, person: None }
+    }
+
+    /// The same record of a person.
+    #[must_use]
+    pub fn of_person(self, person: PersonKey) -> Record {
+        Record { person: Some(person), ..self }
+    }
+
     /// A record with every feature given.
     #[must_use]
     pub fn dense(features: impl Into<Box<[f64]>>, label: f64) -> Record {
-        Record { features: Features::Dense(features.into()), label }
+        Record::new(Features::Dense(features.into()), label)
     }
 
     /// An empty record, as a target for loading.
     #[must_use]
     pub fn empty() -> Record {
-        Record { features: Features::Dense(Box::default()), label: 0.0 }
+        Record::new(Features::Dense(Box::default()), 0.0)
     }
 }
 
 /// Saves or loads a list of records.
 pub fn visit_records(fields: &mut dyn Fields, records: &mut Vec<Record>) {
-    let length = fields.length(records.len(), 4 * 8);
+    let length = fields.length(records.len(), 5 * 8);
     records.resize(length, Record::empty());
     records.iter_mut().for_each(|record| record.visit(fields));
 }
@@ -235,7 +257,7 @@ mod tests {
 
     #[test]
     fn debug_output_never_shows_values() {
-        let record = Record { features: sparse(), label: 7.25 };
+        let record = Record::new(sparse(), 7.25);
         let text = format!("{record:?} {:?}", record.features);
         assert!(!text.contains("7.25") && !text.contains("-1"), "{text}");
     }

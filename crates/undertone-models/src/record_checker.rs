@@ -33,6 +33,8 @@ pub struct RecordChecker {
     normalise: bool,
     /// Whether the memory takes only records with at most one non-zero feature.
     separable: bool,
+    /// Whether a record must say who it is about. Where it need not, that is not kept.
+    persons: bool,
 }
 
 impl RecordChecker {
@@ -48,13 +50,15 @@ impl RecordChecker {
     /// Refuses every record above the bounds.
     pub(crate) fn refusing(bounds: RecordBounds, memory: MemoryKind) -> RecordChecker {
         let separable = memory == MemoryKind::Recursive;
-        RecordChecker { bounds, out_of_bounds: OutOfBounds::Refuse, normalise: false, separable }
+        let (out_of_bounds, normalise, persons) = (OutOfBounds::Refuse, false, false);
+        RecordChecker { bounds, out_of_bounds, normalise, separable, persons }
     }
 
     /// The same, with what an agreement says of records above the bounds.
     pub(crate) fn following(self, agreement: &Agreement) -> RecordChecker {
         let (out_of_bounds, normalise) = (agreement.out_of_bounds, agreement.records.normalise);
-        RecordChecker { out_of_bounds, normalise, ..self }
+        let persons = agreement.unit.is_person();
+        RecordChecker { out_of_bounds, normalise, persons, ..self }
     }
 
     /// Checks a record that enters, and scales it into the bounds where the agreement says so.
@@ -68,8 +72,8 @@ impl RecordChecker {
     /// Where every row is normalised, rows are scaled whatever is said of records above the bounds.
     ///
     /// # Errors
-    /// When the record does not fit the model or the memory, a value is NaN or infinite, or the record is above a
-    /// bound and that is to be refused.
+    /// When the record does not fit the model or the memory, does not say who it is about where it must, a value is NaN
+    /// or infinite, or the record is above a bound and that is to be refused.
     pub fn check(&self, mut record: Record) -> Result<BoundedRecord, RecordError> {
         self.bounds.check_shape(&record.features)?;
         let label = self.bounded_label(record.label)?;
@@ -106,10 +110,16 @@ impl RecordChecker {
     /// Whether a record was checked for the same model.
     #[must_use]
     pub fn has_checked(&self, record: &BoundedRecord) -> bool {
-        record.keeps_to(&self.bounds) && (record.is_separable() || !self.separable)
+        record.keeps_to(&self.bounds)
+            && (record.is_separable() || !self.separable)
+            && (record.person().is_some() || !self.persons)
     }
 
-    fn finish(&self, record: Record, scaled: bool) -> Result<BoundedRecord, RecordError> {
+    fn finish(&self, mut record: Record, scaled: bool) -> Result<BoundedRecord, RecordError> {
+        if self.persons && record.person.is_none() {
+            return Err(RecordError::NoPerson);
+        }
+        record.person = record.person.filter(|_| self.persons);
         if self.separable && record.features.row().nonzeros().nth(1).is_some() {
             return Err(RecordError::NotSeparable);
         }

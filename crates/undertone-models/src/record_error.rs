@@ -37,6 +37,9 @@ pub enum RecordError {
         /// The largest class.
         last: u32,
     },
+    /// Privacy is stated for persons, and the record does not say who it is about.
+    #[error("a record has no person key, and privacy.unit is \"person\"")]
+    NoPerson,
     /// The memory holds only for records with at most one non-zero feature.
     #[error(
         "the recursive memory needs one parameter, or records with one non-zero feature; use moments, anchored or exact"

@@ -154,7 +154,16 @@ impl Setup {
             domain: agreement.domain,
             lasso: agreement.model.lasso,
         };
-        Ok(Learner::new(setup, AnyMemory::new(agreement.memory, self.model.clone())?))
+        Ok(Learner::new(setup, self.memory()?))
+    }
+
+    /// An empty memory, as a learner has it.
+    ///
+    /// # Errors
+    /// When the memory does not fit the loss, which `new` has checked.
+    pub fn memory(&self) -> Result<AnyMemory, MemoryError> {
+        let agreement = &self.agreement;
+        AnyMemory::for_unit(agreement.unit, agreement.memory, self.model.clone())
     }
 }
 

@@ -125,7 +125,7 @@ impl Intake {
     /// When the text is not a record of this network.
     pub fn record(&self, text: &str) -> Result<BoundedRecord, JsonFault> {
         let LabelledJson { features, label } = parse(text, true)?;
-        let record = Record { features: self.features(features)?, label: self.label(label)? };
+        let record = Record::new(self.features(features)?, self.label(label)?);
         Ok(self.checker.check(record)?)
     }
 

@@ -167,7 +167,7 @@ impl Schema {
         Ok(rows
             .into_iter()
             .zip(labels)
-            .map(|(features, &label)| Record { features, label })
+            .map(|(features, &label)| Record::new(features, label))
             .collect())
     }
 

@@ -166,7 +166,7 @@ impl PyLearner {
     /// :class:`BudgetError` once the budget is spent, and :class:`RecordError` for a record that
     /// does not fit; such a record is not kept.
     fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
-        let record = Record { features: self.schema.features(x)?, label: self.schema.label(y)? };
+        let record = Record::new(self.schema.features(x)?, self.schema.label(y)?);
         let learnt = self.get_mut()?.learn_record(record);
         learnt.map(|_| ()).map_err(|error| self.error(error))
     }

@@ -139,7 +139,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// As [`learn_record`](Self::learn_record).
     pub fn learn(&mut self, features: &[f64], label: f64) -> Result<bool, OnlineError> {
         let features = self.with_intercept(features);
-        self.learn_record(Record { features, label })
+        self.learn_record(Record::new(features, label))
     }
 
     /// Takes a record that has all features of the model, including the intercept.

@@ -84,7 +84,7 @@ pub(super) fn record(
     let scale = 1.7 / (scenario.dimension as f64).sqrt();
     let values: Vec<f64> = (0..scenario.dimension).map(|_| (dice.unit() - 0.5) * scale).collect();
     let score: f64 = values.iter().sum();
-    let record = Record { features: Features::Dense(values.into()), label: score.clamp(-1.0, 1.0) };
+    let record = Record::new(Features::Dense(values.into()), score.clamp(-1.0, 1.0));
     checker.check(record).expect("a record within the bounds")
 }
 

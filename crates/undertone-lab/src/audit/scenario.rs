@@ -177,7 +177,7 @@ pub(super) fn record(facts: &Facts, entries: &[(usize, f64)], norm: f64, label: 
         values: kept().map(|(_, value)| value * factor).collect(),
     };
     features.clip_norm(norm);
-    Record { features, label }
+    Record::new(features, label)
 }
 
 /// Neighbours that send what the auditor wants, through the real `Learner` and `Release`.

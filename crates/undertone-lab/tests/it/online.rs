@@ -64,7 +64,7 @@ fn records(count: usize) -> Vec<Record> {
     let record = |k: usize| {
         let features = [0.6 * angle(k), 0.5 * angle(3 * k + 1)];
         let label = 0.8 * features[0] - 0.3 * features[1];
-        Record { features: Features::Dense(features.into()), label }
+        Record::new(Features::Dense(features.into()), label)
     };
     (0..count).map(record).collect()
 }
@@ -98,9 +98,9 @@ fn a_learner_alone_releases_what_a_network_of_one_does_bit_for_bit() {
 #[test]
 fn a_record_that_does_not_fit_leaves_nothing_behind() {
     let mut learner = OnlineLearner::new(setup(|_| ()), seeded()).unwrap();
-    let wide = Record { features: Features::Dense([0.1; 3].into()), label: 0.0 };
+    let wide = Record::new(Features::Dense([0.1; 3].into()), 0.0);
     assert!(matches!(learner.learn_record(wide), Err(OnlineError::Record(_))));
-    let odd = Record { features: Features::Dense([0.1, f64::NAN].into()), label: 0.0 };
+    let odd = Record::new(Features::Dense([0.1, f64::NAN].into()), 0.0);
     assert!(matches!(learner.learn_record(odd), Err(OnlineError::Record(RecordError::NotFinite))));
     assert_eq!(learner.waiting(), 0);
 }

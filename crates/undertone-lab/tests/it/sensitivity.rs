@@ -81,7 +81,7 @@ fn record(t: u64, sign: f64, regression: bool) -> Record {
     let positive = angle.sin() > 0.0;
     let label =
         if regression { if positive { 1.0 } else { -1.0 } } else { f64::from(u8::from(positive)) };
-    Record { features, label }
+    Record::new(features, label)
 }
 
 fn facts(case: &Case) -> (Arc<Model>, Mechanism) {

@@ -1,12 +1,13 @@
 //! One type for all memories.
 
 use super::{
-    Anchored, DecayedMoments, Exact, MemoryError, Moments, NeuralArrival, NeuralHistory,
-    Polynomial, Recent, Recursive, unsupported_loss,
+    Anchored, ByPerson, DecayedMoments, Exact, Limited, MemoryError, Moments, NeuralArrival,
+    NeuralHistory, PersonLimit, Polynomial, Recent, Recursive, unsupported_loss,
 };
 use crate::{AnyModel, BoundedRecord, NeuralModel};
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
+use undertone_core::privacy::Unit;
 use undertone_core::{Forgetting, Memory, MemoryKind, PowerLaw, Round, Score};
 
 /// One type for all memories.
@@ -30,10 +31,32 @@ pub enum AnyMemory {
     NeuralHistory(NeuralHistory),
     /// The average of a neural network's gradients, each computed once.
     NeuralArrival(NeuralArrival),
+    /// Records by person, whose gradients are cut together.
+    ByPerson(ByPerson),
+    /// Any of the others, with a limit on the records of a person.
+    Limited(Limited),
 }
 
 impl AnyMemory {
-    /// An empty memory of the given kind.
+    /// An empty memory of the given kind, for a unit of privacy.
+    ///
+    /// # Errors
+    /// If the kind does not support the model or the unit; the error names one that does.
+    pub fn for_unit(
+        unit: Unit,
+        kind: MemoryKind,
+        model: impl Into<AnyModel>,
+    ) -> Result<AnyMemory, MemoryError> {
+        match unit {
+            Unit::Record => AnyMemory::new(kind, model),
+            Unit::LimitedPerson { records } => {
+                AnyMemory::new(kind, model).map(|memory| AnyMemory::Limited(Limited::new(records, memory)))
+            }
+            Unit::GroupedPerson { .. } => by_person(kind, model.into()),
+        }
+    }
+
+    /// An empty memory of the given kind, for single records.
     ///
     /// # Errors
     /// If the kind does not support the model; the error names one that does.
@@ -71,6 +94,7 @@ impl AnyMemory {
     /// The approximate number of multiplications of a round, to decide whether it is worth a thread.
     #[must_use]
     pub fn work(&self, parameters: usize) -> u64 {
+        let whole = parameters;
         let parameters = parameters as u64;
         let rows = match self {
             AnyMemory::Exact(memory) => memory.records(),
@@ -80,11 +104,87 @@ impl AnyMemory {
             | AnyMemory::DecayedMoments(_)
             | AnyMemory::Anchored(_)
             | AnyMemory::Polynomial(_) => parameters,
+            // Of each record, and of each person.
+            AnyMemory::ByPerson(memory) => memory.records_kept() + 4 * memory.records(),
+            AnyMemory::Limited(limited) => return limited.memory().work(whole),
             // Always worth a thread.
             AnyMemory::NeuralHistory(_) | AnyMemory::NeuralArrival(_) => u64::MAX,
         };
         parameters.saturating_mul(rows)
     }
+
+    /// How many records were observed and used, those forgotten since included. Private where records are of persons.
+    #[must_use]
+    pub fn records_used(&self) -> u64 {
+        match self {
+            AnyMemory::ByPerson(memory) => memory.records_observed(),
+            AnyMemory::Exact(_)
+            | AnyMemory::Moments(_)
+            | AnyMemory::Recursive(_)
+            | AnyMemory::Polynomial(_)
+            | AnyMemory::Anchored(_)
+            | AnyMemory::Recent(_)
+            | AnyMemory::DecayedMoments(_)
+            | AnyMemory::NeuralHistory(_)
+            | AnyMemory::NeuralArrival(_)
+            | AnyMemory::Limited(_) => self.records(),
+        }
+    }
+
+    /// Of each person, how many records were used, where there is a limit.
+    #[must_use]
+    pub fn person_limit(&self) -> Option<&PersonLimit> {
+        match self {
+            AnyMemory::Limited(memory) => Some(memory.limit()),
+            AnyMemory::Exact(_)
+            | AnyMemory::Moments(_)
+            | AnyMemory::Recursive(_)
+            | AnyMemory::Polynomial(_)
+            | AnyMemory::Anchored(_)
+            | AnyMemory::Recent(_)
+            | AnyMemory::DecayedMoments(_)
+            | AnyMemory::NeuralHistory(_)
+            | AnyMemory::NeuralArrival(_)
+            | AnyMemory::ByPerson(_) => None,
+        }
+    }
+
+    /// How many persons are behind the gradient, where privacy is stated for persons. For the owner.
+    #[must_use]
+    pub fn persons(&self) -> Option<u64> {
+        match self {
+            AnyMemory::ByPerson(memory) => Some(memory.records()),
+            AnyMemory::Limited(memory) => Some(memory.limit().persons()),
+            AnyMemory::Exact(_)
+            | AnyMemory::Moments(_)
+            | AnyMemory::Recursive(_)
+            | AnyMemory::Polynomial(_)
+            | AnyMemory::Anchored(_)
+            | AnyMemory::Recent(_)
+            | AnyMemory::DecayedMoments(_)
+            | AnyMemory::NeuralHistory(_)
+            | AnyMemory::NeuralArrival(_) => None,
+        }
+    }
+}
+
+/// A memory that cuts gradients by person.
+fn by_person(kind: MemoryKind, model: AnyModel) -> Result<AnyMemory, MemoryError> {
+    let AnyModel::Linear(model) = model else { return Err(MemoryError::Grouping) };
+    if model.lacks_function() {
+        return Err(MemoryError::NoFunction);
+    }
+    let window = match kind {
+        MemoryKind::Exact => None,
+        MemoryKind::Window { rounds } => Some(rounds),
+        MemoryKind::Arrival
+        | MemoryKind::Moments
+        | MemoryKind::Recursive
+        | MemoryKind::Polynomial { .. }
+        | MemoryKind::Anchored { .. }
+        | MemoryKind::Decaying { .. } => return Err(MemoryError::Grouping),
+    };
+    Ok(AnyMemory::ByPerson(ByPerson::new(model, window)))
 }
 
 pub(super) fn neural_memory(
@@ -117,6 +217,8 @@ macro_rules! whichever {
             AnyMemory::DecayedMoments($memory) => $value,
             AnyMemory::NeuralHistory($memory) => $value,
             AnyMemory::NeuralArrival($memory) => $value,
+            AnyMemory::ByPerson($memory) => $value,
+            AnyMemory::Limited($memory) => $value,
         }
     };
 }

@@ -23,6 +23,11 @@ pub enum MemoryError {
         "loss \"declared\" needs a function, which only a program can supply: run it from Python"
     )]
     NoFunction,
+    /// The memory does not keep records by person.
+    #[error(
+        "this memory, or a neural network, cannot cut gradients by person; use memory exact or window, or limit the records of a person (privacy.records_per_person)"
+    )]
+    Grouping,
     /// The memory does not keep single gradients, which clipping needs.
     #[error("memory {memory} cannot clip record gradients; drop model.clip or use exact")]
     Clipped {

@@ -9,8 +9,9 @@
 //! | [`Anchored`] | squared, power, logistic | O(n²), and rarely O(h·n²) | the tolerance |
 //! | [`Recent`] | all | O(records of the last rounds · n) | none |
 //! | [`DecayedMoments`] | squared | O(n²) | roundings |
+//! | [`ByPerson`] | all but neural networks | O(h·n) | none |
 //!
-//! The last two forget: records lose weight with age, and the accountant uses the same weights.
+//! `Recent` and `DecayedMoments` forget: records lose weight with age, and the accountant uses the same weights.
 //!
 //! All memories take records that were checked for their model, score each with θ before its label is used
 //! (data loss only, without penalties), add r·θ to the gradient, leave ‖θ‖₁ to the learner's proximal step, and return
@@ -30,27 +31,33 @@
 //! - Polynomial: as Moments, and far below its own error bound.
 //! - Recent: as Exact, and 2u·G more for the weights. Steps need not shrink here, so an error of
 //!   zero is valid while λ·((n/4 + 4)·L·B + 42·G) ≤ 8√n·B. DecayedMoments charges its own.
+//! - ByPerson: what the other persons contribute is the same bit for bit. The sum over persons of vectors of norm G errs by at
+//!   most 2u·G, after division, and the rest by 2u·(G + L·B): below Exact, however many records a person has.
 //! - Anchored: as Exact for its gradient sum; H_a errs by u·h·R²/8 times ‖θ − θ_a‖, below Moments.
 
 mod anchored;
 mod any_memory;
+mod by_person;
 mod decayed_moments;
 mod error;
 mod exact;
 mod link_fit;
 mod moments;
 mod neural;
+mod person_limit;
 mod polynomial;
 mod recent;
 mod recursive;
 
 pub use anchored::Anchored;
 pub use any_memory::AnyMemory;
+pub use by_person::ByPerson;
 pub use decayed_moments::DecayedMoments;
 pub use error::MemoryError;
 pub use exact::Exact;
 pub use moments::Moments;
 pub use neural::{NeuralArrival, NeuralHistory};
+pub use person_limit::{Limited, PersonLimit};
 pub use polynomial::Polynomial;
 pub use recent::Recent;
 pub use recursive::Recursive;

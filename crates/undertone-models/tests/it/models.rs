@@ -133,7 +133,7 @@ proptest! {
                 Features::Dense(boxed.clone()),
                 Features::Sparse { dimension, indices: sparse, values: boxed },
             ] {
-                let record = Record { features, label };
+                let record = Record::new(features, label);
                 if let Ok(record) = model.record_checker(MemoryKind::Exact).check(record) {
                     prop_assert!(model.loss(&theta, record.as_record()).is_finite());
                 }
@@ -143,7 +143,7 @@ proptest! {
 }
 
 fn at(x: f64, y: f64, label: f64) -> Record {
-    Record { features: Features::Dense([x, y].into()), label }
+    Record::new(Features::Dense([x, y].into()), label)
 }
 
 /// Controls of the law above: with half of L or C, records near the bounds are counterexamples.
@@ -201,14 +201,14 @@ fn half_of_the_gradient_spread_is_violated() {
 fn the_strong_convexity_is_attained_where_data_has_no_curvature() {
     // So any μ larger than r would be false.
     let model = model(Loss::Logistic, 2);
-    let record = Record { features: Features::Dense([0.0, 0.0].into()), label: 1.0 };
+    let record = Record::new(Features::Dense([0.0, 0.0].into()), 1.0);
     assert!(norm_of(&hessian(&model, &[1.0, 1.0], &record)) < 1e-15);
     assert!((model.constants().strong_convexity - model.spec().ridge).abs() < 1e-15);
 }
 
 #[test]
 fn records_outside_the_bounds_are_refused_with_the_bound_they_break() {
-    let dense = |values: &[f64], label| Record { features: Features::Dense(values.into()), label };
+    let dense = |values: &[f64], label| Record::new(Features::Dense(values.into()), label);
     let regression = model(Loss::Squared, 2);
     let cases = [
         (dense(&[1.0], 0.0), RecordError::Dimension { found: 1, expected: 2 }),
@@ -227,10 +227,7 @@ fn records_outside_the_bounds_are_refused_with_the_bound_they_break() {
     for (record, error) in cases {
         assert_eq!(refusal(&regression, record), Some(error));
     }
-    let sparse = |indices: &[u32], values: &[f64]| Record {
-        features: Features::Sparse { dimension: 2, indices: indices.into(), values: values.into() },
-        label: 0.0,
-    };
+    let sparse = |indices: &[u32], values: &[f64]| Record::new(Features::Sparse { dimension: 2, indices: indices.into(), values: values.into() }, 0.0);
     for record in [
         sparse(&[2], &[0.1]),
         sparse(&[1, 0], &[0.1, 0.1]),

@@ -113,7 +113,7 @@ impl Pair {
                     self.0[n + 2 * d + place].clamp(-bound, bound)
                 }
             };
-            Record { features: Features::Dense(features.into()), label }
+            Record::new(Features::Dense(features.into()), label)
         };
         let checker = model.record_checker(MemoryKind::Exact);
         let gradient = |record: Record| {

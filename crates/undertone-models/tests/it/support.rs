@@ -55,7 +55,7 @@ impl Dice {
         let mut features =
             Features::Dense(self.direction(spec.features, bounds.feature_norm * share).into());
         features.clip_norm(bounds.feature_norm);
-        Record { features, label: self.label(model) }
+        Record::new(features, self.label(model))
     }
 
     /// Like `record`, with about a third of the coordinates, in the sparse form.
@@ -67,7 +67,7 @@ impl Dice {
         let mut features =
             Features::Sparse { dimension, indices: indices.into(), values: values.into() };
         features.clip_norm(norm);
-        Record { features, label: self.label(model) }
+        Record::new(features, self.label(model))
     }
 
     fn label(&mut self, model: &Model) -> f64 {
@@ -108,7 +108,7 @@ pub(crate) fn checked(model: &Model, records: &[Record]) -> Vec<BoundedRecord> {
 pub(crate) fn dense_form(record: &Record) -> Record {
     let mut values = vec![0.0; record.features.dimension()];
     record.features.add_scaled_to(1.0, &mut values);
-    Record { features: Features::Dense(values.into()), label: record.label }
+    Record::new(Features::Dense(values.into()), record.label)
 }
 
 pub(crate) fn norm_of(vector: &[f64]) -> f64 {

@@ -77,7 +77,7 @@ fn releases(setup: &Arc<Setup>, id: u32, count: usize) -> Vec<OwnRelease> {
         .map(|_| {
             let features =
                 Features::Sparse { dimension, indices: [1].into(), values: [0.5].into() };
-            learner.observe(&[checker.check(Record { features, label: 1.0 }).unwrap()]);
+            learner.observe(&[checker.check(Record::new(features, 1.0)).unwrap()]);
             let release = learner.release(&mut { Fixed }).unwrap();
             learner.absorb(&[]);
             wire.encode(&release, &[])

@@ -153,7 +153,7 @@ pub(crate) fn record(dice: &mut Dice) -> BoundedRecord {
     };
     let bounds = DataBounds { feature_norm: 1.0, label: 0.0, radius: 5.0 };
     let model = Model::new(spec, bounds).unwrap();
-    model.record_checker(MemoryKind::Exact).check(Record { features, label }).unwrap()
+    model.record_checker(MemoryKind::Exact).check(Record::new(features, label)).unwrap()
 }
 
 /// The same noise for the same learner and round.
