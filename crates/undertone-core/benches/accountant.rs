@@ -5,7 +5,7 @@
 
 use undertone_core::method::{Algorithm1, Method};
 use undertone_core::noise::NoiseKind;
-use undertone_core::privacy::{Accountant, Cost, Mechanism, NoiseLaw, lifetime};
+use undertone_core::privacy::{Accountant, Cost, Mechanism, NoiseLaw, Unit, lifetime};
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() {
@@ -16,6 +16,7 @@ fn mechanism() -> Mechanism {
     Mechanism {
         dimension: 112,
         radius: 10.0,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 0.25,
             strong_convexity: 0.001,

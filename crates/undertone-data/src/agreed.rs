@@ -68,6 +68,7 @@ impl LoadOptions {
         LoadOptions {
             format,
             label: form.label.clone(),
+            person: form.person.clone(),
             classes: form.classes.clone(),
             categorical: form.categorical.clone(),
             drop: form.drop.clone(),

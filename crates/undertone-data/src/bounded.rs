@@ -36,6 +36,7 @@ impl Bounded {
                     | RecordError::Indices
                     | RecordError::NotFinite
                     | RecordError::Class { .. }
+                    | RecordError::NoPerson
                     | RecordError::NotSeparable),
                 ) => return Err(DataError::Unfit { record: index + 1, error }),
             }

@@ -160,6 +160,12 @@ pub enum FileFault {
         /// The label column.
         column: String,
     },
+    /// The column that says whose a record is, is also the label, dropped or categorical.
+    #[error("person column `{column}` is also the label, or listed to be dropped or categorical")]
+    PersonUsedOtherwise {
+        /// The person column.
+        column: String,
+    },
     /// An option names a column that is not there.
     #[error("`{option}` names the column `{column}`, which is not in the file")]
     UnknownColumn {
@@ -313,6 +319,12 @@ pub enum RecordFault {
     /// A value is missing where one is needed.
     #[error("value is missing (only a categorical column may have missing values)")]
     Missing,
+    /// A record does not say whose it is.
+    #[error("person key is missing")]
+    NoPerson,
+    /// A person key is not exact: 17.0 may stand for 17 or not.
+    #[error("person key must be text or a whole number")]
+    PersonKey,
     /// A text column has too many different values to be detected as categorical.
     #[error(
         "value is not a number, and the column has more than {limit} distinct values: list it as \

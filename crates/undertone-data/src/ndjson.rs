@@ -86,7 +86,10 @@ impl Filling {
         for (name, _) in fields {
             if shape == Shape::Flat {
                 names.push(name.clone());
-            } else if name == options.label_column() || options.drop.contains(name) {
+            } else if name == options.label_column()
+                || Some(name) == options.person.as_ref()
+                || options.drop.contains(name)
+            {
                 names.push(name.clone()); // The table refuses a name that is in both parts.
             } else if name != FEATURES {
                 return Err(DataError::cell(source, line, name, RecordFault::UnknownField));

@@ -74,6 +74,8 @@ pub struct LoadOptions {
     pub format: Option<Format>,
     /// The label's column; if absent, `label`. LIBSVM files have no column names.
     pub label: Option<String>,
+    /// The column that says whose a record is, of a file with columns.
+    pub person: Option<String>,
     /// What is to be predicted.
     pub task: Task,
     /// The labels of classes 0, 1, 2 …; if absent, from the file.
@@ -99,6 +101,7 @@ impl LoadOptions {
         LoadOptions {
             format: None,
             label: None,
+            person: None,
             task,
             classes: None,
             categorical: None,

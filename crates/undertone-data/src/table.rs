@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use undertone_models::Record;
+use undertone_models::{PersonKey, Record};
 
 use super::labels::{Cell, Interner, Labels};
 use super::{DIMENSION_MAX, DataError, Dataset, FileFault, INTERCEPT, LoadOptions, RecordFault};
@@ -22,6 +22,8 @@ pub(super) struct Table {
     slots: Vec<Slot>,
     columns: Vec<Column>,
     labels: Labels,
+    /// The name of the column that says whose a record is, and whose each is.
+    persons: Option<(String, Vec<PersonKey>)>,
     dimension: Option<usize>,
     intercept: bool,
 }
@@ -30,6 +32,7 @@ pub(super) struct Table {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Label,
+    Person,
     Feature(usize),
     Dropped,
 }
@@ -65,13 +68,17 @@ impl Table {
         let categorical: Option<BTreeSet<&str>> =
             options.categorical.as_ref().map(|names| names.iter().map(String::as_str).collect());
         let drop: BTreeSet<&str> = options.drop.iter().map(String::as_str).collect();
-        check_names(names, label, &drop, categorical.as_ref())
+        let person = options.person.as_deref();
+        check_names(names, label, person, &drop, categorical.as_ref())
             .map_err(|fault| DataError::file(source, fault))?;
 
         let mut columns = Vec::new();
         let slots = names.iter().map(|name| {
             if name == label {
                 return Slot::Label;
+            }
+            if Some(name.as_str()) == person {
+                return Slot::Person;
             }
             if drop.contains(name.as_str()) {
                 return Slot::Dropped;
@@ -89,6 +96,7 @@ impl Table {
             slots,
             columns,
             labels: Labels::new(source, label, options)?,
+            persons: person.map(|name| (name.to_string(), Vec::new())),
             dimension: options.dimension,
             intercept: options.intercept,
         })
@@ -109,6 +117,7 @@ impl Table {
         match self.slots[position] {
             Slot::Dropped => Ok(()),
             Slot::Label => self.labels.push(cell, line),
+            Slot::Person => self.push_person(cell, line),
             Slot::Feature(index) => {
                 let column = &mut self.columns[index];
                 let pushed = column.cells.push(cell, line);
@@ -119,10 +128,25 @@ impl Table {
         }
     }
 
+    /// Only the hash of a key is kept.
+    fn push_person(&mut self, cell: Cell<'_>, line: usize) -> Result<(), DataError> {
+        let Some((name, persons)) = &mut self.persons else { return Ok(()) };
+        let person = match cell {
+            Cell::Missing => Err(RecordFault::NoPerson),
+            Cell::Text(text) => PersonKey::of_text(text).ok_or(RecordFault::NoPerson),
+            Cell::Integer(number) => Ok(PersonKey::of_number(number)),
+            Cell::Number(_) | Cell::Boolean(_) => Err(RecordFault::PersonKey),
+        };
+        persons.push(person.map_err(|fault| DataError::cell(&self.source, line, name, fault))?);
+        Ok(())
+    }
+
     /// The number of records, if all columns agree on it.
     pub(super) fn rows(&self) -> Option<usize> {
         let rows = self.labels.len();
-        self.columns.iter().all(|column| column.cells.len() == rows).then_some(rows)
+        let persons = self.persons.iter().map(|(_, persons)| persons.len());
+        let mut lengths = persons.chain(self.columns.iter().map(|column| column.cells.len()));
+        lengths.all(|length| length == rows).then_some(rows)
     }
 
     /// Decides the undecided columns and converts rows to records.
@@ -166,9 +190,11 @@ impl Table {
         let intercept = self.intercept.then_some((found as u32, 1.0));
         // A sparse entry takes one and a half times the memory of a dense one.
         let sparse = 3 * (encoded.len() + usize::from(self.intercept)) < 2 * dimension;
+        let persons = self.persons.map(|(_, persons)| persons);
         let record = |(row, label)| {
             let entries = encoded.iter().map(|column| column.entry(row)).chain(intercept);
-            Record::new(super::features(dimension, sparse, entries), label)
+            let person = persons.as_ref().map(|persons| persons[row]);
+            Record { person, ..Record::new(super::features(dimension, sparse, entries), label) }
         };
         let records = labels.into_iter().enumerate().map(record).collect();
         let name = super::name_of(&self.source);
@@ -180,6 +206,7 @@ impl Table {
 fn check_names(
     names: &[String],
     label: &str,
+    person: Option<&str>,
     drop: &BTreeSet<&str>,
     categorical: Option<&BTreeSet<&str>>,
 ) -> Result<(), FileFault> {
@@ -197,6 +224,16 @@ fn check_names(
     }
     if drop.contains(label) {
         return Err(FileFault::LabelDropped { column: label.to_string() });
+    }
+    if let Some(person) = person {
+        let column = person.to_string();
+        if !positions.contains_key(person) {
+            return Err(FileFault::UnknownColumn { option: "person", column });
+        }
+        let listed = categorical.is_some_and(|names| names.contains(person));
+        if person == label || drop.contains(person) || listed {
+            return Err(FileFault::PersonUsedOtherwise { column });
+        }
     }
     for (option, listed) in [("drop", Some(drop)), ("categorical", categorical)] {
         let mut listed = listed.into_iter().flatten();

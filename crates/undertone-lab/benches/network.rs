@@ -8,7 +8,7 @@ use std::sync::Arc;
 use undertone::graph::{Graph, Topology, Weights};
 use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::{NoiseKind, OsEntropy};
-use undertone::privacy::{Mechanism, NoiseLaw};
+use undertone::privacy::{Mechanism, NoiseLaw, Unit};
 use undertone::{
     DataBounds, Domain, Forgetting, Learner, LearnerSetup, Loss, MemoryKind, ModelSpec, PowerLaw,
     Release, Schedule,
@@ -53,6 +53,7 @@ impl Network {
         let mechanism = Mechanism {
             dimension: DIMENSION,
             radius: 10.0,
+            unit: Unit::Record,
             constants: spec.constants(&bounds),
             schedule: Schedule {
                 step: PowerLaw::decaying(0.5, 0.77),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use undertone::Round;
 use undertone::method::Bound;
-use undertone::privacy::{Mechanism, UNIT, planned_cost, record_cost, user_cost, worst_record};
+use undertone::privacy::{Mechanism, planned_cost, record_cost, user_cost, worst_record};
 use undertone_models::Setup;
 
 /// The version of the JSON that `budget` and `simulate` print.
@@ -19,7 +19,10 @@ pub struct BudgetReport {
     /// The releases of rounds 1 to this one are counted; round 0 is free.
     pub rounds: u64,
     /// The unit of privacy.
-    pub unit: &'static str,
+    pub unit: String,
+    /// One unit in a word: `record` or `person`.
+    #[serde(skip)]
+    pub noun: &'static str,
     /// Whether the agreement is outside the convergence theorems.
     pub unproven: bool,
     /// What the user declares about a loss of their own; null for built-in losses.
@@ -145,7 +148,8 @@ pub fn budget(setup: &Setup, rounds: u64, delta: f64) -> BudgetReport {
         schema_version: SCHEMA_VERSION,
         name: setup.agreement.name.clone(),
         rounds,
-        unit: UNIT,
+        unit: setup.agreement.unit.to_string(),
+        noun: setup.agreement.unit.noun(),
         unproven: !setup.agreement.broken_conditions().is_empty(),
         declared_by_user: setup.agreement.model.declared_by_user(),
         learners,

@@ -75,7 +75,7 @@ pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
             })
         })
         .collect();
-    Ok(Verification::new(learners))
+    Ok(Verification::new(&setup, learners))
 }
 
 /// Whether a learner may have been refused the round after its last receipt.
@@ -85,9 +85,14 @@ pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
 /// record pays most.
 fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
     let Some(last) = receipts.last() else { return account.would_exceed() };
-    let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
-    // The first receipt precedes all records; the warm-up and one more record have always arrived.
-    let least = last.records.max(warmup + 1);
+    let Mechanism { weight: weight_heard, warmup, unit, forgetting, .. } = *account.mechanism();
+    // The first receipt precedes all records; the warm-up and one more record have always arrived. How many persons
+    // these are of is not known, and persons may leave a window.
+    let least = match (unit.is_grouped(), forgetting.limit()) {
+        (false, _) => last.records.max(warmup + 1),
+        (true, None) => last.records.max(1),
+        (true, Some(_)) => 1,
+    };
     [least, least.max(last.records + 1)].into_iter().any(|records| {
         let mut account = account.clone();
         account.advance(&RoundTerms { round: account.round(), weight_heard, records });

@@ -6,7 +6,7 @@ use crate::simulate::{Ending, Outcome, RoundRow};
 use serde::Serialize;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, UNIT, format_epsilon};
+use undertone::privacy::{Cap, Unit, format_epsilon};
 use undertone_models::Setup;
 
 /// A run in numbers.
@@ -47,7 +47,7 @@ pub struct Summary {
     /// Share of records classified correctly before their labels were known.
     pub prequential_accuracy: Option<f64>,
     /// The unit of privacy.
-    pub unit: &'static str,
+    pub unit: String,
     /// One entry for each learner.
     pub learners: Vec<LearnerSummary>,
     /// The statement, paragraph by paragraph.
@@ -82,6 +82,8 @@ pub struct DataSummary {
     pub records_scaled: u64,
     /// Records that were left out because they lie outside the bounds.
     pub records_refused: u64,
+    /// Records that were left out, because enough of the same person are used; null where privacy is stated for records.
+    pub records_left_out: Option<u64>,
     /// Records collected before round 0, for each learner.
     pub warmup: u64,
     /// Records per round, for each learner.
@@ -97,6 +99,8 @@ pub struct LearnerSummary {
     pub learner: u32,
     /// Records in its history.
     pub records: u64,
+    /// Persons that it learns from; null where privacy is stated for records.
+    pub persons: Option<u64>,
     /// Whether its records ran out before the last round.
     pub ran_dry: bool,
     /// How often its most used record was used.
@@ -196,6 +200,7 @@ impl Summary {
                 test_records: facts.test_records,
                 records_scaled: facts.records_scaled,
                 records_refused: facts.records_refused,
+                records_left_out: left_out(agreement.unit, outcome),
                 warmup: agreement.records.warmup,
                 batch: agreement.records.batch,
                 repeat: facts.records_repeat,
@@ -203,12 +208,12 @@ impl Summary {
             first: metrics(outcome.rows.first()),
             last: metrics(outcome.rows.last()),
             prequential_accuracy: outcome.rows.last().and_then(|row| row.prequential_accuracy),
-            unit: UNIT,
+            unit: agreement.unit.to_string(),
             learners: learner_summaries(setup, outcome),
             privacy_statement: Vec::new(),
             seconds: facts.seconds,
         };
-        summary.privacy_statement = statement(&summary);
+        summary.privacy_statement = statement(&summary, agreement.unit);
         summary
     }
 
@@ -251,6 +256,7 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
             LearnerSummary {
                 learner: u32::try_from(index).unwrap_or(u32::MAX),
                 records: learner.records,
+                persons: learner.persons,
                 ran_dry: learner.ran_dry,
                 draws_max: learner.draws_max,
                 epsilon_of_most_drawn: (learner.spent.of_repeated(learner.draws_max))
@@ -275,7 +281,7 @@ fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
 }
 
 /// What is guaranteed and what is not, in plain words.
-fn statement(summary: &Summary) -> Vec<String> {
+fn statement(summary: &Summary, unit: Unit) -> Vec<String> {
     let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
     let mut text = Vec::new();
     if summary.seed.is_some() {
@@ -283,12 +289,7 @@ fn statement(summary: &Summary) -> Vec<String> {
             "{NOT_PRIVATE}. Everything below describes what the same run would guarantee without a seed."
         ));
     }
-    text.push(
-        "Unit: one record of one learner. Two histories are neighbours when one record is replaced by \
-         another and all else is equal (event level). Even an observer of every message of the network, \
-         such as a neighbour, can hardly tell the two apart; no party is trusted."
-            .into(),
-    );
+    text.push(unit_in_words(unit));
     text.push(format!(
         "Spent in {} rounds, by each learner's own account of the neighbours it has heard: \
         at most ε = {} at δ = {delta:e}.",
@@ -334,12 +335,45 @@ fn statement(summary: &Summary) -> Vec<String> {
             .into(),
     );
     text.push(
-        "Not covered: the learners' own parameters and predictions made with them; a person with \
-        many records; how long a slow computation takes; a learner restored from an old backup. \
-        Losses, accuracies and regrets in this folder were computed from all private records, which \
-        only a simulation can do: if the data are private, do not publish rounds.csv, summary.json or \
-        report.html."
-            .into(),
+        format!(
+            "Not covered: the learners' own parameters and predictions made with them; {}; how long a slow \
+            computation takes; a learner restored from an old backup. \
+            Losses, accuracies and regrets in this folder were computed from all private records, which \
+            only a simulation can do: if the data are private, do not publish rounds.csv, summary.json or \
+            report.html.",
+            not_covered(unit)
+        ),
     );
     text
+}
+
+/// Records left out, of persons with enough of them used.
+fn left_out(unit: Unit, outcome: &Outcome) -> Option<u64> {
+    unit.is_person().then(|| outcome.learners.iter().map(|learner| learner.left_out).sum())
+}
+
+fn unit_in_words(unit: Unit) -> String {
+    let relation = match unit {
+        Unit::Record => {
+            "one record of one learner. Two histories are neighbours when one record is replaced by \
+             another and all else is equal (event level)."
+        }
+        Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => {
+            "all records of one person at one learner. Two histories are neighbours when they have the same person \
+             keys, arrival times and counts of records, and only what is in the records of one person differs \
+             (person level). How many records a person has, and when they arrive, is not protected. A person with \
+             records at several learners has this guarantee from each of them, for the records there."
+        }
+    };
+    format!(
+        "Unit: {relation} Even an observer of every message of the network, such as a neighbour, can hardly tell the \
+         two apart; no party is trusted."
+    )
+}
+
+fn not_covered(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Record => "a person with many records",
+        Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => "a person under several keys",
+    }
 }

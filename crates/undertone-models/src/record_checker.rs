@@ -7,6 +7,7 @@ use crate::record_bounds::RecordBounds;
 use crate::{BoundedRecord, Features, ModelError, Record, RecordError};
 use undertone_core::MemoryKind;
 use undertone_core::agreement::{Agreement, OutOfBounds};
+use undertone_core::privacy::Unit;
 
 /// Checks records for one model and one kind of memory.
 ///
@@ -57,8 +58,13 @@ impl RecordChecker {
     /// The same, with what an agreement says of records above the bounds.
     pub(crate) fn following(self, agreement: &Agreement) -> RecordChecker {
         let (out_of_bounds, normalise) = (agreement.out_of_bounds, agreement.records.normalise);
-        let persons = agreement.unit.is_person();
-        RecordChecker { out_of_bounds, normalise, persons, ..self }
+        RecordChecker { out_of_bounds, normalise, ..self }.of_unit(agreement.unit)
+    }
+
+    /// The same, with what a unit of privacy needs to know of a record.
+    #[must_use]
+    pub fn of_unit(self, unit: Unit) -> RecordChecker {
+        RecordChecker { persons: unit.is_person(), ..self }
     }
 
     /// Checks a record that enters, and scales it into the bounds where the agreement says so.

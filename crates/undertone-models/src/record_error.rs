@@ -38,7 +38,9 @@ pub enum RecordError {
         last: u32,
     },
     /// Privacy is stated for persons, and the record does not say who it is about.
-    #[error("a record has no person key, and privacy.unit is \"person\"")]
+    #[error(
+        "no person key, which privacy.unit = \"person\" needs: records.person names the column of a file, elsewhere \"person\" is part of a record"
+    )]
     NoPerson,
     /// The memory holds only for records with at most one non-zero feature.
     #[error(

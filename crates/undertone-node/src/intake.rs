@@ -3,16 +3,20 @@
 //! ```json
 //! {"features": [0.1, 0, 2.5], "label": "nurse"}
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
+//! {"features": [0.1, 0, 2.5], "label": 1, "person": "p-17"}
 //! ```
 //!
 //! There are as many features as the config's `model.features`, without the intercept, which is added here.
-//! A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
+//! `person`, a text or a whole number, says whose a record is where privacy is stated for persons, and is refused elsewhere. Only
+//! a hash of it is kept. A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone_models::{BoundedRecord, Features, Record, RecordChecker, RecordError, Setup};
+use undertone_models::{
+    BoundedRecord, Features, PersonKey, Record, RecordChecker, RecordError, Setup,
+};
 
 /// Why text is not a record. The message names what is wrong and where, and never a value.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -26,12 +30,15 @@ pub enum JsonFault {
     /// JSON, but not a record.
     #[error(
         "must be an object with \"features\" (numbers, or \"indices\" and \"values\"){}",
-        if *.labelled { " and \"label\", and nothing else" } else { ", and nothing else" }
+        if *.labelled { " and \"label\" (and \"person\", where privacy.unit is \"person\"), and nothing else" } else { ", and nothing else" }
     )]
     NotARecord {
         /// Whether a label was expected.
         labelled: bool,
     },
+    /// A record says whose it is, and the network has no use for that.
+    #[error("\"person\": remove it, because privacy.unit is \"record\"")]
+    PersonUnused,
     /// Too many or too few features.
     #[error("{found} features: the model takes {expected}")]
     Dimension {
@@ -82,6 +89,7 @@ pub struct Intake {
 struct LabelledJson {
     features: FeaturesJson,
     label: LabelJson,
+    person: Option<PersonJson>,
 }
 
 #[derive(Deserialize)]
@@ -104,6 +112,15 @@ struct SparseJson {
     values: Vec<f64>,
 }
 
+/// Numbers that are not whole are refused: which text stands for the same person would not be clear.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PersonJson {
+    Natural(u64),
+    Integer(i64),
+    Text(String),
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum LabelJson {
@@ -124,9 +141,17 @@ impl Intake {
     /// # Errors
     /// When the text is not a record of this network.
     pub fn record(&self, text: &str) -> Result<BoundedRecord, JsonFault> {
-        let LabelledJson { features, label } = parse(text, true)?;
+        let LabelledJson { features, label, person } = parse(text, true)?;
+        if person.is_some() && !self.setup.agreement.unit.is_person() {
+            return Err(JsonFault::PersonUnused);
+        }
+        let person = person.and_then(|person| match person {
+            PersonJson::Natural(number) => Some(PersonKey::of_number(number.into())),
+            PersonJson::Integer(number) => Some(PersonKey::of_number(number.into())),
+            PersonJson::Text(text) => PersonKey::of_text(&text),
+        });
         let record = Record::new(self.features(features)?, self.label(label)?);
-        Ok(self.checker.check(record)?)
+        Ok(self.checker.check(Record { person, ..record })?)
     }
 
     /// Parses features without a label.

@@ -6,8 +6,8 @@ use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use undertone::noise::Entropy;
-use undertone::privacy::{Cap, Receipt, UNIT};
-use undertone::{LearnerId, Memory as _};
+use undertone::LearnerId;
+use undertone::privacy::{Cap, Receipt};
 use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 
 /// What a learner is doing, and how well it predicts. Private: losses come from records.
@@ -31,6 +31,10 @@ pub struct Status {
     pub rounds: Option<u64>,
     /// Records that were learnt from.
     pub records: u64,
+    /// Persons that it learns from; null where privacy is stated for records.
+    pub persons: Option<u64>,
+    /// Records left out since the process started, because enough of the same person were accepted.
+    pub left_out: u64,
     /// Records that wait for a round.
     pub waiting_records: usize,
     /// How many more there is room for.
@@ -80,7 +84,9 @@ pub struct NeighbourStatus {
 #[derive(Clone, Debug, Serialize)]
 pub struct Budget {
     /// What is protected: the unit of privacy.
-    pub unit: &'static str,
+    pub unit: String,
+    /// What `records` of a receipt counts: `records`, or `persons` where gradients are cut by person.
+    pub counted: &'static str,
     /// The δ of every ε.
     pub delta: f64,
     /// ε spent.
@@ -136,7 +142,9 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         state: node.state(),
         round,
         rounds: node.rounds_to_run(),
-        records: learner.memory().records(),
+        records: learner.memory().records_used(),
+        persons: learner.memory().persons(),
+        left_out: counters.left_out,
         waiting_records: node.waiting_records(),
         room: node.room(),
         task: if classes { Task::Classification } else { Task::Regression },
@@ -158,7 +166,8 @@ pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
     let (delta, spent) = (setup.agreement.delta, learner.accountant().spent());
     let cap = setup.agreement.caps[index];
     Budget {
-        unit: UNIT,
+        unit: setup.agreement.unit.to_string(),
+        counted: if setup.agreement.unit.is_grouped() { "persons" } else { "records" },
         delta,
         epsilon: learner.accountant().epsilon(delta),
         pure_epsilon: Some(spent.pure).filter(|pure| pure.is_finite()),

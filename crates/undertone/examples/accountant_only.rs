@@ -6,7 +6,7 @@
 
 use undertone::method::{Method, Shielded};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Accountant, Cap, Mechanism, NoiseLaw, format_epsilon, lifetime};
+use undertone::privacy::{Accountant, Cap, Mechanism, NoiseLaw, Unit, format_epsilon, lifetime};
 use undertone::{Forgetting, LossConstants, PowerLaw, Schedule};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mechanism = Mechanism {
         dimension: 10,
         radius: 10.0,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 0.25,
             strong_convexity: 0.0,

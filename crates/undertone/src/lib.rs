@@ -67,6 +67,6 @@ pub use undertone_core::{
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;
 pub use undertone_models::{
-    BoundedRecord, Features, Record, RecordChecker, RecordError, Setup, SetupError,
+    BoundedRecord, Features, PersonKey, Record, RecordChecker, RecordError, Setup, SetupError,
 };
 pub use verification::{LearnerVerification, Verification};

@@ -10,13 +10,13 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, UNIT, format_epsilon};
+use undertone_core::privacy::{Accountant, Refusal, Unit, format_epsilon};
 use undertone_core::{
-    Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
+    Learner, LearnerId, PrivateParameters, PublicModel, ReleaseError, Score,
 };
 use undertone_models::{
-    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, Prediction, PublicRandom,
-    Record, RecordChecker, RecordError, Setup, visit_bounded_records,
+    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, PersonKey, PersonLimit,
+    Prediction, PublicRandom, Record, RecordChecker, RecordError, Setup, visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
@@ -28,6 +28,10 @@ pub struct OnlineLearner<E = OsEntropy> {
     public: PublicModel,
     /// Records of a batch that is not full yet.
     waiting: Vec<BoundedRecord>,
+    /// The records of each person, those that wait included, where there is a limit.
+    limit: Option<PersonLimit>,
+    /// How many records were left out, because enough of the same person were used.
+    left_out: u64,
     total: Score,
     /// How many records were scaled into the bounds.
     scaled: u64,
@@ -118,10 +122,13 @@ impl<E: Entropy> OnlineLearner<E> {
         if setup.agreement.method.describe().perturbs == Perturbs::Nothing {
             return Err(OnlineError::NothingReleased);
         }
+        let learner = setup.learner(LearnerId(0))?;
         Ok(OnlineLearner {
             checker: setup.record_checker(),
             entropy,
-            learner: setup.learner(LearnerId(0))?,
+            limit: learner.memory().person_limit().cloned(),
+            left_out: 0,
+            learner,
             public: PublicModel::new(setup.model.parameters()),
             waiting: Vec::new(),
             total: Score::default(),
@@ -140,6 +147,22 @@ impl<E: Entropy> OnlineLearner<E> {
     pub fn learn(&mut self, features: &[f64], label: f64) -> Result<bool, OnlineError> {
         let features = self.with_intercept(features);
         self.learn_record(Record::new(features, label))
+    }
+
+    /// The same for a record of a person, where privacy is stated for persons.
+    ///
+    /// A record beyond those that may be used of a person is left out, and [counted](Self::left_out).
+    ///
+    /// # Errors
+    /// As [`learn_record`](Self::learn_record).
+    pub fn learn_of(
+        &mut self,
+        person: PersonKey,
+        features: &[f64],
+        label: f64,
+    ) -> Result<bool, OnlineError> {
+        let features = self.with_intercept(features);
+        self.learn_record(Record::new(features, label).of_person(person))
     }
 
     /// Takes a record that has all features of the model, including the intercept.
@@ -171,6 +194,10 @@ impl<E: Entropy> OnlineLearner<E> {
     pub fn learn_checked(&mut self, record: BoundedRecord) -> Result<bool, OnlineError> {
         self.check_able()?;
         assert!(self.checker.has_checked(&record), "a record is learnt that was checked for it");
+        if self.limit.as_mut().is_some_and(|limit| !limit.admits(&record)) {
+            self.left_out += 1;
+            return Ok(false);
+        }
         self.scaled += u64::from(record.was_scaled());
         self.waiting.push(record);
         if (self.waiting.len() as u64) < self.batch_wanted() {
@@ -191,7 +218,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// How many records the current round takes.
     fn batch_wanted(&self) -> u64 {
         let data = &self.setup.agreement.records;
-        data.batch + if self.learner.memory().records() == 0 { data.warmup } else { 0 }
+        data.batch + if self.records() == 0 { data.warmup } else { 0 }
     }
 
     fn round(&mut self) -> Result<(), OnlineError> {
@@ -267,7 +294,19 @@ impl<E: Entropy> OnlineLearner<E> {
     /// How many records it has learnt from.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.learner.memory().records()
+        self.learner.memory().records_used()
+    }
+
+    /// How many persons it learns from, where privacy is stated for persons.
+    #[must_use]
+    pub fn persons(&self) -> Option<u64> {
+        self.learner.memory().persons()
+    }
+
+    /// How many records were left out, because enough of the same person were used. Private: for the owner.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// How many records wait for their batch to be full.
@@ -303,7 +342,8 @@ impl<E: Entropy> OnlineLearner<E> {
         let delta = self.setup.agreement.delta;
         let rounds = self.accountant().round();
         let mut text = Vec::new();
-        text.push(format!("Unit: {UNIT}."));
+        let unit = self.setup.agreement.unit;
+        text.push(format!("Unit: {unit}."));
         text.push(format!(
             "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
             format_epsilon(self.accountant().epsilon(delta))
@@ -320,9 +360,17 @@ impl<E: Entropy> OnlineLearner<E> {
             text.push(format!("A loss of the user's own: {declared}."));
         }
         text.push(
-            "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
-             learner's owner; a person behind many records."
-                .into(),
+            match unit {
+                Unit::Record => {
+                    "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
+                     learner's owner; a person behind many records."
+                }
+                Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => {
+                    "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
+                     learner's owner; how many records a person has and when they arrive; a person under several keys."
+                }
+            }
+            .into(),
         );
         text
     }
@@ -353,6 +401,12 @@ impl<E: Entropy> OnlineLearner<E> {
     ) -> Result<OnlineLearner<E>, OnlineError> {
         let mut learner = Self::unreleased(setup, entropy)?;
         persist::load(&mut learner, bytes)?;
+        learner.limit = learner.learner.memory().person_limit().cloned();
+        if let Some(limit) = &mut learner.limit {
+            // A record that waits was admitted.
+            let admitted = learner.waiting.iter().all(|record| limit.admits(record));
+            admitted.then_some(()).ok_or(Damaged)?;
+        }
         if !learner.learner.has_released() {
             // It was saved after a refusal, and must be refused again. No other state like this is
             // ever saved.
@@ -387,5 +441,6 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
         fields.number(&mut self.total.loss_sum);
         fields.count(&mut self.total.correct);
         fields.count(&mut self.scaled);
+        fields.count(&mut self.left_out);
     }
 }

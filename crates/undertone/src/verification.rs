@@ -10,16 +10,18 @@ use undertone_models::Setup;
 pub struct Verification {
     /// Whether every learner's receipts agree with its account.
     pub agrees: bool,
+    /// What every ε here is about: the unit of privacy.
+    pub unit: String,
     /// One entry for each learner.
     pub learners: Vec<LearnerVerification>,
 }
 
 impl Verification {
-    /// Of these learners.
+    /// Of these learners of a setup.
     #[must_use]
-    pub fn new(learners: Vec<LearnerVerification>) -> Verification {
+    pub fn new(setup: &Setup, learners: Vec<LearnerVerification>) -> Verification {
         let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
-        Verification { agrees, learners }
+        Verification { agrees, unit: setup.agreement.unit.to_string(), learners }
     }
 }
 

@@ -93,6 +93,7 @@ fn print(out: &mut impl Write, report: &AuditReport, json: bool) -> io::Result<(
 
 fn print_report(out: &mut impl Write, report: &AuditReport) -> io::Result<()> {
     writeln!(out, "{}: audit of what each learner claims", report.name)?;
+    writeln!(out, "unit: {}", report.unit)?;
     if let Some(seed) = report.seed {
         writeln!(out, "Seed {seed}: NOT PRIVATE, the noise is not the operating system's")?;
     }

@@ -159,11 +159,18 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
         writeln!(out, "\nNo certificate: {reason}.")?;
     }
     if let Some(first) = report.learners.first() {
-        writeln!(
-            out,
-            "\nWhat a record of learner {} pays, by the round it arrives in:",
-            first.learner
-        )?;
+        match report.noun {
+            "record" => writeln!(
+                out,
+                "\nWhat a record of learner {} pays, by the round it arrives in:",
+                first.learner
+            )?,
+            noun => writeln!(
+                out,
+                "\nWhat a {noun} of learner {} pays whose records all arrive in one round:",
+                first.learner
+            )?,
+        }
         for record in &first.records {
             writeln!(
                 out,
@@ -173,7 +180,7 @@ fn print_table(out: &mut impl Write, report: &BudgetReport) -> io::Result<()> {
                 optional(record.pure_epsilon)
             )?;
         }
-        writeln!(out, "The worst record arrives in round {}.", first.worst_arrival_round)?;
+        writeln!(out, "The worst {} arrives in round {}.", report.noun, first.worst_arrival_round)?;
         writeln!(
             out,
             "All records of learner {} together pay epsilon {} (user level).",

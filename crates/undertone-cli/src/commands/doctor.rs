@@ -59,6 +59,7 @@ fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()>
         Some(rounds) => writeln!(out, "{}: {rounds} rounds", diagnosis.name)?,
         None => writeln!(out, "{}: any number of rounds", diagnosis.name)?,
     }
+    writeln!(out, "unit: {}", diagnosis.unit)?;
     let mut group = "";
     for finding in &diagnosis.findings {
         let Condition { name, holds, statement, found, needed, .. } = &finding.condition;

@@ -61,6 +61,10 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         "records   {} learnt from, {} waiting",
         status["records"], status["waiting_records"]
     )?;
+    if let Some(persons) = status["persons"].as_u64() {
+        let left_out = &status["left_out"];
+        writeln!(out, "persons   {persons}, and {left_out} records of persons with enough left out")?;
+    }
     let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
     for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "lifetime bound")] {
@@ -69,6 +73,7 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         }
     }
     writeln!(out)?;
+    writeln!(out, "unit      {}", budget["unit"].as_str().unwrap_or("?"))?;
     for (key, words) in [("loss", "loss"), ("accuracy", "accuracy"), ("distance", "distance")] {
         if let Some(number) = status[key].as_f64() {
             writeln!(out, "{words:<9} {number:.4}")?;

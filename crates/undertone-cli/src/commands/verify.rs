@@ -43,7 +43,7 @@ fn verify_store(path: &Path, agreement: &Path) -> anyhow::Result<Verification> {
     let place = || path.display().to_string();
     let (store, id) = DiskStore::open_any(path, &setup).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;
-    Ok(Verification::new(vec![LearnerVerification::new(&setup, id, &receipts)]))
+    Ok(Verification::new(&setup, vec![LearnerVerification::new(&setup, id, &receipts)]))
 }
 
 fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<()> {
@@ -65,5 +65,5 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
             )?,
         }
     }
-    Ok(())
+    writeln!(out, "unit: {}", found.unit)
 }

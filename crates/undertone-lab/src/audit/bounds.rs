@@ -7,7 +7,7 @@ use super::report::{Check, Layer, Verdict};
 use super::scenario::{Background, Message, Scenario, record};
 use super::subject::{Subject, Trial};
 use undertone::ReleaseError;
-use undertone_models::{Features, Record};
+use undertone_models::{Features, PersonKey, Record};
 
 /// Rounds over which the effect of an accepted record is measured.
 const ROUNDS: u64 = 8;
@@ -44,13 +44,14 @@ pub(super) fn bounds<S: Subject>(facts: &Facts, make: Make<'_, S>) -> Result<Che
     let offered = outside(facts);
     let (mut refused, mut accepted) = (0_u32, String::new());
     for (name, bad) in &offered {
-        if subject.check(bad.clone()).is_err() {
+        // It says whose it is, so that it is not refused for that.
+        if subject.check(bad.clone().of_person(PersonKey::of_number(-1))).is_err() {
             refused += 1;
             continue;
         }
         accepted.push_str(&format!("; accepted: {name}"));
         let finite = bad.features.is_finite() && bad.label.is_finite();
-        let pair = Pair::new(0, [inside.clone(), bad.clone()], &subject);
+        let pair = Pair::new(facts, 0, [inside.clone(), bad.clone()], &subject);
         if let Some(pair) = pair.filter(|_| finite && !scenario.records.is_empty()) {
             let outcome = replay(facts, make, &scenario, &pair, rounds)?;
             accepted.push_str(&format!(", up to {:.4} of the claims", outcome.score()));

@@ -25,7 +25,7 @@ impl Point {
                 self.directions[side].iter().copied().enumerate().collect();
             record(facts, &entries, norm, self.labels[side])
         };
-        Pair::new(index, [one(0), one(1)], subject)
+        Pair::new(facts, index, [one(0), one(1)], subject)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct LearnerSubject<E> {
 /// The config's memory, or one that returns the gradient that the auditor planted.
 enum AuditMemory {
     Real(Box<AnyMemory>),
-    Planted { gradient: Vec<f64>, error: PowerLaw, forgetting: Forgetting },
+    Planted { gradient: Vec<f64>, records: u64, error: PowerLaw, forgetting: Forgetting },
 }
 
 impl Memory for AuditMemory {
@@ -52,7 +52,7 @@ impl Memory for AuditMemory {
     fn records(&self) -> u64 {
         match self {
             AuditMemory::Real(memory) => memory.records(),
-            AuditMemory::Planted { .. } => 0,
+            AuditMemory::Planted { records, .. } => *records,
         }
     }
 
@@ -96,8 +96,7 @@ impl<E: Entropy> LearnerSubject<E> {
         let learner = match &trial.planted {
             Some(secret) => planted(subject, secret, shielded),
             None => {
-                let memory = AnyMemory::new(agreement.memory, setup.model.clone())
-                    .expect("the setup was built with this memory");
+                let memory = setup.memory().expect("the setup was built with this memory");
                 let learner = Learner::new(subject, AuditMemory::Real(Box::new(memory)));
                 // A start of its own is public, and the same in every trial.
                 let mut random = PublicRandom::new(START_SEED ^ u64::from(id.0));
@@ -107,7 +106,7 @@ impl<E: Entropy> LearnerSubject<E> {
                 }
             }
         };
-        let checker = setup.model.record_checker(agreement.memory);
+        let checker = setup.model.record_checker(agreement.memory).of_unit(agreement.unit);
         LearnerSubject { learner, checker, entropy, release: None }
     }
 }
@@ -116,7 +115,9 @@ impl<E: Entropy> LearnerSubject<E> {
 fn planted(mut setup: LearnerSetup, secret: &[f64], shielded: bool) -> Learner<AuditMemory> {
     let norm = 1.001 * secret.iter().map(|x| x * x).sum::<f64>().sqrt();
     let Mechanism { memory_error: error, forgetting, .. } = setup.mechanism;
-    let memory = AuditMemory::Planted { gradient: secret.to_vec(), error, forgetting };
+    // A gradient that is cut by person is of one person at least.
+    let records = u64::from(setup.mechanism.unit.is_grouped());
+    let memory = AuditMemory::Planted { gradient: secret.to_vec(), records, error, forgetting };
     if shielded {
         let constants = &mut setup.mechanism.constants;
         constants.gradient_norm = constants.gradient_norm.max(norm);

@@ -158,7 +158,7 @@ fn staged<S: Subject>(
     let [low, high] = facts.labels();
     let subject = make(&Trial::default());
     let records = [low, high].map(|label| record(facts, &[(last, 1.0)], norm, label));
-    let Some(pair) = Pair::new(0, records, &subject) else { return Ok(None) };
+    let Some(pair) = Pair::new(facts, 0, records, &subject) else { return Ok(None) };
     // Large models take more time for each record.
     let first_max = (4e8 / facts.dimension() as f64).clamp(64.0, FIRST_MAX);
     let mut first = (facts.mechanism.warmup + facts.mechanism.batch) as f64;
@@ -202,15 +202,8 @@ impl<S: Subject> Stage<'_, S> {
         mut each: impl FnMut(&mut S) -> Result<(), ReleaseError>,
     ) -> Result<(), ReleaseError> {
         let mut subject = (self.make)(&Trial { still: true, ..Trial::new(number) });
-        let mut first = self.scenario.records[self.scenario.range(0)].to_vec();
-        first[self.pair.index] = self.pair.records[side].clone();
         for (round, heard) in self.heard.iter().enumerate() {
-            let batch = if round == 0 {
-                &first
-            } else {
-                &self.scenario.records[self.scenario.range(round as u64)]
-            };
-            subject.observe(batch);
+            subject.observe(&self.pair.placed(side, self.scenario, round as u64));
             each(&mut subject)?;
             subject.absorb(&heard.iter().collect::<Vec<_>>());
         }

@@ -151,6 +151,7 @@ pub fn audit(
     Ok(AuditReport {
         schema_version: SCHEMA_VERSION,
         name: setup.agreement.name.clone(),
+        unit: setup.agreement.unit.to_string(),
         seed: options.seed,
         own_data: data.is_some(),
         passed: !audits.is_empty() && audits.iter().all(|audit| passes(&audit.checks)),

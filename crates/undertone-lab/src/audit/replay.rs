@@ -11,12 +11,13 @@ use super::report::{Check, Layer, Verdict};
 use super::scenario::Scenario;
 use super::search::Found;
 use super::subject::{Subject, Trial};
+use std::borrow::Cow;
 use std::fmt;
 use undertone::method::{Algorithm1, Bound, Method};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Accountant, Cost, RoundTerms};
+use undertone::privacy::{Accountant, Cost, RoundTerms, Unit};
 use undertone::{PowerLaw, Release, ReleaseError, Round};
-use undertone_models::{BoundedRecord, Record};
+use undertone_models::{BoundedRecord, PersonKey, Record};
 
 /// Room for the rounding of the auditor's own sums: 2⁻³⁰.
 pub(super) const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 30) as f64;
@@ -27,18 +28,70 @@ const POWER: f64 = 0.25;
 /// Builds subjects.
 pub(super) type Make<'a, S> = &'a (dyn Fn(&Trial) -> S + Sync);
 
-/// Two neighbouring histories, which have different records at one place.
+/// Two neighbouring histories, which have different records at one place, or at several in a row: those of one person.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    pub(super) index: usize,
-    pub(super) records: [BoundedRecord; 2],
+    index: usize,
+    /// How many places.
+    copies: usize,
+    records: [BoundedRecord; 2],
 }
 
+/// The most records of a person that are replaced.
+const COPIES_MAX: u64 = 256;
+/// How many records of a person are replaced where a person may have any number.
+const COPIES_GROUPED: u64 = 3;
+
 impl Pair {
-    /// Two records at one place; none, where a subject refuses one of them.
-    pub(super) fn new(index: usize, records: [Record; 2], subject: &impl Subject) -> Option<Pair> {
-        let [first, second] = records.map(|record| subject.check(record).ok());
-        Some(Pair { index, records: [first?, second?] })
+    /// Two records from one place on; none, where a subject refuses one of them.
+    pub(super) fn new(
+        facts: &Facts,
+        index: usize,
+        records: [Record; 2],
+        subject: &impl Subject,
+    ) -> Option<Pair> {
+        let copies = match facts.mechanism.unit {
+            Unit::Record => 1,
+            Unit::LimitedPerson { records } => records.min(COPIES_MAX),
+            Unit::GroupedPerson { .. } => COPIES_GROUPED,
+        } as usize;
+        // No background record is of a person of this number.
+        let person = PersonKey::of_number(-1);
+        let check = |record: Record| subject.check(record.of_person(person)).ok();
+        let [first, second] = records.map(check);
+        Some(Pair { index, copies, records: [first?, second?] })
+    }
+
+    /// The records of a round for one side.
+    pub(super) fn placed<'a>(
+        &self,
+        side: usize,
+        scenario: &'a Scenario,
+        round: u64,
+    ) -> Cow<'a, [BoundedRecord]> {
+        let range = scenario.range(round);
+        let batch = &scenario.records[range.clone()];
+        let own = self.index.max(range.start)..(self.index + self.copies).min(range.end);
+        if own.is_empty() {
+            return batch.into();
+        }
+        let mut batch = batch.to_vec();
+        for index in own {
+            batch[index - range.start] = self.records[side].clone();
+        }
+        batch.into()
+    }
+
+    /// How many units are behind the gradient of a round, as the account counts them.
+    fn counted(&self, facts: &Facts, scenario: &Scenario, round: u64) -> u64 {
+        let end = scenario.range(round).end;
+        if !facts.mechanism.unit.is_grouped() {
+            return end as u64;
+        }
+        let kept = facts.mechanism.forgetting.limit().unwrap_or(u64::MAX);
+        let start = scenario.range((round + 1).saturating_sub(kept)).start;
+        let own = (self.index + self.copies).min(end).saturating_sub(self.index.max(start));
+        (end - start - own.saturating_sub(1)) as u64
     }
 }
 
@@ -173,8 +226,11 @@ impl Outcome {
 
 /// An account by the tightest known recursion, for exact gradients. The power of the search is
 /// measured against it.
-fn best_account(facts: &Facts) -> Accountant {
+fn best_account(facts: &Facts, pair: &Pair) -> Accountant {
     let mut mechanism = driven(facts.mechanism);
+    if let Unit::LimitedPerson { records } = mechanism.unit {
+        mechanism.constants.gradient_spread *= pair.copies as f64 / records as f64;
+    }
     mechanism.memory_error = PowerLaw::ZERO;
     if !facts.is_shielded() {
         mechanism.method = Method::Algorithm1(Algorithm1 { bound: Bound::Tight });
@@ -197,7 +253,7 @@ pub(super) fn replay<S: Subject>(
     let mut twins = [make(&trial), make(&Trial { number: 1, ..trial })];
     let mut neighbours_heard = scenario.neighbours_heard(facts);
     let mut outcome = Outcome::default();
-    let mut best = best_account(facts);
+    let mut best = best_account(facts, pair);
     for round in 0..rounds {
         observe(&mut twins, scenario, pair, round);
         let apart = Distance::of(&twins);
@@ -222,7 +278,7 @@ pub(super) fn replay<S: Subject>(
         for twin in &mut twins {
             twin.absorb(&heard);
         }
-        let records = scenario.range(round).end as u64;
+        let records = pair.counted(facts, scenario, round);
         let weight_heard = scenario.weight_heard(facts);
         let terms = RoundTerms { round: Round(round), weight_heard, records };
         best.advance(&terms);
@@ -230,18 +286,10 @@ pub(super) fn replay<S: Subject>(
     Ok(outcome)
 }
 
-/// Gives the twins the records of a round, each with its own record of the pair.
+/// Gives the twins the records of a round, each with its own records of the pair.
 fn observe<S: Subject>(twins: &mut [S; 2], scenario: &Scenario, pair: &Pair, round: u64) {
-    let range = scenario.range(round);
-    let batch = &scenario.records[range.clone()];
-    for (twin, own) in twins.iter_mut().zip(&pair.records) {
-        if !range.contains(&pair.index) {
-            twin.observe(batch);
-            continue;
-        }
-        let mut batch = batch.to_vec();
-        batch[pair.index - range.start] = own.clone();
-        twin.observe(&batch);
+    for (side, twin) in twins.iter_mut().enumerate() {
+        twin.observe(&pair.placed(side, scenario, round));
     }
 }
 

@@ -117,6 +117,8 @@ pub struct AuditReport {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
+    /// What the claims are about: the unit of privacy.
+    pub unit: String,
     /// The seed of a repeatable audit.
     pub seed: Option<u64>,
     /// Whether records of the config's data were used. If so, the numbers depend on them: keep the

@@ -6,12 +6,12 @@ use super::subject::Subject;
 use crate::entropy::SeededEntropy;
 use undertone::method::{Algorithm1, Method};
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Mechanism, NoiseLaw};
+use undertone::privacy::{Mechanism, NoiseLaw, Unit};
 use undertone::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Release,
     ReleaseError, Round, Schedule, Score,
 };
-use undertone_models::{BoundedRecord, Features, Record};
+use undertone_models::{BoundedRecord, Features, PersonKey, Record};
 
 /// The records that both twins share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +117,14 @@ impl Scenario {
                 .collect(),
         };
         let name = format!("{}, {}", background.name(facts), message.name());
+        // Where privacy is stated for persons, every record is of another one, unless it is one of the learner's own.
+        let persons = facts.mechanism.unit.is_person();
+        let of_person = |(number, record): (i128, Record)| match record.person {
+            None if persons => record.of_person(PersonKey::of_number(number)),
+            None | Some(_) => record,
+        };
         let records: Result<Vec<_>, _> =
-            records.into_iter().map(|record| subject.check(record)).collect();
+            (0..).zip(records).map(of_person).map(|record| subject.check(record)).collect();
         Scenario { name, records: records.unwrap_or_default(), extent, message }
     }
 
@@ -257,7 +263,8 @@ impl ScriptedNeighbours {
         let mechanism = Mechanism {
             dimension: facts.dimension(),
             radius: 8.0 * radius,
-            constants: LossConstants {
+            unit: Unit::Record,
+        constants: LossConstants {
                 smoothness: 0.0,
                 strong_convexity: 0.0,
                 gradient_spread: 0.0,

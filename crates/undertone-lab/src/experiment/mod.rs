@@ -212,6 +212,10 @@ impl Document for RawExperiment {
                         "a cap or target holds for records used once; drop privacy.epsilon, or repeat",
                     );
                 }
+                if data.repeat && agreement.unit.is_person() {
+                    let needed = "the records of a person are used once; drop repeat, or use privacy.unit = \"record\"";
+                    faults.push("data.repeat", true, needed);
+                }
                 let experiment = Experiment { agreement, rounds, data };
                 if faults.0.is_empty() { Ok(experiment) } else { Err(faults) }
             }
@@ -261,6 +265,7 @@ fn check_data(experiment: &RawExperiment, faults: &mut Faults) -> Data {
         let form = &experiment.agreement.records;
         faults.unused("data.format", raw.format.as_ref(), only);
         faults.unused("records.label", form.label.as_ref(), only);
+        faults.unused("records.person", form.person.as_ref(), only);
         faults.unused("records.classes", form.classes.as_ref(), only);
         faults.unused("records.categorical", form.categorical.as_ref(), only);
         faults.unused("records.drop", form.drop.as_ref(), only);

@@ -4,6 +4,7 @@ use super::{LoadedExperiment, Partition, RawExperiment, RecordOrder};
 use crate::stream::source::{DataSource, find_source, record_order};
 use std::path::PathBuf;
 use undertone::MemoryKind;
+use undertone::privacy::Unit;
 use undertone::agreement::{Agreement, MEMORY_CUTOFF, OneOrEach, RawAgreement};
 
 /// The experiment as it was run: overrides applied, defaults filled in, noise scales as calibrated.
@@ -59,6 +60,7 @@ pub fn resolved_agreement(
         raw.network.weights.get_or_insert_with(|| "uniform".into());
     }
     agreement.method.write(&mut raw);
+    fill_in_unit(&mut raw, agreement.unit);
     if agreement.method.describe().gradients.are_of_newest_batch() {
         raw.memory.kind = Some("window".into());
         raw.memory.window = Some(1);
@@ -72,6 +74,19 @@ pub fn resolved_agreement(
         scales => OneOrEach::Each(scales.to_vec()),
     });
     raw
+}
+
+/// Writes out what every budget is about.
+fn fill_in_unit(raw: &mut RawAgreement, unit: Unit) {
+    raw.privacy.unit = Some(unit.noun().into());
+    match unit {
+        Unit::Record => {}
+        Unit::LimitedPerson { records } => raw.privacy.records_per_person = Some(records),
+        Unit::GroupedPerson { warmup, per_round } => {
+            raw.privacy.persons_warmup = Some(warmup);
+            raw.privacy.persons_per_round = Some(per_round);
+        }
+    }
 }
 
 /// Writes out path, order and test fraction, so that the file means the same from any folder.

@@ -36,7 +36,7 @@ fn learners(summary: &Summary) -> String {
     let body: String = shown.iter().map(|one| learner(one, redrawn)).collect();
     let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
     let mut note =
-        format!("ε spent and ε for ever hold at δ = {delta}. Unit: {}.", escape(summary.unit));
+        format!("ε spent and ε for ever hold at δ = {delta}. Unit: {}.", escape(&summary.unit));
     if summary.learners.iter().any(|one| one.noise_exponent.abs() > 0.0) {
         note += " The noise grows with the round t as ρ₀ (t + 1)<sup>ς</sup>.";
     }
@@ -94,7 +94,7 @@ fn facts(summary: &Summary) -> String {
     let mut methods: Vec<&str> = summary.learners.iter().map(|one| one.method_summary).collect();
     methods.sort_unstable();
     methods.dedup();
-    let facts = [
+    let mut facts = vec![
         ("Learners", count(network.learners as u64)),
         ("Edges of the network", count(network.edges as u64)),
         ("δ₂ of W, second largest eigenvalue", eigenvalue(network.delta_2)),
@@ -113,6 +113,9 @@ fn facts(summary: &Summary) -> String {
         ("Undertone version", summary.undertone_version.to_string()),
         ("Format of summary.json", format!("version {}", summary.schema_version)),
     ];
+    if let Some(left_out) = data.records_left_out {
+        facts.push(("Records left out, of persons with enough used", count(left_out)));
+    }
     let list: String = facts
         .iter()
         .map(|(name, value)| {

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
 use undertone::privacy::Receipt;
-use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
+use undertone::{LearnerId, PublicModel, ReleaseError, Round, Score};
 use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, MemoryError, Record, Setup};
 
 /// Why a simulation failed.
@@ -313,7 +313,7 @@ fn row(
     let accounts = || members.iter().map(|member| member.learner.accountant());
     RoundRow {
         round: t,
-        records: members.iter().map(|member| member.learner.memory().records()).sum(),
+        records: members.iter().map(|member| member.learner.memory().records_used()).sum(),
         prequential_loss: share(score.loss_sum, score.records),
         prequential_accuracy: share(correct, total.records)
             .filter(|_| !is_regression(&setup.agreement)),

@@ -4,7 +4,7 @@ use super::members::Member;
 use crate::metrics::Metrics;
 use std::fmt;
 use undertone::privacy::{Cost, Receipt, Refusal};
-use undertone::{LearnerId, Memory, PublicModel};
+use undertone::{LearnerId, PublicModel};
 
 /// One measured round: a line of `rounds.csv`.
 #[derive(Clone, Debug)]
@@ -95,9 +95,13 @@ impl Outcome {
 pub struct LearnerOutcome {
     /// Records in its history, repeats included.
     pub records: u64,
+    /// Persons that it learns from, where privacy is stated for persons.
+    pub persons: Option<u64>,
+    /// Records that were left out, because enough of the same person are used.
+    pub left_out: u64,
     /// How often its most used record was used.
     pub draws_max: u64,
-    /// What a record used once has paid, at most.
+    /// What a record used once, or a person, has paid, at most.
     pub spent: Cost,
     /// The same as ε at the agreement's δ.
     pub epsilon: f64,
@@ -108,7 +112,9 @@ pub struct LearnerOutcome {
 pub(super) fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
     let account = member.learner.accountant();
     LearnerOutcome {
-        records: member.learner.memory().records(),
+        records: member.learner.memory().records_used(),
+        persons: member.learner.memory().persons(),
+        left_out: member.stream.left_out(),
         draws_max: member.stream.draws_max(),
         spent: account.spent(),
         epsilon: account.epsilon(delta),

@@ -65,11 +65,12 @@ pub(super) fn distribute(
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
         let own: Vec<BoundedRecord> = part.iter().map(|&index| take(train[index])).collect();
-        if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
-            let needed = agreement.records.warmup;
-            return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
+        let stream = Stream::new(own, experiment.data.repeat).limited_to(agreement.unit);
+        if !experiment.data.repeat && agreement.records.warmup >= stream.len() as u64 {
+            let (found, needed) = (stream.len(), agreement.records.warmup);
+            return Err(StreamError::WarmupTooLong { learner, found, needed });
         }
-        learners.push(Stream::new(own, experiment.data.repeat));
+        learners.push(stream);
     }
     let test = test.into_iter().map(take).collect();
     Ok(Streams {

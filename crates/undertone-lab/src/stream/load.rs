@@ -73,7 +73,10 @@ pub fn from_records(
     let test = bounded(test)?;
     let learners: Result<Vec<Stream>, StreamError> = learners
         .into_iter()
-        .map(|records| Ok(Stream::new(bounded(records)?, experiment.data.repeat)))
+        .map(|records| {
+            let stream = Stream::new(bounded(records)?, experiment.data.repeat);
+            Ok(stream.limited_to(agreement.unit))
+        })
         .collect();
     let learners = learners?;
     let name = experiment.data.source.clone();
@@ -95,6 +98,7 @@ fn refuse_unused_keys(experiment: &Experiment, recipe: &Recipe) -> Result<(), St
     let unused = [
         ("data.format", experiment.data.format.is_some()),
         ("records.label", form.label.is_some()),
+        ("records.person", form.person.is_some() && !is_table),
         ("records.classes", form.classes.is_some() && !is_table),
         ("records.categorical", form.categorical.is_some() && !is_table),
         ("records.drop", !form.drop.is_empty() && !is_table),
@@ -110,6 +114,7 @@ fn refuse_column_keys(agreement: &Agreement) -> Result<(), StreamError> {
     let form = &agreement.records;
     let unused = [
         ("records.label", form.label.is_some()),
+        ("records.person", form.person.is_some()),
         ("records.categorical", form.categorical.is_some()),
         ("records.drop", !form.drop.is_empty()),
     ];

@@ -11,7 +11,8 @@ pub use source::EMBEDDED;
 
 use crate::data::{Task, task};
 use undertone::agreement::Agreement;
-use undertone_models::{BoundedRecord, PublicRandom};
+use undertone::privacy::Unit;
+use undertone_models::{BoundedRecord, PersonLimit, PublicRandom};
 
 /// All records of a simulation, by learner.
 #[derive(Clone, Debug)]
@@ -38,13 +39,24 @@ pub struct Stream {
     records: Vec<BoundedRecord>,
     drawn: u64,
     repeat: bool,
+    /// The records of each person, where a learner uses so many at most.
+    limit: Option<PersonLimit>,
+    left_out: u64,
 }
 
 impl Stream {
     /// A stream of records in the order given.
     #[must_use]
     pub fn new(records: Vec<BoundedRecord>, repeat: bool) -> Stream {
-        Stream { records, drawn: 0, repeat }
+        Stream { records, drawn: 0, repeat, limit: None, left_out: 0 }
+    }
+
+    /// The same without the records of a person beyond those that may be used; so for records that are added later.
+    pub(crate) fn limited_to(mut self, unit: Unit) -> Stream {
+        self.limit = unit.records_per_person().map(PersonLimit::new);
+        let records = std::mem::take(&mut self.records);
+        self.append(records);
+        self
     }
 
     /// Drops all but the first records, and returns how many can be drawn.
@@ -70,7 +82,18 @@ impl Stream {
 
     /// Adds records to the end.
     pub(crate) fn append(&mut self, mut records: Vec<BoundedRecord>) {
+        if let Some(limit) = &mut self.limit {
+            let offered = records.len();
+            records = limit.admitted(records);
+            self.left_out += (offered - records.len()) as u64;
+        }
         self.records.append(&mut records);
+    }
+
+    /// How many records were left out, because enough of the same person are used.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// How many records are left, not counting repeats.

@@ -15,17 +15,16 @@ use undertone_core::{Forgetting, Memory, PowerLaw, Round, Score};
 pub struct PersonLimit {
     limit: u64,
     used: BTreeMap<PersonKey, u64>,
-    left_out: u64,
 }
 
 impl PersonLimit {
     /// Before any record.
     #[must_use]
     pub fn new(limit: u64) -> PersonLimit {
-        PersonLimit { limit, used: BTreeMap::new(), left_out: 0 }
+        PersonLimit { limit, used: BTreeMap::new() }
     }
 
-    /// Counts a record. Returns whether it may be used; if not, it is left out, and counted as that.
+    /// Whether a record may be used. If so, it is counted.
     ///
     /// # Panics
     /// When the record has no person: it was checked for another agreement, which is a bug in the caller.
@@ -34,7 +33,6 @@ impl PersonLimit {
         let used = self.used.entry(record.person_checked()).or_default();
         let admitted = *used < self.limit;
         *used += u64::from(admitted);
-        self.left_out += u64::from(!admitted);
         admitted
     }
 
@@ -43,12 +41,6 @@ impl PersonLimit {
     pub fn admitted(&mut self, mut records: Vec<BoundedRecord>) -> Vec<BoundedRecord> {
         records.retain(|record| self.admits(record));
         records
-    }
-
-    /// How many records were left out. Private: for the owner.
-    #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out
     }
 
     /// How many persons have a record that was used. Private: for the owner.
@@ -82,7 +74,6 @@ impl Persist for PersonLimit {
         if self.used.len() != length {
             fields.reject();
         }
-        fields.count(&mut self.left_out);
     }
 }
 

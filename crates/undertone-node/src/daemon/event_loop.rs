@@ -149,13 +149,17 @@ fn accept_records<E: Entropy, S: Storage>(
     position: Option<Position>,
     answer: oneshot::Sender<Result<Accepted, AcceptError>>,
 ) -> Result<(), Halt> {
-    let count = records.len();
+    let offered = records.len();
     let accepted = match node.accept_records(records, position) {
         Err(AcceptError::Halt(halt)) => {
             let _ = answer.send(Err(Halt::AlreadyHalted.into()));
             return Err(halt);
         }
-        accepted => accepted.map(|()| Accepted { count, waiting: node.waiting_records() }),
+        accepted => accepted.map(|count| Accepted {
+            count,
+            left_out: offered - count,
+            waiting: node.waiting_records(),
+        }),
     };
     let _ = answer.send(accepted);
     Ok(())

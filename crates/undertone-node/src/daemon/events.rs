@@ -35,6 +35,8 @@ pub enum Event {
 pub struct Accepted {
     /// How many.
     pub count: usize,
+    /// How many were left out, because enough of the same person were accepted.
+    pub left_out: usize,
     /// How many wait for a round now.
     pub waiting: usize,
 }

@@ -1,7 +1,7 @@
 //! One handler for each path.
 
 use super::{AppState, metrics};
-use crate::daemon::{Event, Query};
+use crate::daemon::{Accepted, Event, Query};
 use crate::intake::{self, JsonFault, TextFault};
 use crate::protocol::AcceptError;
 use axum::body::Bytes;
@@ -108,7 +108,8 @@ pub(super) async fn records(
     let accepted = ask(&state, |answer| Event::Records { records, position: None, answer }).await?;
     match accepted {
         Ok(accepted) => {
-            let body = json!({ "accepted": accepted.count, "waiting": accepted.waiting });
+            let Accepted { count, left_out, waiting } = accepted;
+            let body = json!({ "accepted": count, "left_out": left_out, "waiting": waiting });
             Ok(uncached(Json(body)))
         }
         Err(error @ AcceptError::Full { .. }) => Err(busy(&error.to_string())),

@@ -20,11 +20,12 @@ use super::snapshot::Snapshot;
 use super::view::{Counters, State};
 use crate::store::{Commit, Position, Storage};
 use crate::wire::{OwnRelease, ReceivedRelease, Wire};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use undertone::noise::Entropy;
-use undertone::persist::save;
-use undertone::{Learner, LearnerId, Memory as _, PublicModel, Round, RoundReport, Score};
-use undertone_models::{AnyMemory, BoundedRecord, RecordChecker};
+use undertone::persist::{Damaged, save};
+use undertone::{Learner, LearnerId, PublicModel, Round, RoundReport, Score};
+use undertone_models::{AnyMemory, BoundedRecord, PersonLimit, RecordChecker};
 
 /// One learner with its neighbours and its store.
 pub struct Node<E, S> {
@@ -38,6 +39,8 @@ pub struct Node<E, S> {
     pub(super) neighbours: Neighbours,
     pub(super) round: RoundState,
     pub(super) inbox: Inbox,
+    /// The records of each person, those that wait included, where there is a limit.
+    limit: Option<PersonLimit>,
     pub(super) journal: Journal<S>,
     catch_up: CatchUp,
     pub(super) following: Following,
@@ -63,6 +66,7 @@ impl<E, S> Node<E, S> {
             neighbours: Neighbours::of(&setup.agreement.graph, learner.id()),
             round: RoundState::new(settings),
             inbox: Inbox::new(settings.inbox_max),
+            limit: None,
             journal: Journal::new(store),
             catch_up: CatchUp::new(settings.request_after),
             following: Following::new(settings.follow_rate),
@@ -71,6 +75,23 @@ impl<E, S> Node<E, S> {
             learner,
             entropy,
         }
+    }
+
+    /// Puts the records that a store held into the inbox, and counts whose they are. They were admitted before.
+    ///
+    /// # Errors
+    /// When more records of a person wait than were ever admitted: the store is damaged.
+    pub(super) fn restore_waiting(
+        &mut self,
+        waiting: VecDeque<BoundedRecord>,
+        positions: BTreeMap<String, u64>,
+    ) -> Result<(), Damaged> {
+        self.limit = self.learner.memory().person_limit().cloned();
+        if let Some(limit) = &mut self.limit {
+            waiting.iter().all(|record| limit.admits(record)).then_some(()).ok_or(Damaged)?;
+        }
+        self.inbox.restore(waiting, positions);
+        Ok(())
     }
 
     /// The state that a snapshot holds.
@@ -198,6 +219,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 
     /// Stores records and accepts them, and notes how far their source was read. The next `tick` uses them.
     ///
+    /// Records of a person of whom enough were accepted are left out and counted. Returns how many were accepted.
+    ///
     /// # Errors
     /// When too many are waiting: then none is accepted. When they could not be stored: the node has
     /// then halted, and whether they were stored is known only after it is opened again.
@@ -208,7 +231,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         &mut self,
         records: Vec<BoundedRecord>,
         position: Option<Position>,
-    ) -> Result<(), AcceptError> {
+    ) -> Result<usize, AcceptError> {
         if self.round.is_halted() {
             return Err(Halt::AlreadyHalted.into());
         }
@@ -218,10 +241,17 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             return Err(AcceptError::Over);
         }
         self.inbox.check_room(records.len())?;
+        let offered = records.len();
+        let records = match &mut self.limit {
+            Some(limit) => limit.admitted(records),
+            None => records,
+        };
+        let accepted = records.len();
+        self.counters.left_out += (offered - accepted) as u64;
         let stored = self.journal.accept(&records, position.as_ref());
         self.or_halt(stored.map_err(Halt::from))?;
         self.inbox.add(records, position);
-        Ok(())
+        Ok(accepted)
     }
 
     /// Does what is due by now.
@@ -279,7 +309,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     }
 
     fn has_begun(&self) -> bool {
-        self.learner.memory().records() > 0
+        self.learner.memory().records_used() > 0
     }
 
     /// Whether there is a neighbour to release for, a round to run, and budget left.

@@ -65,7 +65,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         replayed.unwrap_or_else(|_| Err(Damaged.into()))?;
         let waiting = stored.waiting.into_iter().map(|record| node.checker.check_again(record));
         let waiting = waiting.collect::<Result<_, _>>()?;
-        node.inbox.restore(waiting, stored.positions);
+        node.restore_waiting(waiting, stored.positions)?;
         node.journal.restore(stored.releases, stored.receipts);
         if node.journal.has_released() {
             // It had released in its round and waits for neighbours.

@@ -19,6 +19,8 @@ pub struct Counters {
     pub unknown_senders: u64,
     /// Releases that had arrived before.
     pub duplicates: u64,
+    /// Records that were left out since the node was opened, because enough of the same person were accepted. Private.
+    pub left_out: u64,
     /// Releases of rounds so far ahead that their sender alone was not followed there.
     pub not_followed: u64,
 }

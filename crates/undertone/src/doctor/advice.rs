@@ -59,6 +59,12 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
         NoCertificate::NotConvexAndSmooth => "choose a convex loss and keep the bounds finite",
         NoCertificate::RecordsRepeat => "set data.repeat = false: records used once pay once",
         NoCertificate::NoNewRecords => "let records arrive: records.batch at least 1",
+        NoCertificate::NoNewPersons => {
+            "plan for new persons (privacy.persons_per_round), or limit the records of each (privacy.records_per_person)"
+        }
+        NoCertificate::PersonsReturn => {
+            "use memory.kind = \"exact\", or limit the records of each person (privacy.records_per_person)"
+        }
         NoCertificate::NoContraction => {
             "set schedule.coupling_exponent below 1 and step_exponent above it, and raise coupling or lower step"
         }

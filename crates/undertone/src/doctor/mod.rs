@@ -30,6 +30,8 @@ pub struct Diagnosis {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
+    /// What a budget is about: the unit of privacy.
+    pub unit: String,
     /// How many rounds it runs; `None` where nothing says so, as in an agreement.
     pub rounds: Option<u64>,
     /// Whether every finding holds.
@@ -146,6 +148,7 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
     Diagnosis {
         schema_version: SCHEMA_VERSION,
         name: agreement.name.clone(),
+        unit: agreement.unit.to_string(),
         rounds: usage.rounds,
         declared_by_user: agreement.model.declared_by_user(),
         holds: findings.iter().all(|finding| finding.holds == Some(true)),
@@ -153,7 +156,7 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
         numbers,
         assumptions,
         theorems,
-        not_checked: not_checked(usage),
+        not_checked: not_checked(agreement, usage),
         findings,
     }
 }
@@ -171,10 +174,13 @@ fn verdict(findings: &[Finding], ids: &[&str]) -> Option<bool> {
     asked(findings, ids).all(|finding| finding.holds.is_some()).then_some(true)
 }
 
-fn not_checked(usage: Usage) -> Vec<&'static str> {
+fn not_checked(agreement: &Agreement, usage: Usage) -> Vec<&'static str> {
     let mut list = vec![
         "Assumption 3: records are independent, and those of a learner come from one distribution",
     ];
+    if agreement.unit.is_person() {
+        list.push("records of one person are not independent of one another");
+    }
     if usage.records_repeat {
         list.push("data.repeat draws records again once they run out; those are not fresh records");
     }

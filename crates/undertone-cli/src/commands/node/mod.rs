@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use undertone::noise::OsEntropy;
-use undertone::{LearnerId, Memory as _};
+use undertone::LearnerId;
 use undertone_models::Setup;
 use undertone_node::daemon::{
     Daemon, DaemonSettings, Ended, Ending, Handle, HttpSettings, LINGER, News,
@@ -213,7 +213,7 @@ fn conclude(ended: &Ended<OsEntropy, DiskStore>) -> Result<ExitCode, Failure> {
         }
         .into(),
         round: learner.round().0,
-        records: learner.memory().records(),
+        records: learner.memory().records_used(),
         epsilon: epsilon(&ended.node),
     });
     match &ended.ending {
