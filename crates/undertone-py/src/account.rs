@@ -21,19 +21,24 @@ pub(crate) struct PyAccountant {
 }
 
 impl PyAccountant {
-    /// One round: records arrive, neighbours are heard, and the next release is charged. If the
+    /// One round: there are so many records, neighbours are heard, and the next release is charged. If the
     /// charge is refused, nothing changes.
-    fn advance(&mut self, arriving: u64, weight_heard: f64) -> Result<(), Refusal> {
-        let (mut account, records) = (self.account.clone(), self.records.saturating_add(arriving));
+    fn advance(&mut self, records: u64, weight_heard: f64) -> Result<(), Refusal> {
+        let mut account = self.account.clone();
         account.advance(&RoundTerms { round: account.round(), weight_heard, records });
         account.pay()?;
         (self.account, self.records) = (account, records);
         Ok(())
     }
 
-    fn arriving(&self, round: Round, records: Option<u64>) -> u64 {
-        let data = &self.setup.agreement.records;
-        records.unwrap_or(data.batch + if round == Round::ZERO { data.warmup } else { 0 })
+    /// What the account counts in this round: the records so far, or the persons behind the gradient.
+    fn counted(&self, records: Option<u64>) -> u64 {
+        let (round, data) = (self.account.round(), &self.setup.agreement.records);
+        if self.setup.agreement.unit.is_grouped() {
+            return records.unwrap_or(self.account.mechanism().planned_terms(round).records);
+        }
+        let warmup = if round == Round::ZERO { data.warmup } else { 0 };
+        self.records.saturating_add(records.unwrap_or(data.batch + warmup))
     }
 }
 
@@ -56,7 +61,8 @@ impl PyAccountant {
 
     /// Pays for the releases of this many more rounds. In each, ``records`` records arrive (by
     /// default the config's batch) and neighbours with a total weight of ``weight_heard`` are heard
-    /// (by default all). The release of round 0 is free and comes first, so ``step(n)`` is what a
+    /// (by default all). Where gradients are cut by person, ``records`` is instead how many persons are behind the
+    /// gradient. The release of round 0 is free and comes first, so ``step(n)`` is what a
     /// learner has paid after n rounds.
     ///
     /// Raises :class:`BudgetError` at the first round that would exceed the cap; the rounds before
@@ -76,8 +82,8 @@ impl PyAccountant {
             return Err(PyValueError::new_err(text));
         }
         for done in 0..rounds {
-            let arriving = self.arriving(self.account.round(), records);
-            self.advance(arriving, heard)
+            let counted = self.counted(records);
+            self.advance(counted, heard)
                 .map_err(|refusal| BudgetError::new_err(refusal.to_string()))?;
             if done % 65_536 == 65_535 {
                 py.check_signals()?;
@@ -120,8 +126,8 @@ impl PyAccountant {
         };
         let heard = self.setup.agreement.graph.weight(self.learner);
         for done in 0..rounds {
-            let arriving = trial.arriving(trial.account.round(), None);
-            if trial.advance(arriving, heard).is_err() {
+            let counted = trial.counted(None);
+            if trial.advance(counted, heard).is_err() {
                 return Ok(true);
             }
             if done % 65_536 == 65_535 {
@@ -164,6 +170,12 @@ impl PyAccountant {
         let lifetime = self.setup.lifetimes[self.learner.0 as usize].as_ref().ok();
         let epsilon = lifetime.map(|lifetime| lifetime.total.epsilon(noise, delta));
         Ok(epsilon.filter(|epsilon| epsilon.is_finite()))
+    }
+
+    /// What every ε is about: the unit of privacy.
+    #[getter]
+    fn unit(&self) -> String {
+        self.setup.agreement.unit.to_string()
     }
 
     /// What the user has declared about a loss of their own; None for built-in losses.

@@ -4,19 +4,24 @@ use crate::errors::RecordError;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
-use undertone_models::{Features, Prediction, Record, Setup};
+use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
+use undertone_models::{Features, PersonKey, Prediction, Record, Setup};
 
 /// A matrix of float64, as the Python files pass it.
 pub(crate) type Matrix<'py> = PyReadonlyArray2<'py, f64>;
 /// A vector of float64: labels, or the numbers of classes.
 pub(crate) type Vector<'py> = PyReadonlyArray1<'py, f64>;
 
+/// Whose the rows of a matrix are, if that is told.
+pub(crate) type Persons<'py> = Option<Vec<Bound<'py, PyAny>>>;
+
 /// The names of features and classes, and whether an intercept is added.
 pub(crate) struct Schema {
     /// Without the intercept.
     features: usize,
     intercept: bool,
+    /// Whether privacy is stated for persons.
+    of_persons: bool,
     names: Option<Py<PyTuple>>,
     /// The labels of the classes, and the number of each.
     classes: Option<(Py<PyList>, Py<PyDict>)>,
@@ -61,13 +66,15 @@ impl Schema {
             }
             (None, None) => None,
         };
-        Ok(Schema { features, intercept, names, classes })
+        let of_persons = setup.agreement.unit.is_person();
+        Ok(Schema { features, intercept, of_persons, names, classes })
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Schema {
         Schema {
             features: self.features,
             intercept: self.intercept,
+            of_persons: self.of_persons,
             names: self.names.as_ref().map(|names| names.clone_ref(py)),
             classes: self
                 .classes
@@ -157,6 +164,7 @@ impl Schema {
         &self,
         matrix: &Matrix<'_>,
         labels: &Vector<'_>,
+        persons: &Persons<'_>,
     ) -> PyResult<Vec<Record>> {
         let rows = self.rows(matrix)?;
         let labels = labels.as_array();
@@ -164,11 +172,35 @@ impl Schema {
             let text = format!("{} rows and {} labels", rows.len(), labels.len());
             return Err(PyValueError::new_err(text));
         }
-        Ok(rows
-            .into_iter()
-            .zip(labels)
-            .map(|(features, &label)| Record::new(features, label))
-            .collect())
+        let records = rows.into_iter().zip(labels);
+        let records = records.map(|(features, &label)| Record::new(features, label));
+        let Some(persons) = persons else { return Ok(records.collect()) };
+        if persons.len() != labels.len() {
+            let text = format!("{} rows and {} persons", labels.len(), persons.len());
+            return Err(PyValueError::new_err(text));
+        }
+        let with_person = |(record, person): (Record, &Bound<'_, PyAny>)| {
+            Ok(Record { person: self.person(Some(person))?, ..record })
+        };
+        records.zip(persons).map(with_person).collect()
+    }
+
+    /// Whose a record is: the key is a text or a whole number, and only its hash is kept.
+    pub(crate) fn person(&self, key: Option<&Bound<'_, PyAny>>) -> PyResult<Option<PersonKey>> {
+        let Some(key) = key.filter(|key| !key.is_none()) else { return Ok(None) };
+        if !self.of_persons {
+            return Err(PyValueError::new_err(
+                "person: leave it out, because privacy.unit is \"record\"",
+            ));
+        }
+        if let Ok(text) = key.extract::<String>() {
+            return Ok(PersonKey::of_text(&text));
+        }
+        let number = key.extract::<i128>().ok().filter(|_| !key.is_instance_of::<PyBool>());
+        let number = number.ok_or_else(|| {
+            RecordError::new_err("a person key must be a text or a whole number")
+        });
+        number.map(|number| Some(PersonKey::of_number(number)))
     }
 
     fn finish(&self, mut values: Vec<f64>) -> PyResult<Features> {

@@ -136,6 +136,12 @@ impl PyConfig {
         Ok(self.setup(py)?.lifetime_epsilon_max())
     }
 
+    /// What every ε is about: the unit of privacy.
+    #[getter]
+    fn unit(&self) -> String {
+        self.loaded.agreement().unit.to_string()
+    }
+
     /// The id of the network that these settings describe: equal where learners may talk to one another.
     #[getter]
     fn network_id(&self, py: Python<'_>) -> PyResult<String> {

@@ -1,6 +1,6 @@
 //! One learner on its own stream.
 
-use crate::arrays::{Matrix, Schema, Vector};
+use crate::arrays::{Matrix, Persons, Schema, Vector};
 use crate::config::PyConfig;
 use crate::errors::{ConfigError, RecordError, checked_delta, config_error, online_error};
 use crate::loss::PyLoss;
@@ -165,20 +165,32 @@ impl PyLearner {
     /// a class or a number. A record longer than ``feature_norm`` is scaled down to it. Raises
     /// :class:`BudgetError` once the budget is spent, and :class:`RecordError` for a record that
     /// does not fit; such a record is not kept.
-    fn learn_one(&mut self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
+    ///
+    /// ``person``, a text or a whole number, says whose the record is where ``privacy.unit`` is ``"person"``. Only a
+    /// hash of it is kept. A record of a person of whom enough were used is left out and counted in ``left_out``.
+    #[pyo3(signature = (x, y, person=None))]
+    fn learn_one(
+        &mut self,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        person: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let record = Record::new(self.schema.features(x)?, self.schema.label(y)?);
+        let record = Record { person: self.schema.person(person)?, ..record };
         let learnt = self.get_mut()?.learn_record(record);
         learnt.map(|_| ()).map_err(|error| self.error(error))
     }
 
     /// Takes all rows of a matrix, with classes by number, or none if one does not fit.
+    #[pyo3(signature = (matrix, labels, persons=None))]
     fn _learn_rows(
         &mut self,
         py: Python<'_>,
         matrix: Matrix<'_>,
         labels: Vector<'_>,
+        persons: Persons<'_>,
     ) -> PyResult<()> {
-        let records = self.schema.records(&matrix, &labels)?;
+        let records = self.schema.records(&matrix, &labels, &persons)?;
         let learner = self.get_mut()?;
         let check = |(row, record): (usize, Record)| {
             let checked = learner.check(record);
@@ -310,6 +322,24 @@ impl PyLearner {
     #[getter]
     fn records(&self) -> PyResult<u64> {
         Ok(self.get()?.records())
+    }
+
+    /// How many persons it learns from; None where ``privacy.unit`` is ``"record"``.
+    #[getter]
+    fn persons(&self) -> PyResult<Option<u64>> {
+        Ok(self.get()?.persons())
+    }
+
+    /// How many records were left out, because enough of the same person were used. Private: for the learner's owner.
+    #[getter]
+    fn left_out(&self) -> PyResult<u64> {
+        Ok(self.get()?.left_out())
+    }
+
+    /// What every ε is about: the unit of privacy.
+    #[getter]
+    fn unit(&self) -> PyResult<String> {
+        Ok(self.get()?.setup().agreement.unit.to_string())
     }
 
     /// How many records wait for their batch to be full.

@@ -1,6 +1,6 @@
 //! A network of learners in this process.
 
-use crate::arrays::{Matrix, Schema, Vector};
+use crate::arrays::{Matrix, Persons, Schema, Vector};
 use crate::config::{PyConfig, to_python};
 use crate::errors::{checked_delta, config_error, simulate_error, stream_error};
 use crate::loss::PyLoss;
@@ -43,7 +43,7 @@ impl PyNetwork {
         config: Py<PyConfig>,
         names: Option<Vec<String>>,
         classes: Option<Bound<'_, PyList>>,
-        sources: Option<Vec<(Matrix<'_>, Vector<'_>)>>,
+        sources: Option<Vec<(Matrix<'_>, Vector<'_>, Persons<'_>)>>,
         test: Option<(Matrix<'_>, Vector<'_>)>,
         loss: Option<Py<PyLoss>>,
         seed: Option<u64>,
@@ -70,9 +70,12 @@ impl PyNetwork {
                     return Err(PyValueError::new_err(text));
                 }
                 let schema = Schema::new(py, &setup, names, classes)?;
-                let records: PyResult<Vec<_>> =
-                    sources.iter().map(|(rows, labels)| schema.records(rows, labels)).collect();
-                let test = test.map(|(rows, labels)| schema.records(&rows, &labels)).transpose()?;
+                let records: PyResult<Vec<_>> = sources
+                    .iter()
+                    .map(|(rows, labels, persons)| schema.records(rows, labels, persons))
+                    .collect();
+                let test =
+                    test.map(|(rows, labels)| schema.records(&rows, &labels, &None)).transpose()?;
                 let streams =
                     stream::from_records(experiment, records?, test.unwrap_or_default(), order);
                 (streams.map_err(|error| stream_error(None, error))?, schema)
@@ -102,9 +105,16 @@ impl PyNetwork {
     }
 
     /// Appends rows to the stream of a learner.
-    fn _feed(&mut self, learner: usize, matrix: Matrix<'_>, labels: Vector<'_>) -> PyResult<()> {
+    #[pyo3(signature = (learner, matrix, labels, persons=None))]
+    fn _feed(
+        &mut self,
+        learner: usize,
+        matrix: Matrix<'_>,
+        labels: Vector<'_>,
+        persons: Persons<'_>,
+    ) -> PyResult<()> {
         self.check_learner(learner)?;
-        let records = self.schema.records(&matrix, &labels)?;
+        let records = self.schema.records(&matrix, &labels, &persons)?;
         let fed = self.run.feed(learner, records);
         let (scaled, refused) = fed.map_err(|error| stream_error(Some(learner), error))?;
         self.facts.records_scaled += scaled;

@@ -9,7 +9,7 @@ use undertone::{Label, LearnerBuilder, OwnLoss};
 /// The agreement of one learner without neighbours, as nested dicts: what
 /// :func:`undertone.make_config` starts from.
 #[pyfunction]
-#[pyo3(signature = (features, *, epsilon, delta, classes=None, label_bound=None, loss=None, declared=None, feature_norm=None, normalise=None, intercept=None, batch=None, window=None, warmup=None, radius=None, ridge=None, clip=None, step=None, step_exponent=None, rounds=None))]
+#[pyo3(signature = (features, *, epsilon, delta, classes=None, label_bound=None, loss=None, declared=None, feature_norm=None, normalise=None, intercept=None, batch=None, window=None, warmup=None, radius=None, ridge=None, clip=None, step=None, step_exponent=None, rounds=None, records_per_person=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn learner_settings<'py>(
     py: Python<'py>,
@@ -32,6 +32,7 @@ pub(crate) fn learner_settings<'py>(
     step: Option<f64>,
     step_exponent: Option<f64>,
     rounds: Option<u64>,
+    records_per_person: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut builder = LearnerBuilder::new(features, epsilon, delta);
     let bounded = label_bound.map(|bound| Label::Number { bound: Some(bound) });
@@ -51,6 +52,7 @@ pub(crate) fn learner_settings<'py>(
     set(&mut builder.step, step.map(Some));
     set(&mut builder.step_exponent, step_exponent);
     set(&mut builder.rounds, rounds.map(Some));
+    set(&mut builder.records_per_person, records_per_person.map(Some));
     let mut value = serde_json::to_value(builder.agreement()).map_err(config_error)?;
     drop_empty(&mut value);
     to_python(py, &value)

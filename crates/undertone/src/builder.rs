@@ -71,6 +71,9 @@ pub struct LearnerBuilder {
     pub step_exponent: f64,
     /// For how many rounds the budget must last; for ever by default.
     pub rounds: Option<u64>,
+    /// How many records of one person are ever used. The budget is then that of a person, and every record must say
+    /// whose it is; without it the budget is that of a record.
+    pub records_per_person: Option<u64>,
 }
 
 /// The kind of a record's label.
@@ -157,7 +160,27 @@ impl LearnerBuilder {
             step: None,
             step_exponent: 0.4,
             rounds: None,
+            records_per_person: None,
         }
+    }
+
+    /// The budget is that of a person, of whom so many records are ever used.
+    ///
+    /// ```
+    /// use undertone::{LearnerBuilder, PersonKey};
+    ///
+    /// let mut learner = LearnerBuilder::new(2, 4.0, 1e-6).records_per_person(3).build()?;
+    /// let person = PersonKey::of_text("p-17").ok_or("an empty key")?;
+    /// for _ in 0..5 {
+    ///     learner.learn_of(person, &[0.3, 0.1], 1.0)?;
+    /// }
+    /// assert_eq!((learner.waiting(), learner.left_out()), (3, 2));
+    /// assert!(learner.statement()[0].contains("all records of one person"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn records_per_person(self, records: u64) -> LearnerBuilder {
+        LearnerBuilder { records_per_person: Some(records), ..self }
     }
 
     /// The label is one of this many classes, numbered from 0.
@@ -250,6 +273,8 @@ impl LearnerBuilder {
             privacy: RawPrivacy {
                 epsilon: Some(OneOrEach::One(self.epsilon)),
                 delta: Some(self.delta),
+                unit: self.records_per_person.map(|_| "person".into()),
+                records_per_person: self.records_per_person,
                 ..RawPrivacy::default()
             },
         }

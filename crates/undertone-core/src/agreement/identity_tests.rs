@@ -4,7 +4,7 @@ use super::tests::{checked, good};
 use super::*;
 use crate::method::{Algorithm1, Bound, Pdop, Shielded};
 use crate::neural::{LayerSpec, Shape};
-use crate::privacy::{Digest, genesis};
+use crate::privacy::{Digest, Unit, genesis};
 use crate::{Forgetting, Loss};
 
 const SCALES: [f64; 5] = [1.0; 5];
@@ -24,8 +24,12 @@ fn the_id_of_an_agreement_is_golden() {
 #[test]
 fn every_shared_fact_changes_the_id() {
     type Change = (&'static str, fn(&mut Agreement));
-    let changes: [Change; 40] = [
+    let changes: [Change; 44] = [
         ("name", |a| a.name.push('x')),
+        ("limited persons", |a| a.unit = Unit::LimitedPerson { records: 1 }),
+        ("limit", |a| a.unit = Unit::LimitedPerson { records: 2 }),
+        ("grouped persons", |a| a.unit = Unit::GroupedPerson { warmup: 0, per_round: 1 }),
+        ("person column", |a| a.records.person = Some("y".into())),
         ("label", |a| a.records.label = Some("y".into())),
         ("classes", |a| a.records.classes = Some(vec!["a".into(), "b".into()])),
         ("categorical", |a| a.records.categorical = Some(vec!["c".into()])),
@@ -140,6 +144,7 @@ fn every_field_of_a_mechanism_changes_the_genesis() {
     let Mechanism {
         dimension: _,
         radius: _,
+        unit: _,
         constants: _,
         schedule: _,
         weight: _,
@@ -153,8 +158,13 @@ fn every_field_of_a_mechanism_changes_the_genesis() {
         method: _,
     } = mechanism();
     type Change = (&'static str, fn(&mut Mechanism));
-    let changes: [Change; 24] = [
+    let changes: [Change; 29] = [
         ("dimension", |m| m.dimension += 1),
+        ("limited persons", |m| m.unit = Unit::LimitedPerson { records: 1 }),
+        ("limit", |m| m.unit = Unit::LimitedPerson { records: 2 }),
+        ("grouped persons", |m| m.unit = Unit::GroupedPerson { warmup: 0, per_round: 1 }),
+        ("persons of the warm-up", |m| m.unit = Unit::GroupedPerson { warmup: 1, per_round: 1 }),
+        ("persons per round", |m| m.unit = Unit::GroupedPerson { warmup: 0, per_round: 2 }),
         ("radius", |m| m.radius *= 2.0),
         ("smoothness", |m| m.constants.smoothness *= 2.0),
         ("strong_convexity", |m| m.constants.strong_convexity *= 2.0),

@@ -3,6 +3,7 @@
 use super::{Encode, Encoder};
 use crate::neural::LayerSpec;
 use crate::noise::NoiseKind;
+use crate::privacy::Unit;
 use crate::{DeclaredCurvature, Domain, Forgetting, Loss, MemoryKind, PowerLaw};
 
 fn hash(value: &impl Encode) -> String {
@@ -40,6 +41,22 @@ goldens!(
     NoiseKind,
     [NoiseKind::Laplace = NoiseKind::Laplace => "adcc06568b423517", NoiseKind::Gaussian = NoiseKind::Gaussian => "eea44858be425358"],
     []
+);
+
+goldens!(
+    units_have_golden_hashes,
+    Unit,
+    [
+        Unit::Record = Unit::Record => "0",
+        Unit::LimitedPerson { .. } = Unit::LimitedPerson { records: 3 } => "1",
+        Unit::GroupedPerson { .. } = Unit::GroupedPerson { warmup: 3, per_round: 2 } => "2",
+    ],
+    [
+        Unit::LimitedPerson { records: 4 },
+        Unit::GroupedPerson { warmup: 4, per_round: 2 },
+        Unit::GroupedPerson { warmup: 3, per_round: 3 },
+        Unit::GroupedPerson { warmup: 2, per_round: 3 },
+    ]
 );
 
 goldens!(

@@ -19,6 +19,8 @@ mod ledger;
 mod lifetime;
 mod mechanism;
 pub(crate) mod one_use_lifetime;
+#[cfg(test)]
+mod person_tests;
 mod price;
 mod record_accounts;
 mod shown;

@@ -16,6 +16,7 @@ pub(super) fn reference_of(method: Method) -> Mechanism {
     Mechanism {
         dimension: 112,
         radius: 1e5,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 0.25,
             strong_convexity: 0.0,

@@ -2,16 +2,14 @@
 
 use undertone_core::method::{Method, Pdop};
 use undertone_core::noise::NoiseKind;
-use undertone_core::privacy::{
-    Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost, record_cost,
-    user_cost,
-};
+use undertone_core::privacy::{Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost, record_cost, user_cost};
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 
 fn mechanism(method: Method) -> Mechanism {
     Mechanism {
         dimension: 9,
         radius: 10.0,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 0.25,
             strong_convexity: 0.0,

@@ -4,7 +4,7 @@ use crate::FixedEntropy;
 use undertone_core::method::{Algorithm1, Method};
 use undertone_core::noise::{Cipher, Entropy, NoiseError, NoiseKind, StreamKey};
 use undertone_core::persist::{Fields, Persist, load, save};
-use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Refusal, verify};
+use undertone_core::privacy::{Cap, Mechanism, NoiseLaw, Refusal, Unit, verify};
 use undertone_core::{
     Domain, Forgetting, LatePull, Learner, LearnerId, LearnerSetup, LossConstants, Memory,
     PowerLaw, PublicModel, Release, ReleaseError, ReleaseView, Round, Schedule, Score,
@@ -63,6 +63,7 @@ fn mechanism(neighbours: usize) -> Mechanism {
     Mechanism {
         dimension: DIMENSION,
         radius: 100.0,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 1.0,
             strong_convexity: 1.0,

@@ -3,9 +3,7 @@
 use crate::FixedEntropy;
 use undertone_core::method::{Method, Shielded};
 use undertone_core::noise::{Cipher, Grid, NoiseKind};
-use undertone_core::privacy::{
-    Accountant, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost,
-};
+use undertone_core::privacy::{Accountant, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost};
 use undertone_core::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round,
     Schedule, Score,
@@ -52,6 +50,7 @@ fn mechanism(interval: u64, kind: NoiseKind) -> Mechanism {
     Mechanism {
         dimension: DIMENSION,
         radius: 10.0,
+        unit: Unit::Record,
         constants: LossConstants {
             smoothness: 0.25,
             // Not convex, and no contraction either: neither is asked for.

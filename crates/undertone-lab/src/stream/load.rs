@@ -9,6 +9,7 @@ use crate::data::{self, Bounded, DataError, Format, LoadOptions, check_shape};
 use crate::experiment::Experiment;
 use std::path::Path;
 use undertone::agreement::Agreement;
+use undertone::privacy::Unit;
 use undertone_models::{PublicRandom, Record, RecordChecker};
 
 /// Loads, bounds and distributes the records of an experiment; data sets come from the default cache.
@@ -64,17 +65,18 @@ pub fn from_records(
     let agreement = &experiment.agreement;
     let checker = RecordChecker::of(agreement).map_err(DataError::from)?;
     let (mut scaled, mut refused) = (0, 0);
-    let mut bounded = |records: Vec<Record>| {
-        let Bounded { records, scaled: more, refused: fewer } = Bounded::new(&checker, records)?;
+    let mut bounded = |checker: &RecordChecker, records: Vec<Record>| {
+        let Bounded { records, scaled: more, refused: fewer } = Bounded::new(checker, records)?;
         scaled += more;
         refused += fewer;
         Ok::<_, StreamError>(records)
     };
-    let test = bounded(test)?;
+    // Nobody learns from test records, so it does not matter whose they are.
+    let test = bounded(&checker.of_unit(Unit::Record), test)?;
     let learners: Result<Vec<Stream>, StreamError> = learners
         .into_iter()
         .map(|records| {
-            let stream = Stream::new(bounded(records)?, experiment.data.repeat);
+            let stream = Stream::new(bounded(&checker, records)?, experiment.data.repeat);
             Ok(stream.limited_to(agreement.unit))
         })
         .collect();

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._undertone import RecordError
 
-__all__ = ["as_labels", "as_matrix", "column_names", "from_numbers"]
+__all__ = ["as_labels", "as_matrix", "as_persons", "column_names", "from_numbers"]
 
 
 def column_names(table: Any) -> list[Any] | None:
@@ -71,6 +71,19 @@ def as_labels(labels: Any, classes: Sequence[Any] | None) -> np.ndarray:
     if None in found:
         raise RecordError("a label is none of the classes")
     return np.asarray(found, dtype=np.float64)
+
+
+def as_persons(persons: Any) -> list[Any] | None:
+    """Person keys as texts and whole numbers, from a list, an array or a column; None if there are none."""
+    if persons is None:
+        return None
+    if isinstance(persons, str):
+        raise RecordError("persons: give a person key for each row")
+    values = persons.to_pylist() if hasattr(persons, "to_pylist") else persons
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not isinstance(values, list) or any(isinstance(value, list) for value in values):
+        raise RecordError("persons: give a person key for each row")
+    return values
 
 
 def from_numbers(numbers: np.ndarray, classes: Sequence[Any] | None) -> np.ndarray:

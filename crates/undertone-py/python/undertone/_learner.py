@@ -9,7 +9,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import _undertone
-from ._arrays import as_labels, as_matrix, from_numbers
+from ._arrays import as_labels, as_matrix, as_persons, from_numbers
 from ._settings import make_config
 from ._undertone import Config, Loss, PublicModel
 
@@ -47,6 +47,8 @@ class Learner(_undertone.Learner):
     warmup : records that are collected before the first step, by default ``(window - 1) * batch``.
     radius, ridge, clip, step, step_exponent : of the learning; see docs/config.md. What is left out is as Rust's
         ``LearnerBuilder`` has it; ``learner.config.to_toml()`` shows it.
+    records_per_person : how many records of one person are ever used. The budget is then that of a person, and each
+        record must say whose it is (`person` and `persons` below).
     settings : any other setting of a config by its path, such as ``{"noise.kind": "laplace"}``.
     start : a public model to go on from. Its records have paid for it; those that come now must be others.
     config : a whole :class:`Config` of one learner instead of all these: an agreement, or that of an experiment.
@@ -79,12 +81,13 @@ class Learner(_undertone.Learner):
         labels = None if classes is None else list(classes)
         return super().__new__(cls, config, names, labels, own, seed, start)
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Any, y: Any, persons: Any = None) -> None:
         """Takes the rows of a table, in order: an array, a pandas or polars frame, an Arrow table.
 
-        Takes all rows, or none if one does not fit; the error names the row.
+        Takes all rows, or none if one does not fit; the error names the row. `persons` says whose each row is, by a
+        text or a whole number, where ``privacy.unit`` is ``"person"``; only hashes of them are kept.
         """
-        self._learn_rows(as_matrix(X, self.feature_names), as_labels(y, self.classes))
+        self._learn_rows(as_matrix(X, self.feature_names), as_labels(y, self.classes), as_persons(persons))
 
     def predict_many(self, X: Any) -> np.ndarray:
         """The result of `predict_one` for each row."""

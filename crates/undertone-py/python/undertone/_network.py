@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import _undertone
-from ._arrays import as_labels, as_matrix, column_names
+from ._arrays import as_labels, as_matrix, as_persons, column_names
 from ._settings import agreement_settings, change
 from ._undertone import BudgetError, Config, Loss, PublicModel
 
@@ -42,12 +42,14 @@ class Network(_undertone.Network):
     Parameters
     ----------
     sources : one for each learner: a pair (X, y) of array-likes, a frame or Arrow table whose column `label`
-        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as the rounds need.
+        holds the labels, or an iterator of pairs (x, y), from which only as many are taken as the rounds need. Where
+        ``privacy.unit`` is ``"person"``, sources also say whose each record is: (X, y, persons), the column `person`
+        of a frame, or triples (x, y, person).
     graph : ``"ring"``, ``"complete"``, ``"path"``, ``"star"``, a list of edges ``[(0, 1), ...]``, or a
         networkx graph of the nodes 0, 1, …
     weight : of every edge; by default Metropolis weights.
-    label : the name of the label column, for frames and tables.
-    features : names of columns; by default all but the label.
+    label, person : the names of the label column and of the one with person keys, for frames and tables.
+    features : names of columns; by default all but these.
     test : records that no learner sees, as (X, y) or a frame, to measure with.
     coupling : how strongly learners are drawn to what they hear.
     rounds : how many rounds are planned; noise is then meant for these and not for ever.
@@ -64,6 +66,7 @@ class Network(_undertone.Network):
         graph: Any = "ring",
         weight: float | None = None,
         label: str | None = None,
+        person: str | None = None,
         features: int | Sequence[str] | None = None,
         classes: Sequence[Any] | None = None,
         test: Any = None,
@@ -75,7 +78,7 @@ class Network(_undertone.Network):
         **options: Any,
     ) -> "Network":
         sources = list(sources)
-        features, waiting = _features(sources, features, label)
+        features, waiting = _features(sources, features, (label, person))
         names = None if isinstance(features, Integral) else list(features)
         described = agreement_settings(
             features, epsilon=epsilon, delta=delta, classes=classes, loss=loss, rounds=rounds, **options
@@ -88,10 +91,10 @@ class Network(_undertone.Network):
         change(described, {} if coupling is None else {"schedule.coupling": coupling})
         config = Config(change(described, settings))
         labels = None if classes is None else list(classes)
-        arrays = [_arrays(source, names, label, labels, features) for source in waiting]
+        arrays = [_arrays(source, names, label, person, labels, features) for source in waiting]
         if isinstance(test, Iterator):
             raise TypeError("test: give arrays, a frame or a table")
-        held_out = None if test is None else _arrays(test, names, label, labels, features)
+        held_out = None if test is None else _arrays(test, names, label, None, labels, features)[:2]
         own = loss if isinstance(loss, Loss) else None
         network = super().__new__(cls, config, names, labels, arrays, held_out, own, seed)
         network._streams = [source if isinstance(source, Iterator) else None for source in waiting]
@@ -152,12 +155,18 @@ class Network(_undertone.Network):
         return rounds
 
     def _pull(self, learner: int, stream: Iterator[Any], rounds: int) -> None:
-        pairs = list(itertools.islice(stream, self._records_wanted(learner, rounds)))
-        if not pairs:
-            return
-        rows = [_row(x, self._names) for x, _ in pairs]
-        labels = as_labels([y for _, y in pairs], self._labels)
-        self._feed(learner, as_matrix(rows, None), labels)
+        # Records of a person of whom enough are used are left out, so more may be needed.
+        while wanted := self._records_wanted(learner, rounds):
+            taken = list(itertools.islice(stream, wanted))
+            if not taken:
+                return
+            rows = [_row(x, self._names) for x, *_ in taken]
+            labels = as_labels([y for _, y, *_ in taken], self._labels)
+            persons = [rest[0] if rest else None for _, _, *rest in taken]
+            given = as_persons(persons) if any(person is not None for person in persons) else None
+            self._feed(learner, as_matrix(rows, None), labels, given)
+            if given is None or self._records_wanted(learner, rounds) >= wanted:
+                return
 
 
 class Result:
@@ -268,7 +277,7 @@ def _is_table(source: Any) -> bool:
 
 
 def _features(
-    sources: list[Any], features: int | Sequence[str] | None, label: str | None
+    sources: list[Any], features: int | Sequence[str] | None, others: tuple[str | None, ...]
 ) -> tuple[int | list[str], list[Any]]:
     """The features that all sources have, and the sources, with an iterator's first pair put back."""
     if features is not None:
@@ -278,7 +287,7 @@ def _features(
     first = sources[0]
     table = first[0] if isinstance(first, tuple) else first
     if _is_table(table):
-        return [str(name) for name in column_names(table) if name != label], sources
+        return [str(name) for name in column_names(table) if name not in others], sources
     if isinstance(first, Iterator):
         pair = next(first, None)
         if pair is None:
@@ -293,21 +302,23 @@ def _arrays(
     source: Any,
     names: list[str] | None,
     label: str | None,
+    person: str | None,
     classes: list[Any] | None,
     features: int | list[str],
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, list[Any] | None]:
     if isinstance(source, Iterator):
         count = features if isinstance(features, Integral) else len(features)
-        return np.empty((0, count)), np.empty(0)
+        return np.empty((0, count)), np.empty(0), None
     if isinstance(source, tuple):
-        X, y = source
+        X, y, *rest = source
+        persons = rest[0] if rest else None
     elif _is_table(source):
         if label is None:
             raise TypeError("label: give the name of the label column")
-        X, y = source, source[label]
+        X, y, persons = source, source[label], None if person is None else source[person]
     else:
         raise TypeError("a source is a pair (X, y), a frame, a table or an iterator of pairs (x, y)")
-    return as_matrix(X, names), as_labels(y, classes)
+    return as_matrix(X, names), as_labels(y, classes), as_persons(persons)
 
 
 def _row(x: Any, names: list[str] | None) -> list[float]:

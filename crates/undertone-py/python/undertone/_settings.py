@@ -33,6 +33,7 @@ def make_config(
     step: float | None = None,
     step_exponent: float | None = None,
     rounds: int | None = None,
+    records_per_person: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Config:
     """The agreement of one learner on its own; `settings` overrides any key of it by its path."""
@@ -55,6 +56,7 @@ def make_config(
         step=step,
         step_exponent=step_exponent,
         rounds=rounds,
+        records_per_person=records_per_person,
     )
     return Config(change(described, settings))
 

@@ -30,9 +30,9 @@ class _Private(base.Estimator):
         """A new learner with the same settings. What was learnt is not copied."""
         return type(self)(**{**self._options, **(new_params or {})})
 
-    def learn_one(self, x: dict, y: Any) -> None:
-        """Takes one record. With every full batch the learner makes a step."""
-        self.learner.learn_one(x, y)
+    def learn_one(self, x: dict, y: Any, person: Any = None) -> None:
+        """Takes one record, of a person if one is given. With every full batch the learner makes a step."""
+        self.learner.learn_one(x, y, person)
 
 
 class PrivateClassifier(_Private, base.Classifier):
