@@ -118,6 +118,7 @@ fn model_bytes(
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
         ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+        ("unit".to_string(), summary.unit.clone()),
         ("epsilon_spent".to_string(), summary.epsilon_paid_max().to_string()),
     ]);
     if let Some(declared) = &summary.declared_by_user {

@@ -213,6 +213,7 @@ pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>
             ("name", agreement.name.clone()),
             ("content", "average of noisy releases; safe to publish".into()),
             ("round", node.learner().round().0.to_string()),
+            ("unit", agreement.unit.to_string()),
             ("epsilon_spent", epsilon.to_string()),
         ]
         .map(|(key, value)| (key.to_string(), value)),

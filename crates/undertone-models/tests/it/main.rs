@@ -9,5 +9,6 @@ mod neural;
 mod neural_limits;
 mod neural_support;
 mod neural_torch;
+mod persons;
 mod spread;
 mod support;

@@ -54,6 +54,8 @@ class Config:
     @property
     def lifetime_epsilon(self) -> float | None: ...
     @property
+    def unit(self) -> str: ...
+    @property
     def network_id(self) -> str: ...
 
 @final
@@ -198,6 +200,8 @@ class Accountant:
     @property
     def rounds(self) -> int: ...
     @property
+    def unit(self) -> str: ...
+    @property
     def declared_by_user(self) -> str | None: ...
 
 def audit(
@@ -244,4 +248,5 @@ def learner_settings(
     step: float | None = None,
     step_exponent: float | None = None,
     rounds: int | None = None,
+    records_per_person: int | None = None,
 ) -> dict[str, Any]: ...
