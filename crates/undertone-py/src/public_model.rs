@@ -98,6 +98,7 @@ impl PyPublicModel {
             ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name".to_string(), self.setup.agreement.name.clone()),
             ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
+            ("unit".to_string(), self.setup.agreement.unit.to_string()),
             ("epsilon_spent".to_string(), self.epsilon.to_string()),
             ("delta".to_string(), self.setup.agreement.delta.to_string()),
         ]);

@@ -11,6 +11,7 @@ mod golden;
 mod image_folders;
 mod neural;
 mod online;
+mod persons;
 mod planner;
 mod runs;
 mod sensitivity;

@@ -12,6 +12,7 @@ mod fuzz;
 mod http;
 mod network;
 mod peer;
+mod persons;
 mod protocol;
 mod sockets;
 mod store;
