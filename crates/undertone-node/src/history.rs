@@ -150,6 +150,7 @@ mod tests {
 
     fn end(round: u64, loss: f64) -> RoundEnd {
         RoundEnd {
+            records: 1,
             report: RoundReport {
                 round: Round(round),
                 heard: 2,

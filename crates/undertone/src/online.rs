@@ -97,7 +97,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// A learner that starts from a model that was published before.
     ///
     /// Starting from public values costs nothing: the records behind the model have paid for it.
-    /// Records that arrive now must be other ones, and pay for their own effect.
+    /// Records that arrive now must be other ones, of other persons where that is the unit, and pay for their own effect.
     ///
     /// # Errors
     /// As [`OnlineLearner::new`].

@@ -17,7 +17,7 @@ fn id(change: impl FnOnce(&mut Agreement)) -> NetworkId {
 
 #[test]
 fn the_id_of_an_agreement_is_golden() {
-    assert_eq!(id(|_| ()).to_string(), "db30146d6443b90285462ff558a1cac1");
+    assert_eq!(id(|_| ()).to_string(), "ed27d05f84e880b03158b91968783a97");
 }
 
 /// A field that is not encoded does not compile; one that is encoded wrongly is found here.
@@ -134,7 +134,7 @@ fn mechanism() -> Mechanism {
 fn the_genesis_of_a_ledger_is_golden() {
     assert_eq!(
         genesis(LearnerId(0), &mechanism()).to_string(),
-        "9dcb660ab11cfc5df64a2db40d3236af8ab6b07777efcccf7cd3ee59db1a1358"
+        "fee21c47dac9cb2389c7fb0b36fda3683e1f74fc3b6d1d709f7a0b060e62a382"
     );
 }
 

@@ -47,9 +47,9 @@ goldens!(
     units_have_golden_hashes,
     Unit,
     [
-        Unit::Record = Unit::Record => "0",
-        Unit::LimitedPerson { .. } = Unit::LimitedPerson { records: 3 } => "1",
-        Unit::GroupedPerson { .. } = Unit::GroupedPerson { warmup: 3, per_round: 2 } => "2",
+        Unit::Record = Unit::Record => "f5909bd6c2f96ac3",
+        Unit::LimitedPerson { .. } = Unit::LimitedPerson { records: 3 } => "eb0e349b78a51c5b",
+        Unit::GroupedPerson { .. } = Unit::GroupedPerson { warmup: 3, per_round: 2 } => "a758131aa3037ee6",
     ],
     [
         Unit::LimitedPerson { records: 4 },

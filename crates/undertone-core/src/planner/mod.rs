@@ -125,6 +125,11 @@ pub enum PlannerError {
         "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
     )]
     Forgetting,
+    /// Gradients are cut by person: the search knows of records, not of persons.
+    #[error(
+        "privacy.persons_per_round: schedules are searched for records only; choose them by hand, and have the noise calibrated"
+    )]
+    Persons,
     /// Every round needs a record.
     #[error(
         "{records} records a learner are too few for {rounds} rounds: every round takes at least one"

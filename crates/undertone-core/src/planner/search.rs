@@ -39,6 +39,9 @@ pub struct Tuned {
 /// When there are too few records, or neither the start nor any schedule found can be calibrated.
 pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     let rounds = goal.outlook.rounds;
+    if start.unit.is_grouped() {
+        return Err(PlannerError::Persons);
+    }
     if start.memory.forgetting() != Forgetting::Never
         && !start.method.describe().gradients.are_of_newest_batch()
     {

@@ -133,7 +133,8 @@ fn a_claim_for_single_records_would_be_broken_by_a_person_with_many() {
     let model = model(Loss::Logistic, 4);
     let mut dice = Dice(5);
     let theta = dice.theta(&model);
-    let (first, second) = (dice.record(&model), dice.record(&model));
+    let first = Record::dense([1.4, 0.0, 0.0, 0.0], 1.0);
+    let second = Record::dense([-1.4, 0.0, 0.0, 0.0], 1.0);
     let gradient_of = |unit: Unit, record: &Record| {
         let mut memory =
             AnyMemory::for_unit(unit, MemoryKind::Exact, Arc::clone(&model)).unwrap();

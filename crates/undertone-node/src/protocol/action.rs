@@ -36,6 +36,8 @@ pub enum Action {
 pub struct RoundEnd {
     /// What is public about it.
     pub report: RoundReport,
+    /// How many records were learnt from so far.
+    pub records: u64,
     /// How well the records of the round were predicted. Private.
     pub score: Score,
     /// The neighbours whose releases were used.

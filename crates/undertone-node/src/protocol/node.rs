@@ -405,6 +405,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let distance = root_mean_square(theta, heard.iter().map(ReceivedRelease::values));
         let report = self.absorb(&heard, &late);
         let end = RoundEnd {
+            records: self.learner.memory().records_used(),
             report,
             score: self.round.score(),
             distance,

@@ -50,7 +50,8 @@ class Learner(_undertone.Learner):
     records_per_person : how many records of one person are ever used. The budget is then that of a person, and each
         record must say whose it is (`person` and `persons` below).
     settings : any other setting of a config by its path, such as ``{"noise.kind": "laplace"}``.
-    start : a public model to go on from. Its records have paid for it; those that come now must be others.
+    start : a public model to go on from. Its records have paid for it; those that come now must be others, of other
+        persons where the budget is that of a person.
     config : a whole :class:`Config` of one learner instead of all these: an agreement, or that of an experiment.
     seed : makes noise repeatable, for tests and experiments. **NOT PRIVATE**.
     """

@@ -170,7 +170,7 @@ fn report(news: News<'_>, learner: u32, delta: f64) {
             round: end.report.round.0,
             heard: end.report.heard,
             missing: end.report.missing,
-            records: end.report.records,
+            records: end.records,
             epsilon: accountant.epsilon(delta),
         }),
         News::Unheard(neighbours) => log(&Line::Unheard {
