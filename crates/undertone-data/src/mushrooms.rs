@@ -46,11 +46,16 @@ const ATTRIBUTES: [(&str, &str); 22] = [
 /// The mushrooms in file order, with classes 0 (edible) and 1 (poisonous).
 #[must_use]
 pub fn dataset() -> Dataset {
-    let record = |(poisonous, indices): (bool, Vec<u32>)| Record::new(Features::Sparse {
-            dimension: DIMENSION as u32,
-            values: vec![1.0; indices.len()].into(),
-            indices: indices.into(),
-        }, f64::from(u8::from(poisonous)));
+    let record = |(poisonous, indices): (bool, Vec<u32>)| {
+        Record::new(
+            Features::Sparse {
+                dimension: DIMENSION as u32,
+                values: vec![1.0; indices.len()].into(),
+                indices: indices.into(),
+            },
+            f64::from(u8::from(poisonous)),
+        )
+    };
     let names = ATTRIBUTES.iter().flat_map(|(attribute, categories)| {
         categories.chars().map(move |category| format!("{attribute}={category}"))
     });

@@ -5,8 +5,8 @@ use crate::protocol::{Node, Standing, State};
 use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use undertone::noise::Entropy;
 use undertone::LearnerId;
+use undertone::noise::Entropy;
 use undertone::privacy::{Cap, Receipt};
 use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 

@@ -197,9 +197,8 @@ impl Schema {
             return Ok(PersonKey::of_text(&text));
         }
         let number = key.extract::<i128>().ok().filter(|_| !key.is_instance_of::<PyBool>());
-        let number = number.ok_or_else(|| {
-            RecordError::new_err("a person key must be a text or a whole number")
-        });
+        let number = number
+            .ok_or_else(|| RecordError::new_err("a person key must be a text or a whole number"));
         number.map(|number| Some(PersonKey::of_number(number)))
     }
 

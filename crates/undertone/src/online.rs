@@ -11,9 +11,7 @@ use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
 use undertone_core::privacy::{Accountant, Refusal, Unit, format_epsilon};
-use undertone_core::{
-    Learner, LearnerId, PrivateParameters, PublicModel, ReleaseError, Score,
-};
+use undertone_core::{Learner, LearnerId, PrivateParameters, PublicModel, ReleaseError, Score};
 use undertone_models::{
     AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, PersonKey, PersonLimit,
     Prediction, PublicRandom, Record, RecordChecker, RecordError, Setup, visit_bounded_records,

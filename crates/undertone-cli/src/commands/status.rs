@@ -63,7 +63,10 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
     )?;
     if let Some(persons) = status["persons"].as_u64() {
         let left_out = &status["left_out"];
-        writeln!(out, "persons   {persons}, and {left_out} records of persons with enough left out")?;
+        writeln!(
+            out,
+            "persons   {persons}, and {left_out} records of persons with enough left out"
+        )?;
     }
     let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;

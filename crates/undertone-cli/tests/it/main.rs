@@ -9,6 +9,7 @@ mod dashboard;
 mod data;
 mod doctor;
 mod node;
+mod persons;
 mod plan;
 mod reproduce;
 mod same_as_simulate;

@@ -110,7 +110,9 @@ pub(super) fn check_grouping(
         faults.push("memory.kind", format!("\"{kind}\""), needed);
     }
     if let Loss::Neural { .. } = model.loss {
-        let needed = format!("gradients of neural networks are cut by record, not by person; use another loss, {instead}");
+        let needed = format!(
+            "gradients of neural networks are cut by record, not by person; use another loss, {instead}"
+        );
         faults.push("model.loss", "", needed);
     }
 }
@@ -228,7 +230,11 @@ mod tests {
                 "model.loss",
                 "privacy.records_per_person",
             ),
-            (person(|raw| raw.privacy.unit = Some("patient".into())), "privacy.unit", "record, person"),
+            (
+                person(|raw| raw.privacy.unit = Some("patient".into())),
+                "privacy.unit",
+                "record, person",
+            ),
         ];
         for (raw, path, words) in cases {
             let found = faults(&raw);

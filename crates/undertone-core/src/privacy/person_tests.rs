@@ -62,7 +62,8 @@ fn by_definition(mechanism: &Mechanism, arrivals: &[u64], rounds: u64) -> Cost {
         let arrived: Vec<u64> = arrivals.iter().copied().filter(|&k| k <= t).collect();
         own.resize(arrived.len(), weights.newest());
         for (weight, &arrival) in own.iter_mut().zip(&arrived) {
-            *weight = if arrival == t { weights.newest() } else { weights.older(t - arrival, *weight) };
+            *weight =
+                if arrival == t { weights.newest() } else { weights.older(t - arrival, *weight) };
         }
         if arrived.is_empty() {
             continue;
@@ -212,7 +213,8 @@ fn grouped_persons_have_a_certificate_only_if_new_ones_keep_coming() {
         let reason = lifetime(&mechanism).unwrap_err().to_string();
         assert!(reason.contains("person's share"), "{reason}");
         // The same amount is spent again and again, and a cap ends it.
-        let (some, more) = (planned_cost(&mechanism, 1000).zcdp, planned_cost(&mechanism, 4000).zcdp);
+        let (some, more) =
+            (planned_cost(&mechanism, 1000).zcdp, planned_cost(&mechanism, 4000).zcdp);
         assert!(more > 2.5 * some, "{some} {more}");
         let cap = Some(Cap::Approximate { epsilon: 4.0, delta: 1e-6 });
         let mut account = Accountant::new(mechanism, cap);
@@ -318,6 +320,9 @@ fn every_statement_names_its_unit() {
         assert_eq!(statement.unit, mechanism.unit);
         let text = statement.unit.to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
-        assert_eq!(text.contains("person keys, counts and arrival times"), words[0] == "one person");
+        assert_eq!(
+            text.contains("person keys, counts and arrival times"),
+            words[0] == "one person"
+        );
     }
 }

@@ -2,7 +2,10 @@
 
 use undertone_core::method::{Method, Pdop};
 use undertone_core::noise::NoiseKind;
-use undertone_core::privacy::{Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost, record_cost, user_cost};
+use undertone_core::privacy::{
+    Accountant, Cap, Cost, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost,
+    record_cost, user_cost,
+};
 use undertone_core::{Forgetting, LossConstants, PowerLaw, Round, Schedule};
 
 fn mechanism(method: Method) -> Mechanism {

@@ -3,7 +3,9 @@
 use crate::FixedEntropy;
 use undertone_core::method::{Method, Shielded};
 use undertone_core::noise::{Cipher, Grid, NoiseKind};
-use undertone_core::privacy::{Accountant, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost};
+use undertone_core::privacy::{
+    Accountant, Mechanism, NoCertificate, NoiseLaw, Unit, lifetime, planned_cost,
+};
 use undertone_core::{
     Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round,
     Schedule, Score,

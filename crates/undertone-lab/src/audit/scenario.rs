@@ -264,7 +264,7 @@ impl ScriptedNeighbours {
             dimension: facts.dimension(),
             radius: 8.0 * radius,
             unit: Unit::Record,
-        constants: LossConstants {
+            constants: LossConstants {
                 smoothness: 0.0,
                 strong_convexity: 0.0,
                 gradient_spread: 0.0,

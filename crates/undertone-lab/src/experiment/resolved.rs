@@ -4,8 +4,8 @@ use super::{LoadedExperiment, Partition, RawExperiment, RecordOrder};
 use crate::stream::source::{DataSource, find_source, record_order};
 use std::path::PathBuf;
 use undertone::MemoryKind;
-use undertone::privacy::Unit;
 use undertone::agreement::{Agreement, MEMORY_CUTOFF, OneOrEach, RawAgreement};
+use undertone::privacy::Unit;
 
 /// The experiment as it was run: overrides applied, defaults filled in, noise scales as calibrated.
 #[must_use]

@@ -92,7 +92,9 @@ mod tests {
 
     /// Twenty records, numbered, the last five of which are for testing.
     fn source(in_time_order: bool) -> OrderedSource {
-        let record = |number: u8| Record::new(Features::Dense([f64::from(number) / 20.0].into()), f64::from(number % 2));
+        let record = |number: u8| {
+            Record::new(Features::Dense([f64::from(number) / 20.0].into()), f64::from(number % 2))
+        };
         let dataset = Dataset {
             name: "numbered".into(),
             dimension: 1,

@@ -11,8 +11,8 @@ use undertone::method::{Algorithm1, Bound, Method, Shielded};
 use undertone::noise::NoiseKind;
 use undertone::privacy::{Mechanism, NoCertificate, NoiseLaw, Unit};
 use undertone::{
-    DataBounds, Domain, Forgetting, Learner, LearnerId, LearnerSetup, Loss, Memory as _, MemoryKind,
-    ModelSpec, PowerLaw, Release, Schedule,
+    DataBounds, Domain, Forgetting, Learner, LearnerId, LearnerSetup, Loss, Memory as _,
+    MemoryKind, ModelSpec, PowerLaw, Release, Schedule,
 };
 use undertone_lab::audit::{Effort, Options, audit, passes};
 use undertone_lab::experiment::{LoadedExperiment, RawExperiment, resolved};
@@ -45,7 +45,12 @@ fn cases() -> Vec<Case> {
         case(algorithm1, limited, Loss::Logistic, MemoryKind::Exact),
         case(algorithm1, limited, Loss::Squared, MemoryKind::Moments),
         case(algorithm1, limited, Loss::Logistic, window),
-        case(algorithm1, limited, Loss::Squared, MemoryKind::Decaying { factor: 0.9, rounds: None }),
+        case(
+            algorithm1,
+            limited,
+            Loss::Squared,
+            MemoryKind::Decaying { factor: 0.9, rounds: None },
+        ),
         case(shielded(1), limited, Loss::Logistic, MemoryKind::Exact),
         case(shielded(1), limited, Loss::Huber { threshold: 0.5 }, window),
         case(shielded(1), grouped, Loss::Logistic, MemoryKind::Exact),
@@ -111,7 +116,13 @@ fn record(case: &Case, t: u64, side: usize) -> Record {
     let positive = angle.sin() > 0.0;
     let regression = case.loss.classes().is_none();
     let label = match (regression, positive) {
-        (true, positive) => if positive { 1.0 } else { -1.0 },
+        (true, positive) => {
+            if positive {
+                1.0
+            } else {
+                -1.0
+            }
+        }
         (false, positive) => f64::from(u8::from(positive)),
     };
     Record::new(features, label)
@@ -207,9 +218,8 @@ fn gradients_of_shielded_twins_at_one_point_stay_within_the_claim() {
         let checker = model.record_checker(case.memory).of_unit(case.unit);
         for (way, comes) in COMES.into_iter().enumerate() {
             let mut account = undertone::privacy::Accountant::new(mechanism, None);
-            let mut memories = [0, 1].map(|_| {
-                AnyMemory::for_unit(case.unit, case.memory, Arc::clone(&model)).unwrap()
-            });
+            let mut memories = [0, 1]
+                .map(|_| AnyMemory::for_unit(case.unit, case.memory, Arc::clone(&model)).unwrap());
             for t in 0..ROUNDS {
                 let theta = vec![(t as f64 * 0.3).sin() / 3.0; model.parameters()];
                 let gradients = [0, 1].map(|side| {
@@ -312,9 +322,11 @@ fn written(loaded: &LoadedExperiment, folder: &Path) -> Summary {
     let go = |_: Option<&_>| ControlFlow::Continue(());
     let entropy = RunEntropy::new(Some(1));
     let outcome =
-        simulate(&setup, loaded.checked.rounds, streams, entropy, Measuring::Evenly(5), go).unwrap();
+        simulate(&setup, loaded.checked.rounds, streams, entropy, Measuring::Evenly(5), go)
+            .unwrap();
     let summary = Summary::new(&setup, &outcome, &facts);
-    run_folder::write(folder, &resolved(loaded, &setup.scales()), &outcome, &summary, None).unwrap();
+    run_folder::write(folder, &resolved(loaded, &setup.scales()), &outcome, &summary, None)
+        .unwrap();
     summary
 }
 
@@ -399,7 +411,9 @@ fn a_population_that_only_returns_has_no_certificate_and_is_told_why() {
     let summary = written(&loaded, &scratch.path().join("returning"));
     assert!(summary.learners.iter().all(|learner| learner.lifetime.epsilon.is_none()));
     assert!(summary.learners.iter().all(|learner| learner.epsilon <= 8.0 && learner.epsilon > 1.0));
-    assert!(summary.privacy_statement.iter().any(|text| text.starts_with("For ever: no certificate")));
+    assert!(
+        summary.privacy_statement.iter().any(|text| text.starts_with("For ever: no certificate"))
+    );
 }
 
 #[test]
@@ -420,7 +434,10 @@ fn tables_whose_records_do_not_say_whose_they_are_are_refused_without_showing_a_
         error
     };
     let good = format!("a,patient,b,label\n1,{SECRET}-1,2,no\n1,{SECRET}-2,2,yes\n");
-    assert!(load(&good.replace(&format!("{SECRET}-2"), ""), Some("patient")).contains("bad.csv:3, column `patient`: person key is missing"));
+    assert!(
+        load(&good.replace(&format!("{SECRET}-2"), ""), Some("patient"))
+            .contains("bad.csv:3, column `patient`: person key is missing")
+    );
     assert!(load(&good, Some("name")).contains("`person` names the column `name`"));
     assert!(load(&good, Some("label")).contains("also the label"));
     assert!(load(&good, None).contains("records.person names the column"));

@@ -49,9 +49,8 @@ impl AnyMemory {
     ) -> Result<AnyMemory, MemoryError> {
         match unit {
             Unit::Record => AnyMemory::new(kind, model),
-            Unit::LimitedPerson { records } => {
-                AnyMemory::new(kind, model).map(|memory| AnyMemory::Limited(Limited::new(records, memory)))
-            }
+            Unit::LimitedPerson { records } => AnyMemory::new(kind, model)
+                .map(|memory| AnyMemory::Limited(Limited::new(records, memory))),
             Unit::GroupedPerson { .. } => by_person(kind, model.into()),
         }
     }

@@ -102,7 +102,6 @@ impl Limited {
     pub fn memory(&self) -> &AnyMemory {
         &self.memory
     }
-
 }
 
 impl Memory for Limited {

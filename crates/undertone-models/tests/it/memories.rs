@@ -181,8 +181,7 @@ fn the_anchored_bound_holds_for_records_of_very_different_curvature() {
     let tolerance = PowerLaw { initial: 0.001, exponent: 0.0 };
     let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 10.0 };
     let model = Arc::new(Model::new(spec(Loss::Logistic, 2), bounds).unwrap());
-    let record =
-        |features: [f64; 2]| Record::new(Features::Dense(features.into()), 1.0);
+    let record = |features: [f64; 2]| Record::new(Features::Dense(features.into()), 1.0);
     let mut nearest = 0.0_f64;
     for steep in [2.0, 3.0, 4.0, 5.0] {
         let start = [0.0, steep];

@@ -227,7 +227,12 @@ fn records_outside_the_bounds_are_refused_with_the_bound_they_break() {
     for (record, error) in cases {
         assert_eq!(refusal(&regression, record), Some(error));
     }
-    let sparse = |indices: &[u32], values: &[f64]| Record::new(Features::Sparse { dimension: 2, indices: indices.into(), values: values.into() }, 0.0);
+    let sparse = |indices: &[u32], values: &[f64]| {
+        Record::new(
+            Features::Sparse { dimension: 2, indices: indices.into(), values: values.into() },
+            0.0,
+        )
+    };
     for record in [
         sparse(&[2], &[0.1]),
         sparse(&[1, 0], &[0.1, 0.1]),

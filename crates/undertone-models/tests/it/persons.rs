@@ -136,8 +136,7 @@ fn a_claim_for_single_records_would_be_broken_by_a_person_with_many() {
     let first = Record::dense([1.4, 0.0, 0.0, 0.0], 1.0);
     let second = Record::dense([-1.4, 0.0, 0.0, 0.0], 1.0);
     let gradient_of = |unit: Unit, record: &Record| {
-        let mut memory =
-            AnyMemory::for_unit(unit, MemoryKind::Exact, Arc::clone(&model)).unwrap();
+        let mut memory = AnyMemory::for_unit(unit, MemoryKind::Exact, Arc::clone(&model)).unwrap();
         let mut batch = vec![of(&model, 0, record.clone()); 40];
         batch.extend((1..60).map(|person| of(&model, person, first.clone())));
         memory.observe(&theta, &batch);
@@ -201,8 +200,7 @@ fn the_first_records_of_a_person_are_used_and_the_rest_left_out() {
         .zip(&records)
         .map(|(person, record)| of(&model, person, record.clone()))
         .collect();
-    let mut memory =
-        AnyMemory::for_unit(limited, MemoryKind::Moments, Arc::clone(&model)).unwrap();
+    let mut memory = AnyMemory::for_unit(limited, MemoryKind::Moments, Arc::clone(&model)).unwrap();
     memory.observe(&theta, &batch[..3]);
     let score = memory.observe(&theta, &batch[3..]);
     assert_eq!((memory.records(), memory.persons(), score.records), (4, Some(2), 1));

@@ -7,7 +7,11 @@ use std::fmt::{Display, Write as _};
 /// The metrics in Prometheus's text format.
 pub(super) fn text(status: &Status, budget: &Budget) -> String {
     let mut page = Page::default();
-    page.head("undertone_unit_info", "What every epsilon here is about: the unit of privacy", "gauge");
+    page.head(
+        "undertone_unit_info",
+        "What every epsilon here is about: the unit of privacy",
+        "gauge",
+    );
     page.labelled("undertone_unit_info", "unit", &budget.unit, 1);
     page.gauge("undertone_epsilon_spent", "Epsilon spent, at the config's delta", budget.epsilon);
     page.gauge("undertone_zcdp_spent", "zCDP spent", budget.zcdp);

@@ -61,9 +61,8 @@ fn run(node: &mut OnDisk, intake: &Intake, now: &mut Duration, rounds: u64) {
     let end = node.learner().round().0 + rounds;
     while node.learner().round() < Round(end) {
         let number = node.learner().round().0;
-        let records = [number, number, number / 2, number / 2].map(|k| {
-            record(intake, &k.to_string(), number)
-        });
+        let records = [number, number, number / 2, number / 2]
+            .map(|k| record(intake, &k.to_string(), number));
         node.accept_records(records.into(), None).unwrap();
         node.tick(*now).unwrap();
         *now += Duration::from_secs(3);
@@ -99,10 +98,14 @@ fn a_learner_of_persons_is_restored_exactly_with_whom_it_knows() {
         let accepted = |node: &mut OnDisk, person: &str| {
             node.accept_records(vec![record(&intake, person, 2)], None).unwrap()
         };
-        let room = [accepted(&mut again, "0"), accepted(&mut again, "late"), accepted(&mut again, "late")];
+        let room =
+            [accepted(&mut again, "0"), accepted(&mut again, "late"), accepted(&mut again, "late")];
         let expected = if name == "limited" { [0, 1, 0] } else { [1, 1, 1] };
         assert_eq!(room, expected, "{name}");
-        assert_eq!(again.counters().left_out, expected.iter().filter(|&&one| one == 0).count() as u64);
+        assert_eq!(
+            again.counters().left_out,
+            expected.iter().filter(|&&one| one == 0).count() as u64
+        );
         run(&mut again, &intake, &mut now, 20);
         let shown = [
             serde_json::to_string(&owner::status(&again, &History::default())).unwrap(),
@@ -121,11 +124,8 @@ fn a_learner_of_persons_is_restored_exactly_with_whom_it_knows() {
 
 #[test]
 fn a_record_must_say_whose_it_is_or_must_not_and_no_fault_shows_a_key() {
-    let with = |person: &str| {
-        format!(r#"{{"features": [0.1, 0, 0, 0, 0], "label": 1{person}}}"#)
-    };
-    let (persons, records) =
-        (Intake::new(limited()), Intake::new(setup(3, "algorithm1", "")));
+    let with = |person: &str| format!(r#"{{"features": [0.1, 0, 0, 0, 0], "label": 1{person}}}"#);
+    let (persons, records) = (Intake::new(limited()), Intake::new(setup(3, "algorithm1", "")));
     let key = |text: &str| persons.record(&with(&format!(", \"person\": {text}")));
     let named = key(&format!("\"{SECRET}\"")).unwrap();
     assert!(named.person().is_some() && !format!("{named:?}").contains(SECRET));

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use undertone::noise::OsEntropy;
 use undertone::LearnerId;
+use undertone::noise::OsEntropy;
 use undertone_models::Setup;
 use undertone_node::daemon::{
     Daemon, DaemonSettings, Ended, Ending, Handle, HttpSettings, LINGER, News,
