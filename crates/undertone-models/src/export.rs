@@ -1,10 +1,12 @@
 //! Export of the public model as a safetensors file.
 
+use crate::model_metadata::accounts_metadata;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::ops::Range;
 use undertone_core::PublicModel;
 use undertone_core::neural::{NeuralSpec, Operation};
+use undertone_core::privacy::ModelAccounts;
 
 /// Why a model cannot be exported.
 pub type ExportError = safetensors::SafeTensorError;
@@ -12,14 +14,21 @@ pub type ExportError = safetensors::SafeTensorError;
 /// The public model as safetensors. It is an average of releases, so publishing it costs no privacy.
 ///
 /// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor.
+/// What records have paid for it is added to the metadata, with ε at `delta`.
 ///
 /// # Errors
 /// When the format cannot represent the model.
+///
+/// # Panics
+/// When δ is not inside (0, 1): configs are checked before.
 pub fn model_file(
     model: &PublicModel,
     neural: Option<&NeuralSpec>,
-    metadata: HashMap<String, String>,
+    accounts: &ModelAccounts,
+    delta: f64,
+    mut metadata: HashMap<String, String>,
 ) -> Result<Vec<u8>, ExportError> {
+    metadata.extend(accounts_metadata(accounts, delta));
     let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
     let tensors = tensors(model.values().len(), neural)
         .into_iter()

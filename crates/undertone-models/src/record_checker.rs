@@ -4,7 +4,7 @@
 //! scaled down or refused before they are used.
 
 use crate::record_bounds::RecordBounds;
-use crate::{BoundedRecord, Features, ModelError, Record, RecordError};
+use crate::{BoundedRecord, Features, Record, RecordError, SetupError};
 use undertone_core::MemoryKind;
 use undertone_core::agreement::{Agreement, OutOfBounds};
 use undertone_core::privacy::Unit;
@@ -43,7 +43,7 @@ impl RecordChecker {
     ///
     /// # Errors
     /// When a bound is outside its range.
-    pub fn of(agreement: &Agreement) -> Result<RecordChecker, ModelError> {
+    pub fn of(agreement: &Agreement) -> Result<RecordChecker, SetupError> {
         let bounds = RecordBounds::new(&agreement.model, &agreement.bounds)?;
         Ok(RecordChecker::refusing(bounds, agreement.memory).following(agreement))
     }

@@ -129,8 +129,8 @@ impl PyConfig {
         Ok(self.setup(py)?.scales())
     }
 
-    /// The bound for ever: the largest ε of any learner at the config's δ; None without a
-    /// certificate.
+    /// The bound for ever with this noise and without a cap: the largest ε of any learner at the config's δ; None
+    /// without a certificate. Where noise is chosen for a number of rounds it is above the cap, which ends the run first.
     #[getter]
     fn lifetime_epsilon(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         Ok(self.setup(py)?.lifetime_epsilon_max())
@@ -138,8 +138,8 @@ impl PyConfig {
 
     /// What every ε is about: the unit of privacy.
     #[getter]
-    fn unit(&self) -> String {
-        self.loaded.agreement().unit.to_string()
+    fn unit(&self) -> &'static str {
+        self.loaded.agreement().unit.text()
     }
 
     /// The id of the network that these settings describe: equal where learners may talk to one another.

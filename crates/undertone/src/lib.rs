@@ -37,6 +37,7 @@
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
 //! | whether a ledger is right | [`LearnerVerification`] |
+//! | a ledger that others can check | [`audit_bundle`] |
 //! | a learner in a file, loaded once | [`OnlineLearner::save`], [`LearnerBuilder::load`] |
 //! | a loss of your own | [`LearnerBuilder::own_loss`], [`DeclaredLoss`](models::DeclaredLoss) |
 //! | which theorems apply, what to change | [`doctor`] |
@@ -46,6 +47,7 @@
 //! the accountant alone. `undertone-node` has learners as daemons on real machines; `undertone-lab`
 //! has seeded experiments, which are NOT PRIVATE. This crate depends on neither.
 
+pub mod audit_bundle;
 mod builder;
 mod declaration;
 pub mod doctor;
@@ -69,4 +71,4 @@ pub use undertone_models as models;
 pub use undertone_models::{
     BoundedRecord, Features, PersonKey, Record, RecordChecker, RecordError, Setup, SetupError,
 };
-pub use verification::{LearnerVerification, Verification};
+pub use verification::{LearnerVerification, Verification, ending};

@@ -10,11 +10,14 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, Unit, format_epsilon};
+use undertone_core::privacy::{
+    Accountant, ModelAccounts, Refusal, Statement, UnitKind, format_epsilon,
+};
 use undertone_core::{Learner, LearnerId, PrivateParameters, PublicModel, ReleaseError, Score};
 use undertone_models::{
-    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, PersonKey, PersonLimit,
-    Prediction, PublicRandom, Record, RecordChecker, RecordError, Setup, visit_bounded_records,
+    AnyMemory, BoundedRecord, DeclaredFault, Features, PersonKey, PersonLimit, Prediction,
+    PublicRandom, Record, RecordChecker, RecordError, Setup, SetupError, accounts_sentence,
+    visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
@@ -24,6 +27,8 @@ pub struct OnlineLearner<E = OsEntropy> {
     entropy: E,
     learner: Learner<AnyMemory>,
     public: PublicModel,
+    /// What records have paid for the model that it started from; empty if it started from none.
+    start: ModelAccounts,
     /// Records of a batch that is not full yet.
     waiting: Vec<BoundedRecord>,
     /// The records of each person, those that wait included, where there is a limit.
@@ -47,8 +52,8 @@ pub enum OnlineError {
     #[error("method = \"local\" releases nothing: there is no budget to keep")]
     NothingReleased,
     /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A record, or the features of a query, do not fit the model or are outside the bounds.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -94,8 +99,9 @@ impl<E: Entropy> OnlineLearner<E> {
 
     /// A learner that starts from a model that was published before.
     ///
-    /// Starting from public values costs nothing: the records behind the model have paid for it.
-    /// Records that arrive now must be other ones, of other persons where that is the unit, and pay for their own effect.
+    /// Starting from public values costs nothing: the records behind the model have paid for it, and `accounts` says how
+    /// much. Records that arrive now must be other ones, of other persons where that is the unit, and pay for their own
+    /// effect.
     ///
     /// # Errors
     /// As [`OnlineLearner::new`].
@@ -106,8 +112,10 @@ impl<E: Entropy> OnlineLearner<E> {
         setup: Arc<Setup>,
         entropy: E,
         start: &PublicModel,
+        accounts: &ModelAccounts,
     ) -> Result<OnlineLearner<E>, OnlineError> {
         let mut fresh = Self::unreleased(setup, entropy)?;
+        fresh.start = accounts.clone();
         fresh.learner = fresh.learner.starting_at(start.values());
         fresh.release()?;
         Ok(fresh)
@@ -128,6 +136,7 @@ impl<E: Entropy> OnlineLearner<E> {
             left_out: 0,
             learner,
             public: PublicModel::new(setup.model.parameters()),
+            start: ModelAccounts::default(),
             waiting: Vec::new(),
             total: Score::default(),
             scaled: 0,
@@ -283,6 +292,12 @@ impl<E: Entropy> OnlineLearner<E> {
         &self.public
     }
 
+    /// What records have paid for the public model: this learner's, and those behind the model that it started from.
+    #[must_use]
+    pub fn model_accounts(&self) -> ModelAccounts {
+        self.start.continued_by([self.accountant().paid_account(self.learner.id(), 1)])
+    }
+
     /// Its own parameters, for its owner.
     #[must_use]
     pub fn private_parameters(&self) -> PrivateParameters<'_> {
@@ -334,49 +349,56 @@ impl<E: Entropy> OnlineLearner<E> {
         })
     }
 
+    /// What may be said of its privacy in numbers, at the agreement's δ.
+    #[must_use]
+    pub fn privacy(&self) -> Statement {
+        let delta = self.setup.agreement.delta;
+        self.setup.statement(self.learner.id(), self.accountant(), delta, 1)
+    }
+
     /// The privacy statement, in sentences.
     #[must_use]
     pub fn statement(&self) -> Vec<String> {
-        let delta = self.setup.agreement.delta;
-        let rounds = self.accountant().round();
+        let privacy = self.privacy();
         let mut text = Vec::new();
-        let unit = self.setup.agreement.unit;
-        text.push(format!("Unit: {unit}."));
+        text.push(format!("Unit: {}.", privacy.unit));
         text.push(format!(
-            "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
-            format_epsilon(self.accountant().epsilon(delta))
+            "Spent in {} rounds: ε = {} at δ = {:e}.",
+            self.accountant().round(),
+            format_epsilon(privacy.spent.epsilon),
+            privacy.delta
         ));
-        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
-            (_, Some(epsilon)) => format!(
-                "For ever: ε = {} at δ = {delta:e}, however many records arrive.",
-                format_epsilon(epsilon)
-            ),
-            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
-            (Ok(_), None) => "For ever: no certificate.".into(),
-        });
+        text.extend(privacy.sentences_to_come());
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }
         text.push(
-            match unit {
-                Unit::Record => {
+            match self.setup.agreement.unit.kind() {
+                UnitKind::Record => {
                     "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
                      learner's owner; a person behind many records."
                 }
-                Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => {
+                UnitKind::Person => {
                     "Covered: the public model. Not covered: records, losses and accuracies, which are for the \
                      learner's owner; how many records a person has and when they arrive; a person under several keys."
                 }
             }
             .into(),
         );
+        if self.start.iter().next().is_some() {
+            text.push(format!(
+                "It started from a published model. {} Records that came since must be others{}.",
+                accounts_sentence(&self.start, privacy.delta),
+                if self.setup.agreement.unit.is_person() { ", of other persons" } else { "" }
+            ));
+        }
         text
     }
 
     /// The whole state as bytes. Private: they hold records and parameters.
     ///
-    /// Two learners that go on from one state release the same rounds twice, and each pays once: the bytes
-    /// leave this crate in a file that is loaded once, and in no other way.
+    /// Two learners that continue from one state release the same rounds twice, and each pays once. So the bytes
+    /// leave this crate only in a file that is loaded once.
     ///
     /// # Errors
     /// When a user's function has failed in the middle of a round, or a release has for another reason than the
@@ -433,6 +455,7 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
         self.public.visit(fields);
+        self.start.visit(fields);
         let checker = self.checker;
         visit_bounded_records(fields, &mut self.waiting, |record| checker.check_again(record));
         fields.count(&mut self.total.records);

@@ -24,7 +24,7 @@ fn the_id_of_an_agreement_is_golden() {
 #[test]
 fn every_shared_fact_changes_the_id() {
     type Change = (&'static str, fn(&mut Agreement));
-    let changes: [Change; 44] = [
+    let changes: [Change; 45] = [
         ("name", |a| a.name.push('x')),
         ("limited persons", |a| a.unit = Unit::LimitedPerson { records: 1 }),
         ("limit", |a| a.unit = Unit::LimitedPerson { records: 2 }),
@@ -62,8 +62,11 @@ fn every_shared_fact_changes_the_id() {
         ("delta", |a| a.delta = 1e-5),
         ("theorem5i", |a| a.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i })),
         ("theorem5ii", |a| a.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii })),
-        ("shielded", |a| a.method = Method::Shielded(Shielded { interval: 1 })),
-        ("interval", |a| a.method = Method::Shielded(Shielded { interval: 2 })),
+        ("shielded", |a| a.method = Method::Shielded(Shielded::default())),
+        ("momentum", |a| a.method = Method::Shielded(Shielded { interval: 1, momentum: 0.5 })),
+        ("interval", |a| {
+            a.method = Method::Shielded(Shielded { interval: 2, ..Shielded::default() })
+        }),
         ("dsgd", |a| a.method = Method::Dsgd),
         ("dola", |a| a.method = Method::Dola),
         ("pdop", |a| a.method = Method::Pdop(Pdop { step_ratio: 0.5, noise_ratio: 0.25 })),

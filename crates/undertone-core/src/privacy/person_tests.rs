@@ -25,7 +25,7 @@ fn limited(records: u64, mechanism: Mechanism) -> Mechanism {
 
 /// A shielded learner whose gradients are cut by person.
 fn grouped(warmup: u64, per_round: u64, forgetting: Forgetting) -> Mechanism {
-    let mut mechanism = reference_of(Method::Shielded(Shielded { interval: 1 }));
+    let mut mechanism = reference_of(Method::Shielded(Shielded { interval: 1, momentum: 0.0 }));
     mechanism.radius = 10.0;
     (mechanism.warmup, mechanism.batch, mechanism.forgetting) = (warmup, per_round, forgetting);
     of_unit(Unit::GroupedPerson { warmup, per_round }, mechanism)
@@ -129,7 +129,7 @@ proptest! {
     ) {
         let forgetting = window.map_or(Forgetting::Never, |rounds| Forgetting::Window { rounds });
         let mut mechanism = grouped(5, 3, forgetting);
-        mechanism.method = Method::Shielded(Shielded { interval });
+        mechanism.method = Method::Shielded(Shielded { interval, momentum: 0.5 });
         mechanism.noise.kind = kind;
         let mut account = Accountant::new(mechanism, None);
         // 2G: a person moves the sum over persons by no more, however many records there are.
@@ -176,7 +176,7 @@ fn k_records_of_a_person_pay_k_times_pure_epsilon_and_k_squared_zcdp_also_for_ev
         Mechanism {
             radius: 10.0,
             warmup: 50,
-            ..reference_of(Method::Shielded(Shielded { interval: 2 }))
+            ..reference_of(Method::Shielded(Shielded { interval: 2, momentum: 0.0 }))
         },
         constant(Forgetting::Window { rounds: 5 }),
         constant(Forgetting::Decaying { factor: 0.8, rounds: None }),
@@ -312,13 +312,13 @@ fn persons_may_leave_a_window_in_a_ledger_but_not_a_whole_history() {
 fn every_statement_names_its_unit() {
     for (mechanism, words) in [
         (reference(Bound::Tight), ["one record", "event level"]),
-        (limited(3, reference(Bound::Tight)), ["one person", "at most 3"]),
-        (grouped(10, 2, Forgetting::Never), ["one person", "however many"]),
+        (limited(3, reference(Bound::Tight)), ["one person", "person level"]),
+        (grouped(10, 2, Forgetting::Never), ["one person", "at one learner"]),
     ] {
         let planned = lifetime(&mechanism);
-        let statement = Accountant::new(mechanism, None).statement(&planned, 1e-6, 1);
-        assert_eq!(statement.unit, mechanism.unit);
-        let text = statement.unit.to_string();
+        let statement = Accountant::new(mechanism, None).statement(&planned, None, 1e-6, 1);
+        assert_eq!(statement.unit, mechanism.unit.text());
+        let text = statement.unit;
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
         assert_eq!(
             text.contains("person keys, counts and arrival times"),

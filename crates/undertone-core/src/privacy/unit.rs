@@ -1,7 +1,6 @@
 //! The unit of privacy: what two neighbouring histories of a learner differ in.
 
 use crate::LossConstants;
-use std::fmt;
 
 /// What two neighbouring histories of a learner differ in. Every cost, every ε and every certificate is about this.
 ///
@@ -35,10 +34,7 @@ impl Unit {
     /// Whether records need a person key.
     #[must_use]
     pub fn is_person(self) -> bool {
-        match self {
-            Unit::Record => false,
-            Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => true,
-        }
+        self.kind() == UnitKind::Person
     }
 
     /// Whether the gradients of a person's records are added and cut together.
@@ -59,13 +55,19 @@ impl Unit {
         }
     }
 
-    /// One unit in a word, for tables and sentences.
+    /// What two neighbouring histories differ in.
     #[must_use]
-    pub fn noun(self) -> &'static str {
+    pub fn kind(self) -> UnitKind {
         match self {
-            Unit::Record => "record",
-            Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => "person",
+            Unit::Record => UnitKind::Record,
+            Unit::LimitedPerson { .. } | Unit::GroupedPerson { .. } => UnitKind::Person,
         }
+    }
+
+    /// The same in one line.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        self.kind().text()
     }
 
     /// The constants of the loss for this unit, from those of a record: C is how far the gradients at one θ of all that one
@@ -95,24 +97,37 @@ impl Unit {
     }
 }
 
-/// In one line, as every report shows it.
-impl fmt::Display for Unit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const RECORD: &str =
-            "one record of one learner replaced by another (event level), all else equal";
-        const EQUAL: &str = "person keys, counts and arrival times of records, and all else, equal";
+/// What two neighbouring histories differ in, however a person's records are bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnitKind {
+    /// One record.
+    #[default]
+    Record,
+    /// All records of one person at one learner. What is promised of these is promised of each record too.
+    Person,
+}
+
+impl UnitKind {
+    /// In one line, as every statement, report and file has it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
         match self {
-            Unit::Record => formatter.write_str(RECORD),
-            Unit::LimitedPerson { records } => write!(
-                formatter,
-                "all records of one person at one learner replaced by others (person level; at most {records} of them \
-                 are ever used), {EQUAL}"
-            ),
-            Unit::GroupedPerson { .. } => write!(
-                formatter,
-                "all records of one person at one learner replaced by others (person level; however many there are), \
-                 {EQUAL}"
-            ),
+            UnitKind::Record => {
+                "one record of one learner replaced by another (event level), all else equal"
+            }
+            UnitKind::Person => {
+                "all records of one person at one learner replaced by others (person level), person keys, counts and \
+                 arrival times of records, and all else, equal"
+            }
+        }
+    }
+
+    /// One in a word, for tables and sentences.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            UnitKind::Record => "record",
+            UnitKind::Person => "person",
         }
     }
 }

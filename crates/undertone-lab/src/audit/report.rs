@@ -118,7 +118,7 @@ pub struct AuditReport {
     /// The config's name.
     pub name: String,
     /// What the claims are about: the unit of privacy.
-    pub unit: String,
+    pub unit: &'static str,
     /// The seed of a repeatable audit.
     pub seed: Option<u64>,
     /// Whether records of the config's data were used. If so, the numbers depend on them: keep the

@@ -78,7 +78,7 @@ pub fn resolved_agreement(
 
 /// Writes out what every budget is about.
 fn fill_in_unit(raw: &mut RawAgreement, unit: Unit) {
-    raw.privacy.unit = Some(unit.noun().into());
+    raw.privacy.unit = Some(unit.kind().noun().into());
     match unit {
         Unit::Record => {}
         Unit::LimitedPerson { records } => raw.privacy.records_per_person = Some(records),

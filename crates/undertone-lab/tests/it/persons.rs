@@ -36,7 +36,7 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let algorithm1 = Method::Algorithm1(Algorithm1 { bound: Bound::Tight });
-    let shielded = |interval| Method::Shielded(Shielded { interval });
+    let shielded = |interval| Method::Shielded(Shielded { interval, momentum: 0.0 });
     let limited = Unit::LimitedPerson { records: 4 };
     let grouped = Unit::GroupedPerson { warmup: 0, per_round: 1 };
     let window = MemoryKind::Window { rounds: 9 };

@@ -1,10 +1,10 @@
 //! One type for all memories.
 
 use super::{
-    Anchored, ByPerson, DecayedMoments, Exact, Limited, MemoryError, Moments, NeuralArrival,
-    NeuralHistory, PersonLimit, Polynomial, Recent, Recursive, unsupported_loss,
+    Anchored, ByPerson, DecayedMoments, Exact, Limited, Moments, NeuralArrival, NeuralHistory,
+    PersonLimit, Polynomial, Recent, Recursive, unsupported_loss,
 };
-use crate::{AnyModel, BoundedRecord, NeuralModel};
+use crate::{AnyModel, BoundedRecord, NeuralModel, SetupError};
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::privacy::Unit;
@@ -46,7 +46,7 @@ impl AnyMemory {
         unit: Unit,
         kind: MemoryKind,
         model: impl Into<AnyModel>,
-    ) -> Result<AnyMemory, MemoryError> {
+    ) -> Result<AnyMemory, SetupError> {
         match unit {
             Unit::Record => AnyMemory::new(kind, model),
             Unit::LimitedPerson { records } => AnyMemory::new(kind, model)
@@ -59,13 +59,13 @@ impl AnyMemory {
     ///
     /// # Errors
     /// If the kind does not support the model; the error names one that does.
-    pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, MemoryError> {
+    pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, SetupError> {
         let model = match model.into() {
             AnyModel::Linear(model) => model,
             AnyModel::Neural(model) => return neural_memory(kind, model),
         };
         if model.lacks_function() {
-            return Err(MemoryError::NoFunction);
+            return Err(SetupError::NoFunction);
         }
         Ok(match kind {
             MemoryKind::Arrival => {
@@ -168,10 +168,10 @@ impl AnyMemory {
 }
 
 /// A memory that cuts gradients by person.
-fn by_person(kind: MemoryKind, model: AnyModel) -> Result<AnyMemory, MemoryError> {
-    let AnyModel::Linear(model) = model else { return Err(MemoryError::Grouping) };
+fn by_person(kind: MemoryKind, model: AnyModel) -> Result<AnyMemory, SetupError> {
+    let AnyModel::Linear(model) = model else { return Err(SetupError::Grouping) };
     if model.lacks_function() {
-        return Err(MemoryError::NoFunction);
+        return Err(SetupError::NoFunction);
     }
     let window = match kind {
         MemoryKind::Exact => None,
@@ -181,7 +181,7 @@ fn by_person(kind: MemoryKind, model: AnyModel) -> Result<AnyMemory, MemoryError
         | MemoryKind::Recursive
         | MemoryKind::Polynomial { .. }
         | MemoryKind::Anchored { .. }
-        | MemoryKind::Decaying { .. } => return Err(MemoryError::Grouping),
+        | MemoryKind::Decaying { .. } => return Err(SetupError::Grouping),
     };
     Ok(AnyMemory::ByPerson(ByPerson::new(model, window)))
 }
@@ -189,7 +189,7 @@ fn by_person(kind: MemoryKind, model: AnyModel) -> Result<AnyMemory, MemoryError
 pub(super) fn neural_memory(
     kind: MemoryKind,
     model: Arc<NeuralModel>,
-) -> Result<AnyMemory, MemoryError> {
+) -> Result<AnyMemory, SetupError> {
     let history = |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
     match kind {
         MemoryKind::Exact => Ok(history(None)),
@@ -199,11 +199,11 @@ pub(super) fn neural_memory(
         | MemoryKind::Recursive
         | MemoryKind::Polynomial { .. }
         | MemoryKind::Anchored { .. }
-        | MemoryKind::Decaying { .. } => Err(MemoryError::Neural),
+        | MemoryKind::Decaying { .. } => Err(SetupError::NeuralMemory),
     }
 }
 
-/// An expression about the memory that it is, whichever that is.
+/// Evaluates an expression for the memory in the enum, whatever its kind.
 macro_rules! whichever {
     ($any:expr, $memory:ident => $value:expr) => {
         match $any {

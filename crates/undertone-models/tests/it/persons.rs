@@ -8,8 +8,8 @@ use undertone_core::persist::{load, save};
 use undertone_core::privacy::Unit;
 use undertone_core::{Loss, Memory, MemoryKind, Round};
 use undertone_models::{
-    AnyMemory, BoundedRecord, MemoryError, Model, PersonKey, PersonLimit, Record, RecordChecker,
-    RecordError,
+    AnyMemory, BoundedRecord, Model, PersonKey, PersonLimit, Record, RecordChecker, RecordError,
+    SetupError,
 };
 
 const GROUPED: Unit = Unit::GroupedPerson { warmup: 0, per_round: 1 };
@@ -295,7 +295,7 @@ fn memories_that_cannot_group_say_which_can() {
         MemoryKind::Decaying { factor: 0.5, rounds: Some(3) },
     ] {
         let refused = AnyMemory::for_unit(GROUPED, kind, Arc::clone(&softmax)).unwrap_err();
-        assert_eq!(refused, MemoryError::Grouping);
-        assert!(refused.to_string().contains("use memory exact or window"));
+        assert_eq!(refused, SetupError::Grouping);
+        assert!(refused.to_string().contains("use exact or window"));
     }
 }
