@@ -52,6 +52,6 @@ print(f"training accuracy {np.mean(learner.predict_many(X) == y):.3f} at ε = {f
 
 # %% Do not take this on trust: print what is claimed and try to break it, on the code that runs.
 print(undertone.budget(config)["learners"][0]["lifetime"])
-report = undertone.audit(learner.config, seed=1)
+report = undertone.audit(learner.config, seed=1, rounds=learner.rounds)
 print("audit passed:", report["passed"])
 assert report["passed"]

@@ -14,7 +14,7 @@ KNOWN = {
     "data": {"source": "none", "partition": "iid"},
     "bounds": {"feature_norm": 1.0, "out_of_bounds": "refuse"},
     "model": {"loss": "logistic", "features": 112},
-    "parameters": {"set": "ball", "radius": 1.0},
+    "parameters": {"set": "ball", "radius": 1e5},
     "schedule": {"step": 1.0, "step_exponent": 0.77, "coupling": 1.0, "coupling_exponent": 0.65},
     "noise": {"kind": "laplace", "scale": 1.0, "exponent": 0.11},
     "privacy": {"delta": 1e-6},
@@ -27,7 +27,8 @@ def test_known_numbers_come_out():
     assert account.zcdp == pytest.approx(7.1535, abs=2e-4)
     assert account.get_epsilon(delta=1e-6) == pytest.approx(25.86, abs=5e-3)
     assert account.get_pure_epsilon() == pytest.approx(241.75, abs=5e-3)
-    assert account.planned_epsilon(2000) == pytest.approx(25.86, abs=5e-3)
+    # The plan is priced by the exact Rényi divergence of Laplace noise, what was spent by its zCDP.
+    assert account.planned_epsilon(2000) == pytest.approx(25.0911, abs=5e-3)
     assert account.lifetime_epsilon() > account.get_epsilon()
 
 

@@ -169,7 +169,7 @@ def test_a_model_of_records_dealt_by_their_labels_says_that_these_are_public(str
     assert not network(stream).public_model.labels_public
     # A learner that starts from such a model says so for it.
     start = Network.from_config(undertone.Config.preset("mushrooms").replace({"rounds": 2})).public_model
-    settings = dict(classes=[0, 1], epsilon=2.0, delta=1e-6, intercept=False)
+    settings = dict(classes=start.classes, epsilon=2.0, delta=1e-6, intercept=False)
     begun = undertone.Learner(112, start=start, **settings)
     assert begun.public_model.labels_public
     assert any("not their labels" in sentence for sentence in begun.privacy_statement)
@@ -185,7 +185,8 @@ def test_records_drawn_again_show_what_all_their_draws_have_paid():
     assert max(learner["draws_max"] for learner in learners) == 2
     assert result.epsilon == run.get_epsilon() == [learner["epsilon"] for learner in learners]
     for learner in learners:
-        assert learner["epsilon"] > 1.9 * learner["epsilon_used_once"], "the control"
+        again = learner["draws_max"] > 1
+        assert (learner["epsilon"] > 1.9 * learner["epsilon_used_once"]) == again, "the control"
     assert result.columns["epsilon"][-1].max() > 0.99 * max(result.epsilon)
     report = undertone.budget(run.config)
     assert report["records_repeat"] and report["learners"][0]["uses"] == 1500

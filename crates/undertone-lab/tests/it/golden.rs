@@ -96,7 +96,7 @@ const CASES: [Case; 11] = [
             ("NOISE", "kind = \"gaussian\"\ncalibrate = \"rounds\"\nexponent = 0.0"),
             ("PRIVACY", "epsilon = 2.0"),
         ],
-        41.12533493653623,
+        37.45858026547854,
         0.09999646385519374,
     ),
     ("dsgd", &[], 88.6882681598154, 2.5119982093036155),

@@ -23,6 +23,7 @@ __all__ = [
     "audit",
     "budget",
     "doctor",
+    "format_epsilon",
     "get_data",
     "learner_settings",
     "plan",
