@@ -3,9 +3,9 @@
 
     python3 verify_bundle.py BUNDLE
 
-Needs Python 3.10 and nothing else. It was written from the decision records in docs/adr, not from Undertone's code, to
-which it is a second opinion: ADR 27 has the format and the account step by step, ADRs 2 to 25 the reasons. Exit codes:
-0 everything agrees, 1 something does not (it says which learner, round and field), 2 the file cannot be read.
+Needs Python 3.10 and nothing else. A second opinion on `undertone verify`, with which it shares no code: it follows the
+decision records in docs/adr, of which ADR 27 has the format and the account step by step, and ADRs 2 to 25 the reasons.
+Exit codes: 0 everything agrees, 1 something does not (it says which learner, round and field), 2 it cannot be read.
 """
 
 import copy

@@ -103,7 +103,8 @@ impl RunLedger {
         });
         let declared = self.setup.agreement.model.declared_by_user();
         let notes = self.warning.clone().into_iter().chain(declared);
-        Verification::new(learners.collect()).with_notes(notes)
+        let unit = self.setup.agreement.unit;
+        Verification::new(unit, learners.collect()).with_notes(notes)
     }
 }
 

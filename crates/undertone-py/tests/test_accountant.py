@@ -4,6 +4,7 @@ import pytest
 
 import undertone
 from undertone import Accountant, BudgetError, Config, ConfigError
+from undertone._undertone import format_epsilon
 
 #: The setting of docs/paper-map.md for which numbers are known: n = 112, C = 2, L = 1/4, ring of five.
 KNOWN = {
@@ -179,7 +180,7 @@ def test_a_void_certificate_gives_way_to_what_was_spent_and_a_bound_on_the_rest(
     assert account.lifetime_epsilon() >= account.get_epsilon()
     for_ever = [one for one in account.privacy_statement if one.startswith("For ever")]
     assert len(for_ever) == 1 and for_ever[0].startswith("For ever from here: ε = ")
-    assert undertone.format_epsilon(void) not in " ".join(account.privacy_statement)
+    assert format_epsilon(void) not in " ".join(account.privacy_statement)
 
 
 def test_an_account_of_records_drawn_again_is_not_that_of_a_record_used_once():

@@ -123,7 +123,9 @@ fn spent(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out, "planned        {} over {rounds} rounds", format_epsilon(planned))?;
     }
     writeln!(out, "certified      {}", budget["for_ever"].as_str().unwrap_or("?"))?;
-    for (key, words) in [("no_certificate", "No finite bound"), ("exhausted", "Exhausted")] {
+    let is_capped = budget["cap"].is_number() || budget["pure_cap"].is_number();
+    let unbounded = if is_capped { "Without the cap, no finite bound" } else { "No finite bound" };
+    for (key, words) in [("no_certificate", unbounded), ("exhausted", "Exhausted")] {
         if let Some(reason) = budget[key].as_str() {
             writeln!(out, "\n{words}: {reason}.")?;
         }

@@ -115,9 +115,9 @@ fn the_dashboard_never_shows_less_than_was_spent() {
     let Ok(browser) = std::env::var("UNDERTONE_BROWSER") else {
         return;
     };
-    let dashboard =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../undertone-node/src/http/dashboard.html");
-    let text = std::fs::read_to_string(dashboard).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../undertone-node/src/http/dashboard/script.js");
+    let text = std::fs::read_to_string(script).unwrap();
     let (_, rest) = text.split_once("// ---- Numbers").unwrap();
     let (functions, _) = rest.split_once("// ---- Helpers").unwrap();
     let shell = Shell::new();

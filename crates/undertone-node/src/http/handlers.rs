@@ -209,6 +209,18 @@ pub(super) async fn openapi() -> Response {
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// The dashboard: one page that loads nothing else.
+const PAGE: &str = concat!(
+    include_str!("dashboard/head.html"),
+    "<style>\n",
+    include_str!("dashboard/style.css"),
+    "</style>\n",
+    include_str!("dashboard/body.html"),
+    "<script>\n",
+    include_str!("dashboard/script.js"),
+    "</script>\n</body>\n</html>\n",
+);
+
 pub(super) async fn dashboard() -> Response {
     let headers = [
         (CONTENT_SECURITY_POLICY, PAGE_POLICY),
@@ -216,7 +228,7 @@ pub(super) async fn dashboard() -> Response {
         (HeaderName::from_static("referrer-policy"), "no-referrer"),
         (CACHE_CONTROL, "no-cache"),
     ];
-    (headers, Html(include_str!("dashboard.html"))).into_response()
+    (headers, Html(PAGE)).into_response()
 }
 
 pub(super) async fn not_found() -> Problem {

@@ -71,10 +71,10 @@ fn steps(setup: &Setup, through: Round) -> u64 {
 fn planned(setup: &Setup, learner: LearnerId, through: Round, exact: bool) -> PaidAccount {
     let place = learner.0 as usize;
     let mechanism = &setup.mechanisms[place];
-    let cost = match &setup.lifetimes[place] {
-        _ if exact => Some(planned_cost(mechanism, through.0)),
-        Ok(lifetime) => Some(lifetime.total),
-        Err(_) => None,
+    let cost = if exact {
+        Some(planned_cost(mechanism, through.0))
+    } else {
+        setup.lifetimes[place].as_ref().ok().map(|lifetime| lifetime.total)
     };
     let basis = if cost.is_some() { PaidBasis::AsPlanned } else { PaidBasis::NotKnown };
     let one_use = cost.unwrap_or(NOT_KNOWN);

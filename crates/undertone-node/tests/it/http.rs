@@ -285,6 +285,30 @@ fn every_path_of_the_api_description_exists() {
 }
 
 #[test]
+fn the_dashboard_is_one_page_that_loads_nothing_else() {
+    let (status, page) = Daemon::start(None, 1000).get("/");
+    assert_eq!(status, 200);
+    // Each part once, and in this order.
+    let mut rest = page.as_str();
+    let parts = [
+        "<!doctype html>",
+        "<style>\n:root {",
+        "</style>\n</head>\n<body>",
+        "<main id=\"main\"",
+        "</footer>\n<script>\n\"use strict\";",
+        "</script>\n</body>\n</html>\n",
+    ];
+    for part in parts {
+        assert_eq!(page.matches(part).count(), 1, "{part}");
+        rest = rest.split_once(part).unwrap_or_else(|| panic!("{part} is out of order")).1;
+    }
+    assert_eq!(rest, "");
+    for word in ["<script src", "<link rel=\"stylesheet\"", "@import", "url("] {
+        assert!(!page.contains(word), "{word}");
+    }
+}
+
+#[test]
 fn every_private_path_requires_the_token() {
     let mut daemon = Daemon::start(Some(TOKEN), 1000);
     assert_eq!(daemon.get("/v1/status").0, 200);
