@@ -24,13 +24,19 @@ impl Kernel for AllOperations {
         part.plus_product(whole, S::F64x8::splat(0.1)).store_part(&mut stored[..self.len]);
         let narrow = numbers.map(|number| number as f32);
         let (x, zero) = (S::F32x8::load(&narrow), S::F32x8::splat(0.0));
-        let (mut short, mut long) = ([0.0; 8], [0.0; 16]);
+        let (mut short, mut roots, mut long) = ([0.0; 8], [0.0; 8], [0.0; 16]);
         x.select_greater(zero, x, S::F32x8::splat(f32::NAN)).store(&mut short);
+        let square = x.times(x).plus(S::F32x8::splat(0.1)).minus(x.times(zero));
+        square.square_root().store(&mut roots);
+        let mut wide_roots = [0.0; 16];
+        let doubled: [f32; 16] = std::array::from_fn(|k| narrow[k % 8] + k as f32);
+        let y = S::F32x16::load(&doubled);
+        y.times(y).plus(y).minus(S::F32x16::splat(-0.3)).square_root().store(&mut wide_roots);
         S::F32x16::splat(f32::NAN)
             .select_greater(S::F32x16::splat(0.0), S::F32x16::splat(1.0), S::F32x16::splat(2.0))
             .store(&mut long);
         let wide = stored.into_iter().chain(part.times(whole).plus(whole).array());
-        let narrow = short.into_iter().chain(long).map(|number| u64::from(number.to_bits()));
+        let narrow = short.into_iter().chain(roots).chain(wide_roots).chain(long).map(|number| u64::from(number.to_bits()));
         wide.map(f64::to_bits).chain(narrow).collect()
     }
 }

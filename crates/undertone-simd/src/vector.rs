@@ -52,8 +52,16 @@ pub trait F64Vector<const N: usize>: Vector<f64, N> {
     }
 }
 
-/// N f32.
+/// N f32. All instruction sets give the same bits, except for [`multiply_add`](F32Vector::multiply_add).
 pub trait F32Vector<const N: usize>: Vector<f32, N> {
+    /// self + other.
+    fn plus(self, other: Self) -> Self;
+    /// self − other.
+    fn minus(self, other: Self) -> Self;
+    /// self · other.
+    fn times(self, other: Self) -> Self;
+    /// √self.
+    fn square_root(self) -> Self;
     /// self · factor + sum: rounded once if the processor fuses products and sums, else twice.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// `yes` where self is greater than `other`, `no` elsewhere.
@@ -100,6 +108,29 @@ impl<const N: usize> F64Vector<N> for [f64; N] {
 }
 
 impl<const N: usize> F32Vector<N> for [f32; N] {
+    #[inline(always)]
+    fn plus(self, other: [f32; N]) -> [f32; N] {
+        std::array::from_fn(|lane| self[lane] + other[lane])
+    }
+
+    #[inline(always)]
+    fn minus(self, other: [f32; N]) -> [f32; N] {
+        std::array::from_fn(|lane| self[lane] - other[lane])
+    }
+
+    #[inline(always)]
+    fn times(self, other: [f32; N]) -> [f32; N] {
+        std::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
+    fn square_root(mut self) -> [f32; N] {
+        for lane in &mut self {
+            *lane = lane.sqrt();
+        }
+        self
+    }
+
     /// Fused only if the target has an instruction for it: otherwise it would be a slow library call.
     #[inline(always)]
     fn multiply_add(self, factor: Self, mut sum: Self) -> Self {
@@ -163,6 +194,26 @@ impl<V: F64Vector<4>> F64Vector<8> for [V; 2] {
 }
 
 impl<V: F32Vector<8>> F32Vector<16> for [V; 2] {
+    #[inline(always)]
+    fn plus(self, other: [V; 2]) -> [V; 2] {
+        [self[0].plus(other[0]), self[1].plus(other[1])]
+    }
+
+    #[inline(always)]
+    fn minus(self, other: [V; 2]) -> [V; 2] {
+        [self[0].minus(other[0]), self[1].minus(other[1])]
+    }
+
+    #[inline(always)]
+    fn times(self, other: [V; 2]) -> [V; 2] {
+        [self[0].times(other[0]), self[1].times(other[1])]
+    }
+
+    #[inline(always)]
+    fn square_root(self) -> [V; 2] {
+        [self[0].square_root(), self[1].square_root()]
+    }
+
     #[inline(always)]
     fn multiply_add(self, factor: [V; 2], sum: [V; 2]) -> [V; 2] {
         [self[0].multiply_add(factor[0], sum[0]), self[1].multiply_add(factor[1], sum[1])]

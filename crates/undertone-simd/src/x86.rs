@@ -6,12 +6,13 @@
 
 use crate::{F32Vector, F64Vector, Simd, Vector};
 use std::arch::x86_64::{
-    __m256, __m256d, __m512, __m512d, _CMP_GT_OQ, _mm256_add_pd, _mm256_blendv_ps, _mm256_cmp_ps,
-    _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd, _mm256_set1_pd,
-    _mm256_set1_ps, _mm256_storeu_pd, _mm256_storeu_ps, _mm512_add_pd, _mm512_cmp_ps_mask,
-    _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_mask_storeu_pd,
-    _mm512_maskz_loadu_pd, _mm512_mul_pd, _mm512_set1_pd, _mm512_set1_ps, _mm512_storeu_pd,
-    _mm512_storeu_ps,
+    __m256, __m256d, __m512, __m512d, _CMP_GT_OQ, _mm256_add_pd, _mm256_add_ps, _mm256_blendv_ps,
+    _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd, _mm256_mul_ps,
+    _mm256_set1_pd, _mm256_set1_ps, _mm256_sqrt_ps, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps,
+    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_mask_storeu_pd,
+    _mm512_maskz_loadu_pd, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_sqrt_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 /// 256-bit vectors.
@@ -83,6 +84,35 @@ macro_rules! sum_and_product {
     };
 }
 
+/// Operations of f32 whose result has one right rounding.
+macro_rules! rounded_operations {
+    ($name:ident, $plus:ident, $minus:ident, $times:ident, $square_root:ident) => {
+        #[inline(always)]
+        fn plus(self, other: $name) -> $name {
+            // SAFETY: the processor has the instruction, see above.
+            $name(unsafe { $plus(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn minus(self, other: $name) -> $name {
+            // SAFETY: the processor has the instruction, see above.
+            $name(unsafe { $minus(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn times(self, other: $name) -> $name {
+            // SAFETY: the processor has the instruction, see above.
+            $name(unsafe { $times(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        fn square_root(self) -> $name {
+            // SAFETY: the processor has the instruction, see above.
+            $name(unsafe { $square_root(self.0) })
+        }
+    };
+}
+
 impl F64Vector<4> for F64x4 {
     sum_and_product!(F64x4, _mm256_add_pd, _mm256_mul_pd);
 }
@@ -110,6 +140,8 @@ fn first(count: usize) -> u8 {
 }
 
 impl F32Vector<8> for F32x8 {
+    rounded_operations!(F32x8, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_sqrt_ps);
+
     #[inline(always)]
     fn multiply_add(self, factor: F32x8, sum: F32x8) -> F32x8 {
         // SAFETY: the processor has the instruction, see above.
@@ -127,6 +159,8 @@ impl F32Vector<8> for F32x8 {
 }
 
 impl F32Vector<16> for F32x16 {
+    rounded_operations!(F32x16, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_sqrt_ps);
+
     #[inline(always)]
     fn multiply_add(self, factor: F32x16, sum: F32x16) -> F32x16 {
         // SAFETY: the processor has the instruction, see above.
