@@ -166,17 +166,17 @@ impl Kernel for Multiply<'_> {
         while i < n {
             let (row, after) = rest.split_at(i + 1);
             rest = after;
-            out[i] = dot::<S::F64x8>(&row[..i], &x[..i]) + row[i] * x[i];
-            add_scaled::<S::F64x8>(x[i], &row[..i], &mut out[..i]);
+            out[i] = dot::<S::F64x8, f64>(&row[..i], &x[..i]) + row[i] * x[i];
+            add_scaled::<S::F64x8, f64>(x[i], &row[..i], &mut out[..i]);
             i += 1;
         }
         let mut products = [0.0; BUFFERED_MAX];
         let products = &mut products[..weights.len()];
-        dot_rows::<S::F64x8>(rows, x, products);
+        dot_rows::<S::F64x8, f64>(rows, x, products);
         for (product, weight) in products.iter_mut().zip(weights) {
             *product *= weight;
         }
-        add_scaled_rows::<S::F64x8>(products, rows, n, out);
+        add_scaled_rows::<S::F64x8, f64>(products, rows, n, out);
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::history::BLOCK;
 use crate::scalar_loss::{ScalarLoss, Slope};
 use undertone_core::Score;
-use undertone_simd::{F64Vector, Kernel, Simd, run};
+use undertone_simd::{F64Vector, Half, Kernel, Simd, run};
 
 /// Number of interleaved sums of an inner product.
 pub(crate) const LANES: usize = 8;
@@ -18,31 +18,64 @@ pub(crate) fn sum_lanes(sums: [f64; LANES]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
+/// What the numbers of a row may be stored as. All arithmetic is in f64.
+pub(crate) trait Stored: Copy {
+    /// Eight numbers.
+    fn load<V: F64Vector<LANES>>(from: &[Self; LANES]) -> V;
+
+    /// Up to eight numbers, and zeros for the rest.
+    fn load_part<V: F64Vector<LANES>>(from: &[Self]) -> V;
+}
+
+impl Stored for f64 {
+    #[inline(always)]
+    fn load<V: F64Vector<LANES>>(from: &[f64; LANES]) -> V {
+        V::load(from)
+    }
+
+    #[inline(always)]
+    fn load_part<V: F64Vector<LANES>>(from: &[f64]) -> V {
+        V::load_part(from)
+    }
+}
+
+impl Stored for Half {
+    #[inline(always)]
+    fn load<V: F64Vector<LANES>>(from: &[Half; LANES]) -> V {
+        V::load_halves(from)
+    }
+
+    #[inline(always)]
+    fn load_part<V: F64Vector<LANES>>(from: &[Half]) -> V {
+        V::load_part_of_halves(from)
+    }
+}
+
 /// The inner product of two vectors.
 ///
 /// Entry i is added to lane i mod 8, so each term is rounded at most n/8 + 4 times.
 #[must_use]
 #[inline(always)]
-pub(crate) fn dot<V: F64Vector<LANES>>(left: &[f64], right: &[f64]) -> f64 {
+pub(crate) fn dot<V: F64Vector<LANES>, T: Stored>(left: &[T], right: &[f64]) -> f64 {
     let length = left.len().min(right.len());
     let (left_blocks, left_rest) = left[..length].as_chunks();
     let (right_blocks, right_rest) = right[..length].as_chunks();
     let mut sums = V::splat(0.0);
     for (a, b) in left_blocks.iter().zip(right_blocks) {
-        sums = sums.plus_product(V::load(a), V::load(b));
+        sums = sums.plus_product(T::load(a), V::load(b));
     }
     if !left_rest.is_empty() {
-        sums = sums.plus_product(V::load_part(left_rest), V::load_part(right_rest));
+        sums = sums.plus_product(T::load_part(left_rest), V::load_part(right_rest));
     }
     sum_lanes(sums.array())
 }
 
 /// The whole blocks of a row, and the remainder.
-type Chunks<'a> = (&'a [[f64; LANES]], &'a [f64]);
+type Chunks<'a, T> = (&'a [[T; LANES]], &'a [T]);
 
 /// Four rows in blocks. Written out, because a closure passed to `map` is compiled for portable vectors and not inlined.
 #[inline(always)]
-pub(crate) fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4] {
+pub(crate) fn four_in_chunks<T>(rows: [&[T]; 4], length: usize) -> [Chunks<'_, T>; 4] {
     [
         rows[0][..length].as_chunks(),
         rows[1][..length].as_chunks(),
@@ -53,23 +86,23 @@ pub(crate) fn four_in_chunks(rows: [&[f64]; 4], length: usize) -> [Chunks<'_>; 4
 
 /// The inner products of four rows with one vector, each with the bits of [`dot`].
 #[inline(always)]
-fn dot_four<V: F64Vector<LANES>>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
+fn dot_four<V: F64Vector<LANES>, T: Stored>(rows: [&[T]; 4], right: &[f64]) -> [f64; 4] {
     let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, right.len());
     let (blocks, rest) = right.as_chunks();
     let mut sums = [V::splat(0.0); 4];
     for ((((block, a), b), c), d) in blocks.iter().zip(a).zip(b).zip(c).zip(d) {
         let block = V::load(block);
-        sums[0] = sums[0].plus_product(V::load(a), block);
-        sums[1] = sums[1].plus_product(V::load(b), block);
-        sums[2] = sums[2].plus_product(V::load(c), block);
-        sums[3] = sums[3].plus_product(V::load(d), block);
+        sums[0] = sums[0].plus_product(T::load(a), block);
+        sums[1] = sums[1].plus_product(T::load(b), block);
+        sums[2] = sums[2].plus_product(T::load(c), block);
+        sums[3] = sums[3].plus_product(T::load(d), block);
     }
     if !rest.is_empty() {
         let rest = V::load_part(rest);
-        sums[0] = sums[0].plus_product(V::load_part(a_rest), rest);
-        sums[1] = sums[1].plus_product(V::load_part(b_rest), rest);
-        sums[2] = sums[2].plus_product(V::load_part(c_rest), rest);
-        sums[3] = sums[3].plus_product(V::load_part(d_rest), rest);
+        sums[0] = sums[0].plus_product(T::load_part(a_rest), rest);
+        sums[1] = sums[1].plus_product(T::load_part(b_rest), rest);
+        sums[2] = sums[2].plus_product(T::load_part(c_rest), rest);
+        sums[3] = sums[3].plus_product(T::load_part(d_rest), rest);
     }
     [
         sum_lanes(sums[0].array()),
@@ -81,22 +114,26 @@ fn dot_four<V: F64Vector<LANES>>(rows: [&[f64]; 4], right: &[f64]) -> [f64; 4] {
 
 /// Adds factor · row to `out`.
 #[inline(always)]
-pub(crate) fn add_scaled<V: F64Vector<LANES>>(factor: f64, row: &[f64], out: &mut [f64]) {
+pub(crate) fn add_scaled<V: F64Vector<LANES>, T: Stored>(factor: f64, row: &[T], out: &mut [f64]) {
     let length = row.len().min(out.len());
     let (blocks, rest) = row[..length].as_chunks();
     let (out_blocks, out_rest) = out[..length].as_chunks_mut();
     let factor = V::splat(factor);
     for (slots, values) in out_blocks.iter_mut().zip(blocks) {
-        V::load(slots).plus_product(factor, V::load(values)).store(slots);
+        V::load(slots).plus_product(factor, T::load(values)).store(slots);
     }
     if !rest.is_empty() {
-        V::load_part(out_rest).plus_product(factor, V::load_part(rest)).store_part(out_rest);
+        V::load_part(out_rest).plus_product(factor, T::load_part(rest)).store_part(out_rest);
     }
 }
 
 /// Adds four rows times their factors to `out`, with the bits of four calls of [`add_scaled`].
 #[inline(always)]
-fn add_scaled_four<V: F64Vector<LANES>>(factors: [f64; 4], rows: [&[f64]; 4], out: &mut [f64]) {
+fn add_scaled_four<V: F64Vector<LANES>, T: Stored>(
+    factors: [f64; 4],
+    rows: [&[T]; 4],
+    out: &mut [f64],
+) {
     let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = four_in_chunks(rows, out.len());
     let (out_blocks, out_rest) = out.as_chunks_mut();
     let factors =
@@ -112,102 +149,106 @@ fn add_scaled_four<V: F64Vector<LANES>>(factors: [f64; 4], rows: [&[f64]; 4], ou
 
 /// sum + Σ factor · value, one after the other.
 #[inline(always)]
-pub(crate) fn plus_products<V: F64Vector<LANES>>(
+pub(crate) fn plus_products<V: F64Vector<LANES>, T: Stored>(
     sum: V,
     factors: [V; 4],
-    [a, b, c, d]: [&[f64; LANES]; 4],
+    [a, b, c, d]: [&[T; LANES]; 4],
 ) -> V {
-    let sum = sum.plus_product(factors[0], V::load(a));
-    let sum = sum.plus_product(factors[1], V::load(b));
-    let sum = sum.plus_product(factors[2], V::load(c));
-    sum.plus_product(factors[3], V::load(d))
+    let sum = sum.plus_product(factors[0], T::load(a));
+    let sum = sum.plus_product(factors[1], T::load(b));
+    let sum = sum.plus_product(factors[2], T::load(c));
+    sum.plus_product(factors[3], T::load(d))
 }
 
 /// The same for the remainders of rows.
 #[inline(always)]
-pub(crate) fn plus_parts<V: F64Vector<LANES>>(
+pub(crate) fn plus_parts<V: F64Vector<LANES>, T: Stored>(
     sum: V,
     factors: [V; 4],
-    [a, b, c, d]: [&[f64]; 4],
+    [a, b, c, d]: [&[T]; 4],
 ) -> V {
-    let sum = sum.plus_product(factors[0], V::load_part(a));
-    let sum = sum.plus_product(factors[1], V::load_part(b));
-    let sum = sum.plus_product(factors[2], V::load_part(c));
-    sum.plus_product(factors[3], V::load_part(d))
+    let sum = sum.plus_product(factors[0], T::load_part(a));
+    let sum = sum.plus_product(factors[1], T::load_part(b));
+    let sum = sum.plus_product(factors[2], T::load_part(c));
+    sum.plus_product(factors[3], T::load_part(d))
 }
 
 /// The inner products of rows, stored one after the other, with one vector of the length of a row.
 #[inline(always)]
-pub(crate) fn dot_rows<V: F64Vector<LANES>>(rows: &[f64], right: &[f64], products: &mut [f64]) {
+pub(crate) fn dot_rows<V: F64Vector<LANES>, T: Stored>(
+    rows: &[T],
+    right: &[f64],
+    products: &mut [f64],
+) {
     let n = right.len();
     let (fours, rest) = products.as_chunks_mut::<4>();
     let whole = 4 * fours.len();
     for (place, products) in fours.iter_mut().enumerate() {
-        *products = dot_four::<V>(four_rows(rows, n, 4 * place), right);
+        *products = dot_four::<V, T>(four_rows(rows, n, 4 * place), right);
     }
     for (place, product) in (whole..).zip(rest) {
-        *product = dot::<V>(&rows[place * n..(place + 1) * n], right);
+        *product = dot::<V, T>(&rows[place * n..(place + 1) * n], right);
     }
 }
 
 /// Adds rows of length n, stored one after the other, times their factors to `out`: the first `out.len()` values of each.
 #[inline(always)]
-pub(crate) fn add_scaled_rows<V: F64Vector<LANES>>(
+pub(crate) fn add_scaled_rows<V: F64Vector<LANES>, T: Stored>(
     factors: &[f64],
-    rows: &[f64],
+    rows: &[T],
     n: usize,
     out: &mut [f64],
 ) {
     let (fours, rest) = factors.as_chunks::<4>();
     for (place, &factors) in fours.iter().enumerate() {
-        add_scaled_four::<V>(factors, four_rows(rows, n, 4 * place), out);
+        add_scaled_four::<V, T>(factors, four_rows(rows, n, 4 * place), out);
     }
     for (place, &factor) in (4 * fours.len()..).zip(rest) {
-        add_scaled::<V>(factor, &rows[place * n..(place + 1) * n], out);
+        add_scaled::<V, T>(factor, &rows[place * n..(place + 1) * n], out);
     }
 }
 
 /// The kernel of [`dot`].
-struct Dot<'a>(&'a [f64], &'a [f64]);
+struct Dot<'a, T>(&'a [T], &'a [f64]);
 
-impl Kernel for Dot<'_> {
+impl<T: Stored> Kernel for Dot<'_, T> {
     type Output = f64;
 
     #[inline(always)]
     fn run<S: Simd>(self) -> f64 {
-        dot::<S::F64x8>(self.0, self.1)
+        dot::<S::F64x8, T>(self.0, self.1)
     }
 }
 
 /// The kernel of [`add_scaled`].
-struct AddScaled<'a>(f64, &'a [f64], &'a mut [f64]);
+struct AddScaled<'a, T>(f64, &'a [T], &'a mut [f64]);
 
-impl Kernel for AddScaled<'_> {
+impl<T: Stored> Kernel for AddScaled<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self) {
-        add_scaled::<S::F64x8>(self.0, self.1, self.2);
+        add_scaled::<S::F64x8, T>(self.0, self.1, self.2);
     }
 }
 
 /// [`dot`] on the best instruction set.
 #[must_use]
 #[inline]
-pub(crate) fn wide_dot(left: &[f64], right: &[f64]) -> f64 {
+pub(crate) fn wide_dot<T: Stored>(left: &[T], right: &[f64]) -> f64 {
     run(Dot(left, right))
 }
 
 /// [`add_scaled`] on the best instruction set.
 #[inline]
-pub(crate) fn wide_add_scaled(factor: f64, row: &[f64], out: &mut [f64]) {
+pub(crate) fn wide_add_scaled<T: Stored>(factor: f64, row: &[T], out: &mut [f64]) {
     run(AddScaled(factor, row, out));
 }
 
 /// Adds the gradients of a block of dense records at θ, slope(row · θ, label) · row, to `out`.
-pub(crate) struct BlockGradient<'a> {
+pub(crate) struct BlockGradient<'a, T> {
     /// The rows, one after the other.
-    pub(crate) rows: &'a [f64],
+    pub(crate) rows: &'a [T],
     /// A label for each row, at most [`BLOCK`] of them.
     pub(crate) labels: &'a [f64],
     /// As long as a row.
@@ -218,7 +259,7 @@ pub(crate) struct BlockGradient<'a> {
     pub(crate) out: &'a mut [f64],
 }
 
-impl Kernel for BlockGradient<'_> {
+impl<T: Stored> Kernel for BlockGradient<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -227,9 +268,9 @@ impl Kernel for BlockGradient<'_> {
         let n = theta.len();
         let mut slopes = [0.0; BLOCK];
         let slopes = &mut slopes[..labels.len()];
-        dot_rows::<S::F64x8>(rows, theta, slopes);
+        dot_rows::<S::F64x8, T>(rows, theta, slopes);
         slope.replace_scores(slopes, labels);
-        add_scaled_rows::<S::F64x8>(slopes, rows, n, out);
+        add_scaled_rows::<S::F64x8, T>(slopes, rows, n, out);
     }
 }
 
@@ -288,7 +329,7 @@ pub(crate) fn add_to_score(
 
 /// Four consecutive rows of length n, starting with row `first`.
 #[inline(always)]
-pub(crate) fn four_rows(rows: &[f64], n: usize, first: usize) -> [&[f64]; 4] {
+pub(crate) fn four_rows<T>(rows: &[T], n: usize, first: usize) -> [&[T]; 4] {
     let rows = &rows[first * n..(first + 4) * n];
     [&rows[..n], &rows[n..2 * n], &rows[2 * n..3 * n], &rows[3 * n..]]
 }
@@ -313,9 +354,9 @@ mod tests {
                 let (rows, labels, theta) = (&rows[..], &labels[..], &theta[..]);
                 run(BlockGradient { rows, labels, theta, slope, out: &mut out });
                 for (row, &label) in rows.chunks(n).zip(labels) {
-                    let product = dot::<[f64; LANES]>(row, theta);
+                    let product = dot::<[f64; LANES], f64>(row, theta);
                     assert_eq!(product.to_bits(), wide_dot(row, theta).to_bits());
-                    add_scaled::<[f64; LANES]>(slope.at(product, label), row, &mut expected);
+                    add_scaled::<[f64; LANES], f64>(slope.at(product, label), row, &mut expected);
                 }
                 for (a, b) in out.iter().zip(&expected) {
                     assert_eq!(a.to_bits(), b.to_bits(), "n = {n}, {count} rows");

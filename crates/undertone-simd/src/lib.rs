@@ -3,12 +3,14 @@
 //! A [`Kernel`] is written once, generic over [`Simd`], and compiled for each [`InstructionSet`]. [`run`] chooses the best one
 //! this processor has. All unsafe code of the workspace is in this crate. `docs/adr/0023-simd.md` says why it is our own.
 
+mod half;
 #[cfg(test)]
 mod tests;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use half::Half;
 pub use vector::{F32Vector, F64Vector, Vector, prefetch_ahead};
 
 use std::sync::OnceLock;
@@ -43,7 +45,7 @@ pub trait Kernel {
 pub enum InstructionSet {
     /// The instructions the crate is compiled for.
     Portable,
-    /// 256-bit vectors and fused products.
+    /// 256-bit vectors, fused products, and numbers of 16 bits.
     Avx2,
     /// 512-bit vectors, and twice as many registers.
     Avx512,
@@ -97,13 +99,13 @@ pub fn run<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<x86::Avx512>()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<x86::Avx2>()
 }
@@ -117,7 +119,10 @@ fn run_portable<K: Kernel>(kernel: K) -> K::Output {
 /// Detects the features of `run_avx512` and `run_avx2`.
 fn detect() -> InstructionSet {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+    {
         let has_avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")

@@ -20,6 +20,9 @@ impl Kernel for AllOperations {
     fn run<S: Simd>(self) -> Vec<u64> {
         let numbers: [f64; 8] = std::array::from_fn(|k| (k as f64 * 0.731 + 0.3).sin());
         let (part, whole) = (S::F64x8::load_part(&numbers[..self.len]), S::F64x8::load(&numbers));
+        let halves = numbers.map(|number| Half::towards_zero((number * 1e-4) as f32));
+        let half_part = S::F64x8::load_part_of_halves(&halves[..self.len]);
+        let halves = S::F64x8::load_halves(&halves).array();
         let mut stored = [f64::NAN; 8];
         part.plus_product(whole, S::F64x8::splat(0.1)).store_part(&mut stored[..self.len]);
         let narrow = numbers.map(|number| number as f32);
@@ -36,7 +39,13 @@ impl Kernel for AllOperations {
             .select_greater(S::F32x16::splat(0.0), S::F32x16::splat(1.0), S::F32x16::splat(2.0))
             .store(&mut long);
         let wide = stored.into_iter().chain(part.times(whole).plus(whole).array());
-        let narrow = short.into_iter().chain(roots).chain(wide_roots).chain(long).map(|number| u64::from(number.to_bits()));
+        let wide = wide.chain(halves).chain(half_part.array());
+        let narrow = short
+            .into_iter()
+            .chain(roots)
+            .chain(wide_roots)
+            .chain(long)
+            .map(|number| u64::from(number.to_bits()));
         wide.map(f64::to_bits).chain(narrow).collect()
     }
 }

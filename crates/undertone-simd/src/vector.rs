@@ -1,6 +1,6 @@
 //! The operations on vectors, implemented for arrays and for pairs of vectors of half the length.
 
-use crate::Simd;
+use crate::{Half, Simd};
 
 /// N numbers of type T.
 pub trait Vector<T, const N: usize>: Copy {
@@ -23,6 +23,19 @@ pub trait F64Vector<const N: usize>: Vector<f64, N> {
     #[inline(always)]
     fn plus_product(self, left: Self, right: Self) -> Self {
         self.plus(left.times(right))
+    }
+
+    /// The numbers of an array of 16 bits each.
+    fn load_halves(from: &[Half; N]) -> Self;
+
+    /// Loads up to N numbers of 16 bits each, and zeros for the rest.
+    #[inline(always)]
+    fn load_part_of_halves(from: &[Half]) -> Self {
+        let mut whole = [Half::ZERO; N];
+        for (slot, value) in whole.iter_mut().zip(from) {
+            *slot = *value;
+        }
+        Self::load_halves(&whole)
     }
 
     /// Loads up to N numbers, and zeros for the rest.
@@ -104,6 +117,11 @@ impl<const N: usize> F64Vector<N> for [f64; N] {
     #[inline(always)]
     fn times(self, other: Self) -> Self {
         std::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
+    fn load_halves(from: &[Half; N]) -> [f64; N] {
+        from.map(Half::to_f64)
     }
 }
 
@@ -190,6 +208,12 @@ impl<V: F64Vector<4>> F64Vector<8> for [V; 2] {
     #[inline(always)]
     fn times(self, other: [V; 2]) -> [V; 2] {
         [self[0].times(other[0]), self[1].times(other[1])]
+    }
+
+    #[inline(always)]
+    fn load_halves(from: &[Half; 8]) -> [V; 2] {
+        let halves = from.as_chunks().0;
+        [V::load_halves(&halves[0]), V::load_halves(&halves[1])]
     }
 }
 

@@ -4,15 +4,16 @@
 //! the instructions were detected: each `SAFETY` comment below relies on this.
 #![expect(unsafe_code, reason = "instructions that not every processor has")]
 
-use crate::{F32Vector, F64Vector, Simd, Vector};
+use crate::{F32Vector, F64Vector, Half, Simd, Vector};
 use std::arch::x86_64::{
-    __m256, __m256d, __m512, __m512d, _CMP_GT_OQ, _mm256_add_pd, _mm256_add_ps, _mm256_blendv_ps,
-    _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd, _mm256_mul_ps,
-    _mm256_set1_pd, _mm256_set1_ps, _mm256_sqrt_ps, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps,
-    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_mask_storeu_pd,
-    _mm512_maskz_loadu_pd, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps,
-    _mm512_sqrt_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
+    __m256, __m256d, __m512, __m512d, _CMP_GT_OQ, _mm_cvtph_ps, _mm_loadl_epi64, _mm_loadu_si128,
+    _mm256_add_pd, _mm256_add_ps, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_cvtph_ps,
+    _mm256_cvtps_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd,
+    _mm256_mul_ps, _mm256_set1_pd, _mm256_set1_ps, _mm256_sqrt_ps, _mm256_storeu_pd,
+    _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_cmp_ps_mask,
+    _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_blend_ps,
+    _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_pd,
+    _mm512_set1_ps, _mm512_sqrt_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 /// 256-bit vectors.
@@ -115,10 +116,22 @@ macro_rules! rounded_operations {
 
 impl F64Vector<4> for F64x4 {
     sum_and_product!(F64x4, _mm256_add_pd, _mm256_mul_pd);
+
+    #[inline(always)]
+    fn load_halves(from: &[Half; 4]) -> F64x4 {
+        // SAFETY: 64 bits can be read there, and no alignment is required; the processor has the instructions.
+        F64x4(unsafe { _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(from.as_ptr().cast()))) })
+    }
 }
 
 impl F64Vector<8> for F64x8 {
     sum_and_product!(F64x8, _mm512_add_pd, _mm512_mul_pd);
+
+    #[inline(always)]
+    fn load_halves(from: &[Half; 8]) -> F64x8 {
+        // SAFETY: 128 bits can be read there, and no alignment is required; the processor has the instructions.
+        F64x8(unsafe { _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast()))) })
+    }
 
     #[inline(always)]
     fn load_part(from: &[f64]) -> F64x8 {
