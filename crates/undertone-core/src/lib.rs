@@ -13,6 +13,7 @@
 pub mod agreement;
 mod domain;
 mod encoding;
+mod features;
 mod forgetting;
 pub mod graph;
 mod learner;
@@ -30,6 +31,7 @@ mod spread;
 mod units;
 
 pub use domain::Domain;
+pub use features::{FeatureTransform, FeatureTransformError};
 pub use forgetting::{Forgetting, RecordWeights};
 pub use learner::{Learner, LearnerSetup, PrivateParameters, ReleaseError, RoundReport};
 pub use loss::{DataBounds, DeclaredCurvature, Loss, LossConstants, ModelSpec};

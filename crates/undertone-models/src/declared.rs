@@ -139,7 +139,7 @@ impl Declared {
 fn dense(row: Row<'_>, features: usize) -> Cow<'_, [f64]> {
     match row {
         Row::Dense(values) => Cow::Borrowed(values),
-        Row::Sparse { .. } => {
+        Row::Compact(_) | Row::Sparse { .. } => {
             let mut values = vec![0.0; features];
             row.add_scaled_to(1.0, &mut values);
             Cow::Owned(values)

@@ -1,10 +1,11 @@
 //! The records of a stream, stored in flat arrays.
 
-use crate::scalar_loss::Slope;
-use crate::vector::{BlockGradient, BlockSlopes};
+use crate::record::{COMPACT, DENSE, SPARSE, visit_halves};
+use crate::softmax::BlockSoftmax;
+use crate::vector::{BlockGradient, BlockSlopes, Stored};
 use crate::{Model, compensated::CompensatedSum, row::Row};
 use undertone_core::persist::{Fields, Persist};
-use undertone_simd::run;
+use undertone_simd::{Half, run};
 
 /// Record gradients that are summed plainly before the sum is added to a compensated sum.
 pub(crate) const BLOCK: usize = 32;
@@ -17,14 +18,26 @@ const RETAINED_CAPACITY_MAX: usize = 32 << 10;
 
 /// Records after expansion, dense as matrices or sparse as compressed rows.
 ///
-/// The first record decides the layout; later ones are converted, so a stream may mix both forms.
+/// The first record decides the layout; later ones are converted, so a stream may mix all forms. Numbers of 16 bits are
+/// kept as such until a row arrives that has others.
 /// Segments never move once full, so no round pays for copying the whole history.
 #[derive(Clone)]
 pub(crate) struct History {
     dimension: usize,
-    sparse: bool,
+    layout: Layout,
     records: usize,
     segments: Vec<Segment>,
+}
+
+/// How all records of a history are stored.
+#[derive(Clone, Copy, PartialEq)]
+enum Layout {
+    /// In `values`, row after row.
+    Dense,
+    /// In `halves`, row after row.
+    Compact,
+    /// In `indices` and `values`.
+    Sparse,
 }
 
 /// Up to `SEGMENT` records in flat arrays.
@@ -32,9 +45,11 @@ pub(crate) struct History {
 struct Segment {
     labels: Vec<f64>,
     values: Vec<f64>,
-    /// Empty in the dense layout.
+    /// Empty but in the compact layout.
+    halves: Vec<Half>,
+    /// Empty but in the sparse layout.
     indices: Vec<u32>,
-    /// The end of each sparse row in `values`; empty in the dense layout.
+    /// The end of each sparse row in `values`; empty but in the sparse layout.
     ends: Vec<usize>,
 }
 
@@ -44,36 +59,45 @@ impl Segment {
         Segment {
             labels: Vec::with_capacity(self.labels.len()),
             values: Vec::with_capacity(self.values.len()),
+            halves: Vec::with_capacity(self.halves.len()),
             indices: Vec::with_capacity(self.indices.len()),
             ends: Vec::with_capacity(self.ends.len()),
         }
     }
 
     fn clear(&mut self) {
-        if self.values.capacity() > RETAINED_CAPACITY_MAX {
+        if self.values.capacity().max(self.halves.capacity()) > RETAINED_CAPACITY_MAX {
             *self = Segment::default();
         }
         self.labels.clear();
         self.values.clear();
+        self.halves.clear();
         self.indices.clear();
         self.ends.clear();
     }
 
     #[inline]
-    fn row(&self, k: usize, sparse: bool, dimension: usize) -> Row<'_> {
-        if sparse {
-            let start = if k == 0 { 0 } else { self.ends[k - 1] };
-            let range = start..self.ends[k];
-            Row::Sparse { indices: &self.indices[range.clone()], values: &self.values[range] }
-        } else {
-            Row::Dense(&self.values[k * dimension..(k + 1) * dimension])
+    fn row(&self, k: usize, layout: Layout, dimension: usize) -> Row<'_> {
+        match layout {
+            Layout::Dense => Row::Dense(&self.values[k * dimension..(k + 1) * dimension]),
+            Layout::Compact => Row::Compact(&self.halves[k * dimension..(k + 1) * dimension]),
+            Layout::Sparse => {
+                let start = if k == 0 { 0 } else { self.ends[k - 1] };
+                let range = start..self.ends[k];
+                Row::Sparse { indices: &self.indices[range.clone()], values: &self.values[range] }
+            }
         }
+    }
+
+    /// Turns numbers of 16 bits into others.
+    fn widen(&mut self) {
+        self.values = self.halves.drain(..).map(Half::to_f64).collect();
     }
 }
 
 impl History {
     pub(crate) fn new(dimension: usize) -> History {
-        History { dimension, sparse: false, records: 0, segments: Vec::new() }
+        History { dimension, layout: Layout::Dense, records: 0, segments: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,28 +106,36 @@ impl History {
 
     pub(crate) fn push(&mut self, row: Row<'_>, label: f64) {
         if self.records == 0 {
-            self.sparse = match row {
-                Row::Sparse { .. } => true,
-                Row::Dense(_) => row.nonzeros().count() * 2 < self.dimension,
+            self.layout = match row {
+                Row::Sparse { .. } => Layout::Sparse,
+                Row::Compact(_) => Layout::Compact,
+                Row::Dense(_) if row.nonzeros().count() * 2 < self.dimension => Layout::Sparse,
+                Row::Dense(_) => Layout::Dense,
             };
+        } else if self.layout == Layout::Compact && !matches!(row, Row::Compact(_)) {
+            self.segments.iter_mut().for_each(Segment::widen);
+            self.layout = Layout::Dense;
         }
         self.records += 1;
-        let (sparse, dimension) = (self.sparse, self.dimension);
+        let (layout, dimension) = (self.layout, self.dimension);
         let segment = self.segment_with_capacity();
         segment.labels.push(label);
-        if sparse {
-            for (index, value) in row.nonzeros() {
-                // Models refuse dimensions above u32::MAX.
-                segment.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
-                segment.values.push(value);
+        match (layout, row) {
+            (Layout::Sparse, _) => {
+                for (index, value) in row.nonzeros() {
+                    // Models refuse dimensions above u32::MAX.
+                    segment.indices.push(u32::try_from(index).unwrap_or(u32::MAX));
+                    segment.values.push(value);
+                }
+                segment.ends.push(segment.values.len());
             }
-            segment.ends.push(segment.values.len());
-        } else if let Row::Dense(values) = row {
-            segment.values.extend_from_slice(values);
-        } else {
-            let start = segment.values.len();
-            segment.values.resize(start + dimension, 0.0);
-            row.add_scaled_to(1.0, &mut segment.values[start..]);
+            (Layout::Compact, Row::Compact(halves)) => segment.halves.extend_from_slice(halves),
+            (_, Row::Dense(values)) => segment.values.extend_from_slice(values),
+            (_, Row::Compact(_) | Row::Sparse { .. }) => {
+                let start = segment.values.len();
+                segment.values.resize(start + dimension, 0.0);
+                row.add_scaled_to(1.0, &mut segment.values[start..]);
+            }
         }
     }
 
@@ -129,7 +161,7 @@ impl History {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Row<'_>, f64)> + '_ {
         self.segments.iter().flat_map(|segment| {
             let labels = segment.labels.iter().enumerate();
-            labels.map(|(k, &label)| (segment.row(k, self.sparse, self.dimension), label))
+            labels.map(|(k, &label)| (segment.row(k, self.layout, self.dimension), label))
         })
     }
 
@@ -145,41 +177,60 @@ impl History {
         block: &mut [f64],
         sum: &mut CompensatedSum,
     ) {
+        let gradients = Gradients { model, theta, weight };
         for segment in &self.segments {
             for (number, labels) in segment.labels.chunks(BLOCK).enumerate() {
                 block.fill(0.0);
                 let first = number * BLOCK;
-                match model.slope(weight) {
-                    Some(slope) if self.sparse => {
-                        self.add_sparse_block(segment, first, labels, theta, slope, block);
-                    }
-                    Some(slope) => {
-                        let end = (first + labels.len()) * self.dimension;
-                        let rows = &segment.values[first * self.dimension..end];
-                        run(BlockGradient { rows, labels, theta, slope, out: block });
-                    }
-                    None => {
-                        for (k, &label) in (first..).zip(labels) {
-                            let row = segment.row(k, self.sparse, self.dimension);
-                            model.add_row_gradient(theta, row, label, weight, block);
-                        }
+                let rows = first * self.dimension..(first + labels.len()) * self.dimension;
+                match self.layout {
+                    Layout::Dense => gradients.add_block(&segment.values[rows], labels, block),
+                    Layout::Compact => gradients.add_block(&segment.halves[rows], labels, block),
+                    Layout::Sparse => {
+                        let row = |k| segment.row(first + k, Layout::Sparse, self.dimension);
+                        gradients.add_sparse_block(row, labels, block);
                     }
                 }
                 sum.add(block);
             }
         }
     }
+}
 
-    fn add_sparse_block(
-        &self,
-        segment: &Segment,
-        first: usize,
-        labels: &[f64],
-        theta: &[f64],
-        slope: Slope,
-        out: &mut [f64],
-    ) {
-        let rows = || (first..first + labels.len()).map(|k| segment.row(k, true, self.dimension));
+/// The gradients of records at θ, times a weight.
+#[derive(Clone, Copy)]
+struct Gradients<'a> {
+    model: &'a Model,
+    theta: &'a [f64],
+    weight: f64,
+}
+
+impl Gradients<'_> {
+    /// Adds those of rows that are stored one after the other.
+    fn add_block<T: Stored>(self, rows: &[T], labels: &[f64], out: &mut [f64]) {
+        let Gradients { model, theta, weight } = self;
+        if let Some(slope) = model.slope(weight) {
+            run(BlockGradient { rows, labels, theta, slope, out });
+        } else if let Some(softmax) = model.softmax() {
+            let clip = model.spec().clip;
+            run(BlockSoftmax { softmax, rows, labels, theta, weight, clip, out });
+        } else {
+            for (row, &label) in rows.chunks_exact(rows.len() / labels.len()).zip(labels) {
+                model.add_row_gradient(theta, T::row(row), label, weight, out);
+            }
+        }
+    }
+
+    /// Adds those of sparse rows.
+    fn add_sparse_block<'r>(self, row: impl Fn(usize) -> Row<'r>, labels: &[f64], out: &mut [f64]) {
+        let Gradients { model, theta, weight } = self;
+        let rows = || (0..labels.len()).map(&row);
+        let Some(slope) = model.slope(weight) else {
+            for (row, &label) in rows().zip(labels) {
+                model.add_row_gradient(theta, row, label, weight, out);
+            }
+            return;
+        };
         let mut scores = [0.0; BLOCK];
         for (score, row) in scores.iter_mut().zip(rows()) {
             *score = row.dot(theta);
@@ -194,7 +245,18 @@ impl History {
 
 impl Persist for History {
     fn visit(&mut self, fields: &mut dyn Fields) {
-        fields.flag(&mut self.sparse);
+        let mut layout = match self.layout {
+            Layout::Dense => DENSE,
+            Layout::Sparse => SPARSE,
+            Layout::Compact => COMPACT,
+        };
+        fields.count(&mut layout);
+        self.layout = match layout {
+            DENSE => Layout::Dense,
+            SPARSE => Layout::Sparse,
+            COMPACT => Layout::Compact,
+            _ => return fields.reject(),
+        };
         let length = fields.length(self.segments.len(), 4 * 8);
         self.segments.resize(length, Segment::default());
         for segment in &mut self.segments {
@@ -202,6 +264,9 @@ impl Persist for History {
             fields.list(&mut segment.values);
             fields.whole_numbers(&mut segment.indices);
             fields.whole_numbers(&mut segment.ends);
+            if self.layout == Layout::Compact {
+                visit_halves(fields, &mut segment.halves);
+            }
         }
         self.records = self.segments.iter().map(|segment| segment.labels.len()).sum();
     }
@@ -210,15 +275,18 @@ impl Persist for History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use undertone_core::persist::{load, save};
 
     #[test]
     fn mixed_forms_come_back_as_they_went_in() {
         let dense = [0.0, 2.0, 0.0, 0.0, -1.0];
         let sparse = Row::Sparse { indices: &[1, 4], values: &[2.0, -1.0] };
         let full = [1.0, 2.0, 3.0, 4.0, 5.0];
-        for first in [Row::Dense(&full), Row::Dense(&dense), sparse] {
+        let halves = full.map(|value| Half::towards_zero(value as f32));
+        let compact = Row::Compact(&halves);
+        for first in [Row::Dense(&full), Row::Dense(&dense), sparse, compact] {
             let mut history = History::new(5);
-            for row in [first, Row::Dense(&dense), sparse, Row::Dense(&full)] {
+            for row in [first, Row::Dense(&dense), sparse, compact] {
                 history.push(row, 0.5);
             }
             let rows: Vec<Vec<f64>> = history
@@ -231,6 +299,30 @@ mod tests {
                 .collect();
             assert_eq!(rows[1..], [dense.to_vec(), dense.to_vec(), full.to_vec()]);
         }
+    }
+
+    #[test]
+    fn compact_records_stay_compact_and_are_saved_so() {
+        let rows: Vec<[Half; 3]> = (0..SEGMENT + 5)
+            .map(|k| [0.1, 0.2, k as f32 * 0.001].map(Half::towards_zero))
+            .collect();
+        let mut history = History::new(3);
+        rows.iter().for_each(|row| history.push(Row::Compact(row), 1.0));
+        let is_compact = |history: &History| {
+            history.iter().zip(&rows).all(|((row, _), expected)| match row {
+                Row::Compact(found) => found == expected,
+                Row::Dense(_) | Row::Sparse { .. } => false,
+            })
+        };
+        assert!(is_compact(&history));
+        let bytes = save(&mut history);
+        assert!(bytes.len() < (8 + 3 * 2) * rows.len() + 200);
+        let mut loaded = History::new(3);
+        load(&mut loaded, &bytes).unwrap();
+        assert!(loaded.len() == rows.len() && is_compact(&loaded));
+        // The control: one row of other numbers, and none is compact.
+        history.push(Row::Dense(&[0.1; 3]), 1.0);
+        assert!(!is_compact(&history));
     }
 
     #[test]

@@ -351,6 +351,14 @@ impl Model {
         self.scalar_loss().map(|loss| Slope { loss, clip: self.spec.clip, weight })
     }
 
+    /// The scores of several classes, if the loss is a function of these.
+    pub(crate) fn softmax(&self) -> Option<Softmax> {
+        match &self.head {
+            Head::Softmax(softmax) => Some(*softmax),
+            Head::Scalar(_) | Head::Declared(_) => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn row_loss(&self, theta: &[f64], row: Row<'_>, label: f64) -> f64 {
         match &self.head {

@@ -46,10 +46,11 @@ impl PackedSymmetric {
         match row {
             Row::Dense(values) => {
                 self.rows.extend_from_slice(values);
-                self.weights.push(weight);
-                if self.weights.len() >= BUFFERED_MAX {
-                    self.flush();
-                }
+                self.buffer_row(weight);
+            }
+            Row::Compact(values) => {
+                self.rows.extend(values.iter().map(|value| value.to_f64()));
+                self.buffer_row(weight);
             }
             Row::Sparse { indices, values } => {
                 for (position, (&index, &value)) in indices.iter().zip(values).enumerate() {
@@ -61,6 +62,14 @@ impl PackedSymmetric {
                     }
                 }
             }
+        }
+    }
+
+    /// Notes the weight of a row that was buffered.
+    fn buffer_row(&mut self, weight: f64) {
+        self.weights.push(weight);
+        if self.weights.len() >= BUFFERED_MAX {
+            self.flush();
         }
     }
 

@@ -153,8 +153,11 @@ fn rounding(entries: usize) -> f64 {
     (entries as f64 + 8.0) * f64::EPSILON
 }
 
-/// Whether a row that is not all zeros has a smaller norm than scaling would give it.
+/// Whether a row that is not all zeros has a smaller norm than scaling would give it. One of 16 bits stays as it was rounded.
 fn is_below(features: &Features, bound: f64) -> bool {
+    if matches!(features, Features::Compact(_)) {
+        return false;
+    }
     let entries = features.entries().count();
     let zero = features.entries().all(|(_, value)| value.abs() <= 0.0);
     !zero && features.norm() < bound * (1.0 - 3.0 * rounding(entries))
@@ -162,13 +165,14 @@ fn is_below(features: &Features, bound: f64) -> bool {
 
 /// Scales a finite row that is not all zeros to just below a norm.
 fn scale_to(features: &mut Features, bound: f64) {
-    let (Features::Dense(values) | Features::Sparse { values, .. }) = features;
-    // Division by the largest keeps the squares from overflowing or vanishing.
-    let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-    for value in values.iter_mut() {
-        *value /= largest;
+    let entries = features.entries().count();
+    // Division by the largest keeps the squares from overflowing or vanishing. Those of 16 bits never do.
+    if let Features::Dense(values) | Features::Sparse { values, .. } = features {
+        let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        for value in values.iter_mut() {
+            *value /= largest;
+        }
     }
-    let entries = values.len();
     let factor = bound / features.norm() * (1.0 - rounding(entries));
     features.scale(factor);
     assert!(features.norm() <= bound, "scaling must bring the norm under the bound");

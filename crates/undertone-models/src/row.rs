@@ -2,12 +2,15 @@
 
 use crate::vector::{wide_add_scaled, wide_dot};
 use std::fmt;
+use undertone_simd::Half;
 
 /// A feature vector after expansion, borrowed from a record or from a history.
 #[derive(Clone, Copy)]
 pub(crate) enum Row<'a> {
     /// Every coordinate.
     Dense(&'a [f64]),
+    /// Every coordinate, of 16 bits.
+    Compact(&'a [Half]),
     /// The non-zero coordinates, by increasing index.
     Sparse {
         /// Increasing indices.
@@ -23,6 +26,7 @@ impl<'a> Row<'a> {
     pub(crate) fn dot(self, theta: &[f64]) -> f64 {
         match self {
             Row::Dense(values) => wide_dot(values, theta),
+            Row::Compact(values) => wide_dot(values, theta),
             Row::Sparse { indices, values } => {
                 // Four lanes, for a quarter of the roundings and of the latency.
                 let mut sums = [0.0; 4];
@@ -45,6 +49,7 @@ impl<'a> Row<'a> {
     pub(crate) fn add_scaled_to(self, factor: f64, out: &mut [f64]) {
         match self {
             Row::Dense(values) => wide_add_scaled(factor, values, out),
+            Row::Compact(values) => wide_add_scaled(factor, values, out),
             Row::Sparse { indices, values } => {
                 for (&index, &value) in indices.iter().zip(values) {
                     out[index as usize] += factor * value;
@@ -55,11 +60,13 @@ impl<'a> Row<'a> {
 
     /// The stored entries, by increasing index.
     pub(crate) fn entries(self) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let (indices, values) = match self {
-            Row::Dense(values) => (None, values),
-            Row::Sparse { indices, values } => (Some(indices), values),
+        let (indices, values, halves): (Option<&[u32]>, &[f64], &[Half]) = match self {
+            Row::Dense(values) => (None, values, &[]),
+            Row::Compact(halves) => (None, &[], halves),
+            Row::Sparse { indices, values } => (Some(indices), values, &[]),
         };
-        values.iter().enumerate().map(move |(position, &value)| {
+        let values = values.iter().copied().chain(halves.iter().map(|half| half.to_f64()));
+        values.enumerate().map(move |(position, value)| {
             (indices.map_or(position, |indices| indices[position] as usize), value)
         })
     }
@@ -73,7 +80,10 @@ impl<'a> Row<'a> {
 /// Prints the shape only: features are private.
 impl fmt::Debug for Row<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Row::Dense(values) | Row::Sparse { values, .. }) = self;
-        write!(formatter, "Row(stored={}, <redacted>)", values.len())
+        let stored = match self {
+            Row::Dense(values) | Row::Sparse { values, .. } => values.len(),
+            Row::Compact(values) => values.len(),
+        };
+        write!(formatter, "Row(stored={stored}, <redacted>)")
     }
 }

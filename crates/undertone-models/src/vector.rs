@@ -4,6 +4,7 @@
 //! same additions.
 
 use crate::history::BLOCK;
+use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope};
 use undertone_core::Score;
 use undertone_simd::{F64Vector, Half, Kernel, Simd, run};
@@ -20,6 +21,9 @@ pub(crate) fn sum_lanes(sums: [f64; LANES]) -> f64 {
 
 /// What the numbers of a row may be stored as. All arithmetic is in f64.
 pub(crate) trait Stored: Copy {
+    /// Numbers as a row.
+    fn row(numbers: &[Self]) -> Row<'_>;
+
     /// Eight numbers.
     fn load<V: F64Vector<LANES>>(from: &[Self; LANES]) -> V;
 
@@ -28,6 +32,10 @@ pub(crate) trait Stored: Copy {
 }
 
 impl Stored for f64 {
+    fn row(numbers: &[f64]) -> Row<'_> {
+        Row::Dense(numbers)
+    }
+
     #[inline(always)]
     fn load<V: F64Vector<LANES>>(from: &[f64; LANES]) -> V {
         V::load(from)
@@ -40,6 +48,10 @@ impl Stored for f64 {
 }
 
 impl Stored for Half {
+    fn row(numbers: &[Half]) -> Row<'_> {
+        Row::Compact(numbers)
+    }
+
     #[inline(always)]
     fn load<V: F64Vector<LANES>>(from: &[Half; LANES]) -> V {
         V::load_halves(from)

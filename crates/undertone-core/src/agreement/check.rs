@@ -1,6 +1,7 @@
 //! Checking a whole agreement, section by section.
 
 use super::bounds::{bounds, out_of_bounds};
+use super::features::transform;
 use super::graph::graph;
 use super::memory::{memory, newest_batch};
 use super::model::{model, parameters};
@@ -21,7 +22,8 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
     let stated = raw.network.learners.unwrap_or(1).min(LEARNERS_MAX);
     let learners = graph.as_ref().map_or(stated, Graph::learners);
     let neural = neural(&raw.model, faults);
-    let model = model(&raw.model, neural.as_ref(), faults);
+    let transform = transform(raw, faults);
+    let model = model(&raw.model, neural.as_ref(), transform.as_ref(), faults);
     let domain = parameters(&raw.parameters, faults);
     let records = records(&raw.records, faults);
     let bounds = bounds(&raw.bounds, &model, &domain, faults);
@@ -48,6 +50,7 @@ pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement
         records,
         bounds,
         out_of_bounds,
+        transform,
         model,
         neural,
         domain,

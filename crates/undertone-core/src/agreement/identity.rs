@@ -42,6 +42,7 @@ impl Agreement {
             records,
             bounds,
             out_of_bounds,
+            transform,
             model,
             neural,
             domain,
@@ -76,6 +77,10 @@ impl Agreement {
         encoder.number(*delta);
         encoder.text(UNIT);
         encoder.add(method);
+        // Nothing is added without one: ids of networks that transform nothing stay as they are.
+        if let Some(transform) = transform {
+            encoder.add(transform);
+        }
         let digest = encoder.digest().bytes();
         let mut id = [0; 16];
         id.copy_from_slice(&digest[..16]);

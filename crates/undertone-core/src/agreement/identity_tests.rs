@@ -20,11 +20,20 @@ fn the_id_of_an_agreement_is_golden() {
     assert_eq!(id(|_| ()).to_string(), "db30146d6443b90285462ff558a1cac1");
 }
 
+fn scattering(width: usize, dimension: Option<usize>) -> FeatureTransform {
+    let input = Shape { channels: 1, height: 28, width };
+    FeatureTransform::Scattering { input, dimension }
+}
+
+fn fourier(inputs: usize, gamma: f64, dimension: usize) -> FeatureTransform {
+    FeatureTransform::Fourier { inputs, gamma, dimension }
+}
+
 /// A field that is not encoded does not compile; one that is encoded wrongly is found here.
 #[test]
 fn every_shared_fact_changes_the_id() {
     type Change = (&'static str, fn(&mut Agreement));
-    let changes: [Change; 40] = [
+    let changes: [Change; 46] = [
         ("name", |a| a.name.push('x')),
         ("label", |a| a.records.label = Some("y".into())),
         ("classes", |a| a.records.classes = Some(vec!["a".into(), "b".into()])),
@@ -41,6 +50,12 @@ fn every_shared_fact_changes_the_id() {
         ("out_of_bounds", |a| a.out_of_bounds = OutOfBounds::Scale),
         ("loss", |a| a.model.loss = Loss::Squared),
         ("features", |a| a.model.features = 7),
+        ("scattering", |a| a.transform = Some(scattering(28, None))),
+        ("another image", |a| a.transform = Some(scattering(32, None))),
+        ("projection", |a| a.transform = Some(scattering(28, Some(100)))),
+        ("fourier", |a| a.transform = Some(fourier(3, 0.5, 8))),
+        ("gamma", |a| a.transform = Some(fourier(3, 0.25, 8))),
+        ("dimension", |a| a.transform = Some(fourier(3, 0.5, 10))),
         ("degree", |a| a.model.degree = 7),
         ("ridge", |a| a.model.ridge = 0.5),
         ("lasso", |a| a.model.lasso = 0.5),

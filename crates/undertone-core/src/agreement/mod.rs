@@ -7,6 +7,7 @@ mod bounds;
 mod check;
 mod digits;
 mod faults;
+mod features;
 mod graph;
 mod identity;
 #[cfg(test)]
@@ -32,8 +33,8 @@ pub use memory::MEMORY_CUTOFF;
 pub use numbers::{Limits, Numbers};
 pub use range::Range;
 pub use raw::{
-    OneOrEach, RawAgreement, RawBounds, RawEdges, RawMemory, RawModel, RawNetwork, RawNoise,
-    RawParameters, RawPrivacy, RawRecords, RawSchedule,
+    OneOrEach, RawAgreement, RawBounds, RawEdges, RawFeatures, RawMemory, RawModel, RawNetwork,
+    RawNoise, RawParameters, RawPrivacy, RawRecords, RawSchedule,
 };
 pub use theorem_conditions::{Condition, all_conditions};
 
@@ -43,7 +44,8 @@ use crate::neural::NeuralSpec;
 use crate::noise::NoiseKind;
 use crate::privacy::{Cap, Mechanism, NoiseLaw};
 use crate::{
-    DataBounds, Domain, LearnerId, LossConstants, MemoryKind, ModelSpec, PowerLaw, Schedule,
+    DataBounds, Domain, FeatureTransform, LearnerId, LossConstants, MemoryKind, ModelSpec,
+    PowerLaw, Schedule,
 };
 
 /// What all learners of a network share, checked.
@@ -63,6 +65,8 @@ pub struct Agreement {
     pub bounds: DataBounds,
     /// What happens to a record outside the bounds.
     pub out_of_bounds: OutOfBounds,
+    /// What is computed from a record's features before the model sees them, if anything.
+    pub transform: Option<FeatureTransform>,
     /// The loss and its penalties.
     pub model: ModelSpec,
     /// The layers, if the model is a neural network.
@@ -141,6 +145,12 @@ impl RecordForm {
 }
 
 impl Agreement {
+    /// The number of features of a record as it enters, before any transform.
+    #[must_use]
+    pub fn record_features(&self) -> usize {
+        self.transform.map_or(self.model.features, |transform| transform.inputs())
+    }
+
     /// The public facts that each learner's budget follows from.
     ///
     /// The memory's error bound comes from the crate that implements the memory, and the noise scales,

@@ -3,7 +3,7 @@
 use super::neural::neural_loss;
 use super::{Faults, Range, RawModel, RawParameters};
 use crate::neural::NeuralSpec;
-use crate::{DeclaredCurvature, Domain, Loss, ModelSpec};
+use crate::{DeclaredCurvature, Domain, FeatureTransform, Loss, ModelSpec};
 
 /// The largest model: a vector of 2 GiB.
 const PARAMETERS_MAX: usize = 1 << 28;
@@ -21,7 +21,12 @@ enum Kind {
     Declared,
 }
 
-pub(super) fn model(raw: &RawModel, neural: Option<&NeuralSpec>, faults: &mut Faults) -> ModelSpec {
+pub(super) fn model(
+    raw: &RawModel,
+    neural: Option<&NeuralSpec>,
+    transform: Option<&FeatureTransform>,
+    faults: &mut Faults,
+) -> ModelSpec {
     let kind = faults.word(
         "model.loss",
         raw.loss.as_deref(),
@@ -38,7 +43,7 @@ pub(super) fn model(raw: &RawModel, neural: Option<&NeuralSpec>, faults: &mut Fa
             ("declared", Kind::Declared),
         ],
     );
-    let features = features(raw, kind, neural, faults);
+    let features = features(raw, kind, neural, transform, faults);
     let (loss, expansion) = loss(raw, kind, neural, faults);
     refuse_meaningless_keys(raw, kind, faults);
     let lasso = lasso(raw, kind, faults);
@@ -55,8 +60,18 @@ pub(super) fn model(raw: &RawModel, neural: Option<&NeuralSpec>, faults: &mut Fa
     spec
 }
 
-fn features(raw: &RawModel, kind: Kind, neural: Option<&NeuralSpec>, faults: &mut Faults) -> usize {
+fn features(
+    raw: &RawModel,
+    kind: Kind,
+    neural: Option<&NeuralSpec>,
+    transform: Option<&FeatureTransform>,
+    faults: &mut Faults,
+) -> usize {
     match kind {
+        Kind::Neural if raw.transform_name().is_some() => {
+            faults.push("model.features", "", "must be a number for cnn and mlp");
+            1
+        }
         // A neural network without layers has noted its faults.
         Kind::Neural => neural.map_or(1, |spec| spec.input.count()),
         Kind::Ridge
@@ -66,12 +81,17 @@ fn features(raw: &RawModel, kind: Kind, neural: Option<&NeuralSpec>, faults: &mu
         | Kind::Huber
         | Kind::Logistic
         | Kind::Softmax
-        | Kind::Declared => stated_features(raw, faults),
+        | Kind::Declared => match transform {
+            Some(transform) => transform.outputs(),
+            // A transform that does not exist has noted its faults.
+            None if raw.transform_name().is_some() => 1,
+            None => stated_features(raw, faults),
+        },
     }
 }
 
 fn stated_features(raw: &RawModel, faults: &mut Faults) -> usize {
-    let Some(features) = raw.features else {
+    let Some(features) = raw.feature_count() else {
         faults.missing("model.features", "the number of features of a record");
         return 1;
     };

@@ -10,8 +10,11 @@ const HIDDEN: [usize; 1] = [64];
 /// The layers that a config asks for; `None` for other losses, or after a fault.
 pub(super) fn neural(raw: &RawModel, faults: &mut Faults) -> Option<NeuralSpec> {
     let kind = raw.loss.as_deref();
+    if kind != Some("cnn") && raw.transform_name() != Some("scattering") {
+        let only = "loss = \"cnn\" or features = \"scattering\"";
+        faults.unused("model.input", raw.input.as_ref(), only);
+    }
     if kind != Some("cnn") {
-        faults.unused("model.input", raw.input.as_ref(), "loss = \"cnn\"");
         faults.unused("model.layers", raw.layers.as_ref(), "loss = \"cnn\"");
     }
     if kind != Some("mlp") {
@@ -27,7 +30,7 @@ pub(super) fn neural(raw: &RawModel, faults: &mut Faults) -> Option<NeuralSpec> 
     let spec = if kind == Some("cnn") {
         cnn(raw, classes as usize, faults)?
     } else {
-        let Some(features) = raw.features else {
+        let Some(features) = raw.feature_count() else {
             faults.missing("model.features", "the number of features of a record");
             return None;
         };
@@ -50,7 +53,7 @@ fn cnn(raw: &RawModel, classes: usize, faults: &mut Faults) -> Option<NeuralSpec
         return None;
     };
     let features = input.count();
-    if let Some(found) = raw.features.filter(|&found| found != features) {
+    if let Some(found) = raw.feature_count().filter(|&found| found != features) {
         faults.push("model.features", found, format!("model.input has {features}; leave it out"));
     }
     Some(match &raw.layers {

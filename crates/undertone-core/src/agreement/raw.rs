@@ -82,7 +82,10 @@ pub struct RawBounds {
 #[serde(default)]
 pub struct RawModel {
     pub loss: Option<String>,
-    pub features: Option<usize>,
+    pub features: Option<RawFeatures>,
+    pub raw_features: Option<usize>,
+    pub dimension: Option<usize>,
+    pub gamma: Option<f64>,
     pub classes: Option<u32>,
     pub input: Option<Shape>,
     pub layers: Option<Vec<LayerSpec>>,
@@ -96,6 +99,40 @@ pub struct RawModel {
     pub smoothness: Option<f64>,
     pub strong_convexity: Option<f64>,
     pub gradient_spread: Option<f64>,
+}
+
+/// The features that a model sees: how many there are, or the name of the transform that makes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RawFeatures {
+    /// As many as a record has.
+    Count(usize),
+    /// Those of a transform.
+    Transform(String),
+}
+
+impl From<usize> for RawFeatures {
+    fn from(count: usize) -> RawFeatures {
+        RawFeatures::Count(count)
+    }
+}
+
+impl RawModel {
+    /// The number of features, if it is given as a number.
+    pub(super) fn feature_count(&self) -> Option<usize> {
+        match self.features {
+            Some(RawFeatures::Count(count)) => Some(count),
+            Some(RawFeatures::Transform(_)) | None => None,
+        }
+    }
+
+    /// The name of the transform, if one is given.
+    pub(super) fn transform_name(&self) -> Option<&str> {
+        match &self.features {
+            Some(RawFeatures::Transform(name)) => Some(name),
+            Some(RawFeatures::Count(_)) | None => None,
+        }
+    }
 }
 
 /// `[parameters]`: the set Θ.

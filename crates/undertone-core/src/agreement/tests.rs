@@ -1,6 +1,7 @@
 //! Faults are found all at once, and good configs pass.
 
 use super::*;
+use crate::neural::Shape;
 
 /// A config without faults, for other tests to change.
 pub(crate) fn good() -> RawAgreement {
@@ -22,7 +23,7 @@ pub(crate) fn good() -> RawAgreement {
         },
         model: RawModel {
             loss: Some("logistic".into()),
-            features: Some(112),
+            features: Some(112.into()),
             ridge: Some(0.01),
             ..RawModel::default()
         },
@@ -321,4 +322,73 @@ fn exponential_weights_are_cut_off_but_for_squared_losses() {
         raw.memory.cutoff = Some(1e-9);
     };
     assert_eq!(faults(&kept_too_long), ["memory.cutoff"]);
+}
+
+/// A config whose features are those of a transform.
+fn transformed(name: &str) -> RawAgreement {
+    let mut raw = good();
+    raw.model.features = Some(RawFeatures::Transform(name.into()));
+    raw
+}
+
+fn scattering() -> RawAgreement {
+    let mut raw = transformed("scattering");
+    raw.model.input = Some(Shape { channels: 1, height: 28, width: 28 });
+    raw
+}
+
+#[test]
+fn the_number_of_parameters_follows_from_the_transform() {
+    let agreement = checked(&scattering()).unwrap();
+    assert_eq!((agreement.record_features(), agreement.model.parameters()), (784, 3969));
+    let mut raw = scattering();
+    raw.model.dimension = Some(400);
+    assert_eq!(checked(&raw).unwrap().model.features, 400);
+    let mut raw = transformed("fourier");
+    (raw.model.raw_features, raw.model.gamma) = (Some(54), Some(0.5));
+    raw.model.dimension = Some(300);
+    let agreement = checked(&raw).unwrap();
+    assert_eq!((agreement.record_features(), agreement.model.features), (54, 300));
+    // The control: without a transform a record has the features of the model.
+    assert_eq!(checked(&good()).unwrap().record_features(), 112);
+}
+
+#[test]
+fn a_transform_that_cannot_be_computed_is_a_fault_of_its_key() {
+    let mut raw = transformed("wavelets");
+    assert_eq!(paths(&raw), ["model.features"]);
+    raw = transformed("scattering");
+    assert_eq!(paths(&raw), ["model.input"]);
+    raw.model.input = Some(Shape { channels: 1, height: 30, width: 28 });
+    let text = checked(&raw).unwrap_err().to_string();
+    assert_eq!(text, "model.input = 1×30×28: height and width must be multiples of 4");
+    raw = scattering();
+    raw.model.dimension = Some(3970);
+    assert_eq!(paths(&raw), ["model.dimension"]);
+    raw = transformed("fourier");
+    assert_eq!(paths(&raw), ["model.gamma", "model.raw_features", "model.dimension"]);
+    (raw.model.raw_features, raw.model.gamma) = (Some(54), Some(0.5));
+    raw.model.dimension = Some(301);
+    assert_eq!(paths(&raw), ["model.dimension"]);
+}
+
+#[test]
+fn settings_that_a_transform_excludes_are_refused() {
+    let mut raw = scattering();
+    raw.records.intercept = Some(true);
+    raw.records.centre = Some(true);
+    raw.records.normalise = Some(true);
+    raw.bounds.feature_norm = Some(2.0);
+    let expected =
+        ["records.intercept", "records.centre", "records.normalise", "bounds.feature_norm"];
+    assert_eq!(paths(&raw), expected);
+    let mut raw = good();
+    raw.model.input = scattering().model.input;
+    (raw.model.raw_features, raw.model.gamma, raw.model.dimension) = (Some(1), Some(1.0), Some(2));
+    let expected = ["model.input", "model.raw_features", "model.gamma", "model.dimension"];
+    assert_eq!(paths(&raw), expected);
+    let mut raw = scattering();
+    raw.model.loss = Some("cnn".into());
+    raw.model.classes = Some(10);
+    assert!(paths(&raw).contains(&"model.features".into()));
 }

@@ -7,8 +7,8 @@ use crate::neural::{LayerSpec, NeuralSpec, Shape};
 use crate::noise::NoiseKind;
 use crate::privacy::{Mechanism, NoiseLaw};
 use crate::{
-    DataBounds, DeclaredCurvature, Domain, Forgetting, Loss, LossConstants, MemoryKind, ModelSpec,
-    PowerLaw, Schedule,
+    DataBounds, DeclaredCurvature, Domain, FeatureTransform, Forgetting, Loss, LossConstants,
+    MemoryKind, ModelSpec, PowerLaw, Schedule,
 };
 
 impl Encode for Digest {
@@ -218,6 +218,24 @@ impl Encode for Shape {
     fn encode(&self, encoder: &mut Encoder) {
         let &Shape { channels, height, width } = self;
         [channels, height, width].iter().for_each(|&size| encoder.count(size as u64));
+    }
+}
+
+impl Encode for FeatureTransform {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.text(self.name());
+        encoder.count(FeatureTransform::VERSION);
+        match *self {
+            FeatureTransform::Scattering { input, dimension } => {
+                encoder.add(&input);
+                encoder.optional(dimension, |encoder, dimension| encoder.count(dimension as u64));
+            }
+            FeatureTransform::Fourier { inputs, gamma, dimension } => {
+                encoder.count(inputs as u64);
+                encoder.number(gamma);
+                encoder.count(dimension as u64);
+            }
+        }
     }
 }
 

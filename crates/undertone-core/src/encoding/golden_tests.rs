@@ -1,9 +1,9 @@
 //! The hash of each variant of every enum that enters an id. A change of any is a changelog entry.
 
 use super::{Encode, Encoder};
-use crate::neural::LayerSpec;
+use crate::neural::{LayerSpec, Shape};
 use crate::noise::NoiseKind;
-use crate::{DeclaredCurvature, Domain, Forgetting, Loss, MemoryKind, PowerLaw};
+use crate::{DeclaredCurvature, Domain, FeatureTransform, Forgetting, Loss, MemoryKind, PowerLaw};
 
 fn hash(value: &impl Encode) -> String {
     let mut encoder = Encoder::new("golden");
@@ -161,5 +161,32 @@ goldens!(
         LayerSpec::AveragePool { size: 3, stride: None },
         LayerSpec::AveragePool { size: 2, stride: Some(1) },
         LayerSpec::Dense { outputs: 4 },
+    ]
+);
+
+fn scattering(input: [usize; 3], dimension: Option<usize>) -> FeatureTransform {
+    let [channels, height, width] = input;
+    FeatureTransform::Scattering { input: Shape { channels, height, width }, dimension }
+}
+
+fn fourier(inputs: usize, gamma: f64, dimension: usize) -> FeatureTransform {
+    FeatureTransform::Fourier { inputs, gamma, dimension }
+}
+
+goldens!(
+    feature_transforms_have_golden_hashes,
+    FeatureTransform,
+    [
+        FeatureTransform::Scattering { .. } = scattering([1, 8, 4], None) => "4a53296c6f67efa5",
+        FeatureTransform::Fourier { .. } = fourier(3, 0.5, 8) => "be36c483bd9b062c",
+    ],
+    [
+        scattering([4, 8, 1], None),
+        scattering([1, 4, 8], None),
+        scattering([1, 8, 4], Some(8)),
+        scattering([1, 8, 4], Some(9)),
+        fourier(8, 0.5, 3),
+        fourier(3, 0.25, 8),
+        fourier(3, 0.5, 10),
     ]
 );
