@@ -1,6 +1,7 @@
 //! Fixed public transforms of a record's features. What they compute is in the crate `undertone-models`.
 
 use crate::neural::Shape;
+use std::fmt;
 use thiserror::Error;
 
 /// What is computed from the features of a record before anything else sees them.
@@ -153,6 +154,25 @@ impl FeatureTransform {
                     return Err(FeatureTransformError::Frequencies { limit });
                 }
                 Ok(())
+            }
+        }
+    }
+}
+
+/// As it stands in the file of a published model: whoever predicts with that model must transform in the same way.
+impl fmt::Display for FeatureTransform {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, version) = (self.name(), FeatureTransform::VERSION);
+        write!(formatter, "{name} {version}: ")?;
+        match self {
+            FeatureTransform::Scattering { input, dimension: None } => {
+                write!(formatter, "input {input}")
+            }
+            FeatureTransform::Scattering { input, dimension: Some(dimension) } => {
+                write!(formatter, "input {input}, dimension {dimension}")
+            }
+            FeatureTransform::Fourier { inputs, gamma, dimension } => {
+                write!(formatter, "raw_features {inputs}, gamma {gamma}, dimension {dimension}")
             }
         }
     }

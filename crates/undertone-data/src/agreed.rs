@@ -2,6 +2,7 @@
 
 use super::{Bounded, DataError, Dataset, Format, LoadOptions, Task, load};
 use std::path::Path;
+use undertone::FeatureTransform;
 use undertone::agreement::Agreement;
 use undertone::neural::Shape;
 use undertone_models::{BoundedRecord, RecordChecker};
@@ -43,21 +44,29 @@ pub fn task(agreement: &Agreement) -> Task {
 /// # Errors
 /// When it has others.
 pub fn check_shape(agreement: &Agreement, dataset: &Dataset) -> Result<(), DataError> {
-    if let (Some(neural), Some(found)) = (&agreement.neural, dataset.image_shape) {
-        let expected = neural.input;
-        // A neural network without convolutions takes any image of the right size, as a vector.
-        if expected != Shape::vector(expected.count()) && expected != found {
-            return Err(DataError::ImageShape { expected, found });
-        }
+    if let (Some(expected), Some(found)) = (expected_shape(agreement), dataset.image_shape)
+        && expected != found
+    {
+        return Err(DataError::ImageShape { expected, found });
     }
-    if dataset.dimension != agreement.model.features {
-        let expected = agreement.model.features;
+    let expected = agreement.record_features();
+    if dataset.dimension != expected {
         return Err(DataError::Features { expected, found: dataset.dimension });
     }
     let Some(classes) = agreement.model.loss.classes() else { return Ok(()) };
     let expected = classes as usize;
     let found = dataset.classes.as_ref().map_or(0, Vec::len);
     if found == expected { Ok(()) } else { Err(DataError::Classes { expected, found }) }
+}
+
+/// The shape that images must have, if it matters to the agreement.
+fn expected_shape(agreement: &Agreement) -> Option<Shape> {
+    if let Some(FeatureTransform::Scattering { input, .. }) = agreement.transform {
+        return Some(input);
+    }
+    // A neural network without convolutions takes any image of the right size, as a vector.
+    let input = agreement.neural.as_ref()?.input;
+    (input != Shape::vector(input.count())).then_some(input)
 }
 
 impl LoadOptions {

@@ -1,6 +1,7 @@
 //! Checking the records of a file or a stream, and counting those scaled or left out.
 
 use super::DataError;
+use rayon::prelude::*;
 use undertone_models::{BoundedRecord, Record, RecordChecker, RecordError};
 
 /// Bounded records, and how many were scaled or left out.
@@ -15,15 +16,21 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// Checks records, and leaves out those above the bounds where they are to be refused.
+    /// Checks records, and leaves out those above the bounds where they are to be refused. If features are transformed, that is
+    /// done in several threads; the result is the same.
     ///
     /// # Errors
     /// When a record does not fit the model at all, such as one with a NaN.
     pub fn new(checker: &RecordChecker, records: Vec<Record>) -> Result<Bounded, DataError> {
         let mut bounded =
             Bounded { records: Vec::with_capacity(records.len()), scaled: 0, refused: 0 };
-        for (index, record) in records.into_iter().enumerate() {
-            match checker.check(record) {
+        let checked: Vec<Result<BoundedRecord, RecordError>> = if checker.transforms() {
+            records.into_par_iter().map(|record| checker.check(record)).collect()
+        } else {
+            records.into_iter().map(|record| checker.check(record)).collect()
+        };
+        for (index, record) in checked.into_iter().enumerate() {
+            match record {
                 Ok(record) => {
                     bounded.scaled += u64::from(record.was_scaled());
                     bounded.records.push(record);
@@ -35,6 +42,7 @@ impl Bounded {
                     error @ (RecordError::Dimension { .. }
                     | RecordError::Indices
                     | RecordError::NotFinite
+                    | RecordError::Pixel
                     | RecordError::Class { .. }
                     | RecordError::NotSeparable),
                 ) => return Err(DataError::Unfit { record: index + 1, error }),

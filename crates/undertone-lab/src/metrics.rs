@@ -11,7 +11,8 @@ use undertone_models::{BoundedRecord, Model};
 
 /// The measurements of one round.
 ///
-/// Errors and regrets are NaN for neural networks and for a user's function, whose optimum is unknown.
+/// Errors and regrets are NaN for neural networks and for a user's function, whose optimum is unknown, and for linear models
+/// that are too large to compute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Mean over learners of ‖θ_i − θ*‖².
@@ -44,8 +45,8 @@ pub(crate) enum Evaluator {
     Linear(LinearEvaluator),
     /// By accuracy only.
     Neural(NeuralEvaluator),
-    /// By the loss of the test records only.
-    Declared(DeclaredEvaluator),
+    /// By the test records only.
+    HeldOut(HeldOutEvaluator),
 }
 
 impl Evaluator {
@@ -54,7 +55,7 @@ impl Evaluator {
         match self {
             Evaluator::Linear(evaluator) => evaluator.remember(learner, batch),
             Evaluator::Neural(evaluator) => evaluator.remember(learner, theta, batch),
-            Evaluator::Declared(_) => {}
+            Evaluator::HeldOut(_) => {}
         }
     }
 
@@ -65,7 +66,7 @@ impl Evaluator {
         match self {
             Evaluator::Linear(evaluator) => evaluator.measure(thetas, public, rounds),
             Evaluator::Neural(evaluator) => evaluator.measure(thetas, public),
-            Evaluator::Declared(evaluator) => evaluator.measure(thetas, public),
+            Evaluator::HeldOut(evaluator) => evaluator.measure(thetas, public),
         }
     }
 }
@@ -143,15 +144,20 @@ impl LinearEvaluator {
     }
 }
 
-/// Measures a user's function, whose optimum is unknown.
-pub(crate) struct DeclaredEvaluator {
+/// Measures what has no known optimum: a user's function, or a model for which it would take too long.
+pub(crate) struct HeldOutEvaluator {
     test: Option<Exact>,
+    regression: bool,
 }
 
-impl DeclaredEvaluator {
+impl HeldOutEvaluator {
     /// An evaluator on test records.
-    pub(crate) fn new(model: &Arc<Model>, test: &[BoundedRecord]) -> DeclaredEvaluator {
-        DeclaredEvaluator { test: held_out(model, test) }
+    pub(crate) fn new(
+        model: &Arc<Model>,
+        test: &[BoundedRecord],
+        regression: bool,
+    ) -> HeldOutEvaluator {
+        HeldOutEvaluator { test: held_out(model, test), regression }
     }
 
     fn measure(&self, thetas: &[&[f64]], public: &[f64]) -> Metrics {
@@ -159,6 +165,10 @@ impl DeclaredEvaluator {
         let spread: f64 = thetas.iter().map(|theta| squared_distance(theta, &mean)).sum();
         #[expect(clippy::cast_precision_loss, reason = "learner counts are small")]
         let learners = thetas.len() as f64;
+        let classify = self.test.as_ref().filter(|_| !self.regression);
+        let own = |test: &Exact| {
+            thetas.par_iter().map(|theta| test.accuracy(theta)).collect::<Vec<f64>>()
+        };
         Metrics {
             tracking_error: f64::NAN,
             tracking_distance_of_mean: f64::NAN,
@@ -166,6 +176,8 @@ impl DeclaredEvaluator {
             dynamic_regret: f64::NAN,
             consensus_error: spread / learners,
             optimal_loss: f64::NAN,
+            test_accuracy_private: classify.map(|test| own(test).iter().sum::<f64>() / learners),
+            test_accuracy_public: classify.map(|test| test.accuracy(public)),
             test_loss_public: self.test.as_ref().map(|test| test.average_loss(public)),
             ..Metrics::default()
         }

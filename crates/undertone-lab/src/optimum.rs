@@ -12,6 +12,9 @@ use undertone_models::memory::Exact;
 
 /// Above this many parameters projected gradients are used instead of the Hessian.
 const NEWTON_PARAMETERS_MAX: usize = 300;
+/// The largest product of parameters and records for which projected gradients are used: each row of measurements may take
+/// a thousand of them.
+const WORK_MAX: u64 = 100_000_000;
 /// Both methods stop when a projected gradient step of unit length moves θ by at most this.
 const TOLERANCE: f64 = 1e-9;
 
@@ -21,6 +24,12 @@ pub struct Optimum {
     domain: Domain,
     theta: Vec<f64>,
     hessian: Option<SymmetricEigen<f64, nalgebra::Dyn>>,
+}
+
+/// Whether the optimum of a model on this many records is found in a reasonable time.
+#[must_use]
+pub(crate) fn is_feasible(parameters: usize, records: u64) -> bool {
+    parameters <= NEWTON_PARAMETERS_MAX || records.saturating_mul(parameters as u64) <= WORK_MAX
 }
 
 impl Optimum {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use undertone::PublicModel;
-use undertone::neural::NeuralSpec;
+use undertone::agreement::Agreement;
 
 /// Checks that a run folder can be created, before the run.
 ///
@@ -33,7 +33,7 @@ pub fn write(
     experiment: &RawExperiment,
     outcome: &Outcome,
     summary: &Summary,
-    neural: Option<&NeuralSpec>,
+    agreement: &Agreement,
 ) -> Result<(), FileError> {
     if path.exists() {
         return Err(FileError::Exists { path: path.into() });
@@ -46,7 +46,7 @@ pub fn write(
     save("config.toml", config_text(experiment, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
     save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
-    save("model.safetensors", &model_bytes(&outcome.public, summary, neural)?)?;
+    save("model.safetensors", &model_bytes(&outcome.public, summary, agreement)?)?;
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
     }
@@ -112,7 +112,7 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, FileError
 fn model_bytes(
     model: &PublicModel,
     summary: &Summary,
-    neural: Option<&NeuralSpec>,
+    agreement: &Agreement,
 ) -> Result<Vec<u8>, FileError> {
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
@@ -126,5 +126,5 @@ fn model_bytes(
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }
-    Ok(undertone_models::model_file(model, neural, metadata)?)
+    Ok(undertone_models::model_file(model, agreement, metadata)?)
 }

@@ -4,6 +4,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::ops::Range;
 use undertone_core::PublicModel;
+use undertone_core::agreement::Agreement;
 use undertone_core::neural::{NeuralSpec, Operation};
 
 /// Why a model cannot be exported.
@@ -11,17 +12,21 @@ pub type ExportError = safetensors::SafeTensorError;
 
 /// The public model as safetensors. It is an average of releases, so publishing it costs no privacy.
 ///
-/// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor.
+/// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor. The
+/// metadata get the entry `features` if records are transformed: whoever predicts with the model must do the same.
 ///
 /// # Errors
 /// When the format cannot represent the model.
 pub fn model_file(
     model: &PublicModel,
-    neural: Option<&NeuralSpec>,
-    metadata: HashMap<String, String>,
+    agreement: &Agreement,
+    mut metadata: HashMap<String, String>,
 ) -> Result<Vec<u8>, ExportError> {
+    if let Some(transform) = agreement.transform {
+        metadata.insert("features".into(), transform.to_string());
+    }
     let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let tensors = tensors(model.values().len(), neural)
+    let tensors = tensors(model.values().len(), agreement.neural.as_ref())
         .into_iter()
         .map(|Tensor { name, shape, range }| {
             let part = &bytes[range.start * 8..range.end * 8];

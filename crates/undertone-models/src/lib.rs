@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] knows everything about one [`Record`]. A [`RecordChecker`] makes a [`BoundedRecord`] of it, once; a
 //! [`memory`] averages over the history of a stream of these, at a cost per round that need not grow with it.
-//! [`neural`] holds small neural networks, with gradients that are clipped record by record. A [`Setup`] is what
+//! [`features`] holds fixed public transforms of a record, such as wavelet scattering, and [`neural`] small neural networks, with gradients that are clipped record by record. A [`Setup`] is what
 //! follows from an agreement before any record is seen.
 
 mod any_model;
@@ -10,6 +10,7 @@ mod bounded_record;
 mod compensated;
 mod declared;
 mod export;
+pub mod features;
 mod history;
 pub mod memory;
 pub mod model;
@@ -40,3 +41,4 @@ pub use record::{Features, Record, visit_records};
 pub use record_checker::RecordChecker;
 pub use record_error::RecordError;
 pub use setup::{Setup, SetupError, memory_error};
+pub use undertone_simd::Half;

@@ -14,7 +14,9 @@ use crate::{Features, Record, RecordChecker};
 use std::borrow::Cow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone_core::{DataBounds, Loss, LossConstants, MemoryKind, ModelSpec, Score};
+use undertone_core::{
+    DataBounds, FeatureTransformError, Loss, LossConstants, MemoryKind, ModelSpec, Score,
+};
 
 /// A model: the loss of one record, its derivatives, and the bounds on records.
 ///
@@ -87,6 +89,9 @@ pub enum ModelError {
     /// The layers of a neural network do not fit together, or its clipping bound is out of range.
     #[error(transparent)]
     Layers(#[from] NeuralError),
+    /// There is no such transform of features.
+    #[error("features: {0}")]
+    Transform(#[from] FeatureTransformError),
     /// The model would have more parameters than can be indexed.
     #[error(
         "degree {degree} over {features} features gives more than {limit} parameters; lower the degree"

@@ -99,18 +99,7 @@ impl RecordBounds {
 
     /// Whether there are as many features as the model has, stored as they should be.
     pub(crate) fn check_shape(&self, features: &Features) -> Result<(), RecordError> {
-        let (found, expected) = (features.dimension(), self.features);
-        if found != expected {
-            return Err(RecordError::Dimension { found, expected });
-        }
-        if let Features::Sparse { dimension, indices, values } = features {
-            let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
-            let inside = indices.last().is_none_or(|last| last < dimension);
-            if !(increasing && inside && indices.len() == values.len()) {
-                return Err(RecordError::Indices);
-            }
-        }
-        Ok(())
+        check_shape(features, self.features)
     }
 
     /// Whether the norm is within the bound; if so, every feature is finite.
@@ -139,4 +128,20 @@ impl RecordBounds {
             Labels::Numbers { bound } => Err(RecordError::Label { bound }),
         }
     }
+}
+
+/// Whether there are as many features as expected, stored as they should be.
+pub(crate) fn check_shape(features: &Features, expected: usize) -> Result<(), RecordError> {
+    let found = features.dimension();
+    if found != expected {
+        return Err(RecordError::Dimension { found, expected });
+    }
+    if let Features::Sparse { dimension, indices, values } = features {
+        let increasing = indices.windows(2).all(|pair| pair[0] < pair[1]);
+        let inside = indices.last().is_none_or(|last| last < dimension);
+        if !(increasing && inside && indices.len() == values.len()) {
+            return Err(RecordError::Indices);
+        }
+    }
+    Ok(())
 }

@@ -3,8 +3,10 @@
 //! The noise is calibrated to the largest change that one record within the bounds can make. Records above the bounds are
 //! scaled down or refused before they are used.
 
+use crate::features::FeatureMap;
 use crate::record_bounds::RecordBounds;
 use crate::{BoundedRecord, Features, ModelError, Record, RecordError};
+use std::sync::Arc;
 use undertone_core::MemoryKind;
 use undertone_core::agreement::{Agreement, OutOfBounds};
 
@@ -24,9 +26,11 @@ use undertone_core::agreement::{Agreement, OutOfBounds};
 /// assert_eq!(refused.err(), Some(RecordError::FeatureNorm { bound: 1.0 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecordChecker {
     bounds: RecordBounds,
+    /// What is computed from a record's features first, if anything.
+    map: Option<Arc<FeatureMap>>,
     /// What happens to a record above the bounds.
     out_of_bounds: OutOfBounds,
     /// Whether every row is scaled to the bound on the norm, not only rows above it. A row of zeros is not changed.
@@ -36,34 +40,54 @@ pub struct RecordChecker {
 }
 
 impl RecordChecker {
-    /// Checks records of an agreement, scaling or refusing those above the bounds as it says.
+    /// Checks records of an agreement: transforms their features if it says so, and scales or refuses those above the
+    /// bounds.
     ///
     /// # Errors
     /// When a bound is outside its range.
     pub fn of(agreement: &Agreement) -> Result<RecordChecker, ModelError> {
         let bounds = RecordBounds::new(&agreement.model, &agreement.bounds)?;
-        Ok(RecordChecker::refusing(bounds, agreement.memory).following(agreement))
+        let map = agreement.transform.map(FeatureMap::new).transpose()?.map(Arc::new);
+        Ok(RecordChecker::refusing(bounds, agreement.memory).following(agreement, map))
     }
 
     /// Refuses every record above the bounds.
     pub(crate) fn refusing(bounds: RecordBounds, memory: MemoryKind) -> RecordChecker {
         let separable = memory == MemoryKind::Recursive;
-        RecordChecker { bounds, out_of_bounds: OutOfBounds::Refuse, normalise: false, separable }
+        RecordChecker {
+            bounds,
+            map: None,
+            out_of_bounds: OutOfBounds::Refuse,
+            normalise: false,
+            separable,
+        }
     }
 
-    /// The same, with what an agreement says of records above the bounds.
-    pub(crate) fn following(self, agreement: &Agreement) -> RecordChecker {
+    /// The same, with what an agreement says of records above the bounds, and its transform.
+    pub(crate) fn following(
+        self,
+        agreement: &Agreement,
+        map: Option<Arc<FeatureMap>>,
+    ) -> RecordChecker {
         let (out_of_bounds, normalise) = (agreement.out_of_bounds, agreement.records.normalise);
-        RecordChecker { out_of_bounds, normalise, ..self }
+        RecordChecker { map, out_of_bounds, normalise, ..self }
     }
 
-    /// Checks a record that enters, and scales it into the bounds where the agreement says so.
+    /// Whether checking a record transforms its features, which takes much longer than the check.
+    #[must_use]
+    pub fn transforms(&self) -> bool {
+        self.map.is_some()
+    }
+
+    /// Checks a record that enters, after transforming its features and scaling it into the bounds where the agreement says
+    /// so.
     ///
     /// # Guarantee
     /// After `Ok`, the features are finite and their norm as computed by [`Features::norm`] is at most
     /// the bound; if they were scaled, their exact norm is too. The exact norm of a row of n
     /// entries left as it was may exceed the bound by a relative (n + 2) / 2⁵³ at most. The label is a class,
-    /// or finite and its absolute value at most the label bound. Checking the record again changes nothing.
+    /// or finite and its absolute value at most the label bound. Where nothing is transformed, checking the record again
+    /// changes nothing.
     ///
     /// Where every row is normalised, rows are scaled whatever is said of records above the bounds.
     ///
@@ -71,7 +95,7 @@ impl RecordChecker {
     /// When the record does not fit the model or the memory, a value is NaN or infinite, or the record is above a
     /// bound and that is to be refused.
     pub fn check(&self, mut record: Record) -> Result<BoundedRecord, RecordError> {
-        self.bounds.check_shape(&record.features)?;
+        self.transform(&mut record.features)?;
         let label = self.bounded_label(record.label)?;
         let mut changed = self.bound_features(&mut record.features)?;
         if let Some(label) = label {
@@ -83,8 +107,8 @@ impl RecordChecker {
 
     /// Checks a record that was read back from a store or a file, where it was put after [`check`](Self::check).
     ///
-    /// It may have been damaged since, or be of another agreement, so all of it is checked. Nothing is scaled: a record
-    /// above the bounds was not put there.
+    /// It may have been damaged since, or be of another agreement, so all of it is checked. Nothing is transformed or scaled:
+    /// that was done before it was put there.
     ///
     /// # Errors
     /// When the record does not keep to the bounds.
@@ -93,12 +117,12 @@ impl RecordChecker {
         self.finish(record, false)
     }
 
-    /// Checks features without a label, as they are when a prediction is asked for, and scales them likewise.
+    /// Checks features without a label, as they are when a prediction is asked for; transforms and scales them likewise.
     ///
     /// # Errors
     /// As [`check`](Self::check).
     pub fn check_features(&self, mut features: Features) -> Result<Features, RecordError> {
-        self.bounds.check_shape(&features)?;
+        self.transform(&mut features)?;
         self.bound_features(&mut features)?;
         Ok(features)
     }
@@ -107,6 +131,14 @@ impl RecordChecker {
     #[must_use]
     pub fn has_checked(&self, record: &BoundedRecord) -> bool {
         record.keeps_to(&self.bounds) && (record.is_separable() || !self.separable)
+    }
+
+    /// Replaces features by transformed ones, and checks that there are as many as the model has.
+    fn transform(&self, features: &mut Features) -> Result<(), RecordError> {
+        if let Some(map) = &self.map {
+            *features = map.apply(features)?;
+        }
+        self.bounds.check_shape(features)
     }
 
     fn finish(&self, record: Record, scaled: bool) -> Result<BoundedRecord, RecordError> {
@@ -317,7 +349,7 @@ mod tests {
     fn a_label_that_is_no_class_is_refused_and_never_scaled() {
         let bounds = bounds(Loss::Softmax { classes: 3 }, 1, 1.0);
         let refusing = RecordChecker::refusing(bounds, MemoryKind::Exact);
-        let scaling = RecordChecker { out_of_bounds: OutOfBounds::Scale, ..refusing };
+        let scaling = RecordChecker { out_of_bounds: OutOfBounds::Scale, ..refusing.clone() };
         for checker in [refusing, scaling] {
             assert!(checker.check(dense(&[0.5], 2.0)).is_ok());
             for label in [3.0, -1.0, 0.5] {
@@ -335,7 +367,7 @@ mod tests {
         let logistic = RecordChecker::refusing(bounds(Loss::Logistic, 2, 1.0), MemoryKind::Exact);
         let others = [scaling(3, 1.0), scaling(2, 1.0_f64.next_up()), logistic];
         assert!(others.iter().all(|other| !other.has_checked(&checked)));
-        let recursive = RecordChecker { separable: true, ..checker };
+        let recursive = RecordChecker { separable: true, ..checker.clone() };
         assert!(!recursive.has_checked(&checked));
         assert_eq!(recursive.check(record).err(), Some(RecordError::NotSeparable));
         let single = recursive.check(dense(&[0.0, 0.2], 1.0)).unwrap();

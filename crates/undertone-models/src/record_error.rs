@@ -19,6 +19,9 @@ pub enum RecordError {
     /// A feature or the label is NaN or infinite.
     #[error("a value is not finite")]
     NotFinite,
+    /// A value of an image is not one of a pixel.
+    #[error("a pixel is outside 0 to 1")]
+    Pixel,
     /// The feature vector is longer than the bound.
     #[error("feature norm is above the bound {bound}")]
     FeatureNorm {

@@ -1,5 +1,6 @@
 //! Computes the public facts of every learner from an agreement: mechanisms, scales, certificates.
 
+use crate::features::FeatureMap;
 use crate::memory::error_bound;
 use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError, RecordChecker};
 use std::convert::Infallible;
@@ -18,6 +19,8 @@ pub struct Setup {
     pub agreement: Agreement,
     /// The loss with its bounds.
     pub model: AnyModel,
+    /// The transform of a record's features, if there is one.
+    pub map: Option<Arc<FeatureMap>>,
     /// One mechanism for each learner, noise scales included.
     pub mechanisms: Vec<Mechanism>,
     /// One lifetime certificate for each learner, or why there is none.
@@ -53,10 +56,11 @@ impl Setup {
     /// When model and memory do not fit, or no noise scale meets a target.
     pub fn new(agreement: Agreement) -> Result<Setup, SetupError> {
         let (model, memory_error) = model_and_memory(&agreement)?;
+        let map = agreement.transform.map(FeatureMap::new).transpose()?.map(Arc::new);
         let scales = noise_scales(&agreement, memory_error)?;
         let mechanisms = agreement.mechanisms(memory_error, &scales);
         let lifetimes = lifetimes(&mechanisms);
-        let setup = Setup { agreement, model, mechanisms, lifetimes };
+        let setup = Setup { agreement, model, map, mechanisms, lifetimes };
         setup.check_sampler(Round::ZERO)?;
         Ok(setup)
     }
@@ -83,7 +87,8 @@ impl Setup {
     /// Checks the records of a learner, once each, and makes what its memory takes of them.
     #[must_use]
     pub fn record_checker(&self) -> RecordChecker {
-        self.model.record_checker(self.agreement.memory).following(&self.agreement)
+        let checker = self.model.record_checker(self.agreement.memory);
+        checker.following(&self.agreement, self.map.clone())
     }
 
     /// Adds the user's function that a declared loss needs.

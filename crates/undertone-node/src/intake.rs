@@ -5,7 +5,8 @@
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
 //! ```
 //!
-//! There are as many features as the config's `model.features`, without the intercept, which is added here.
+//! There are as many features as a record has before any transform: the config's `model.features`, or the values of
+//! `model.input`, or `model.raw_features`. The intercept is not counted, and is added here.
 //! A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
 
 use serde::Deserialize;
@@ -158,7 +159,7 @@ impl Intake {
     }
 
     fn features(&self, json: FeaturesJson) -> Result<Features, JsonFault> {
-        let whole = self.setup.agreement.model.features;
+        let whole = self.setup.agreement.record_features();
         let intercept = self.setup.agreement.records.intercept;
         let expected = whole - usize::from(intercept);
         match json {

@@ -208,5 +208,5 @@ pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>
         ]
         .map(|(key, value)| (key.to_string(), value)),
     );
-    model_file(node.public_model(), agreement.neural.as_ref(), metadata)
+    model_file(node.public_model(), agreement, metadata)
 }

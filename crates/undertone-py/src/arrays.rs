@@ -30,7 +30,7 @@ impl Schema {
         classes: Option<Bound<'_, PyList>>,
     ) -> PyResult<Schema> {
         let intercept = setup.agreement.records.intercept;
-        let features = setup.agreement.model.features - usize::from(intercept);
+        let features = setup.agreement.record_features() - usize::from(intercept);
         if let Some(names) = names.as_ref().filter(|names| names.len() != features) {
             let found = names.len();
             let text = format!("{found} names of features, and the model takes {features}");

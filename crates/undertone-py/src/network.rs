@@ -232,11 +232,11 @@ impl PyNetwork {
         let outcome = self.run.outcome();
         let summary = Summary::new(setup, &outcome, &self.facts);
         let raw = resolved(self.config.get().experiment()?, &setup.scales());
-        let neural = setup.agreement.neural.as_ref();
+        let agreement = &setup.agreement;
         let os_error = |error: undertone_lab::FileError| PyOSError::new_err(error.to_string());
         py.detach(|| {
             run_folder::check(&folder).map_err(os_error)?;
-            run_folder::write(&folder, &raw, &outcome, &summary, neural).map_err(os_error)
+            run_folder::write(&folder, &raw, &outcome, &summary, agreement).map_err(os_error)
         })
     }
 

@@ -107,7 +107,7 @@ impl PyPublicModel {
         if !self.private {
             metadata.insert("content".into(), NOT_PRIVATE.into());
         }
-        let bytes = model_file(&self.model, self.setup.agreement.neural.as_ref(), metadata);
+        let bytes = model_file(&self.model, &self.setup.agreement, metadata);
         let bytes = bytes.map_err(config_error)?;
         std::fs::write(&path, bytes)
             .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))

@@ -269,7 +269,7 @@ impl LearnerBuilder {
     }
 
     fn model(&self) -> RawModel {
-        let features = Some(self.features.saturating_add(usize::from(self.intercept)));
+        let features = Some(self.features.saturating_add(usize::from(self.intercept)).into());
         let ridge = Some(self.ridge);
         if let Some(declared) = self.declared() {
             return RawModel {

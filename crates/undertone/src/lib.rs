@@ -33,6 +33,7 @@
 //! | a learner on a stream, alone | [`LearnerBuilder`], [`OnlineLearner`] |
 //! | several learners, your own loop | [`Setup::learner`], [`Learner`]: `observe`, `release`, `absorb` |
 //! | records on their way in | [`RecordChecker`] makes a [`BoundedRecord`] of a [`Record`], once |
+//! | features of images and tables | [`FeatureTransform`], [`FeatureMap`](models::features::FeatureMap) |
 //! | what a method does in a round | [`method`]; Algorithm 1 of the paper is `method/algorithm1.rs` in `undertone-core` |
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
@@ -60,7 +61,7 @@ pub use learner_file::{LearnerFileError, NotSaved, SavedLearner};
 pub use load::{LoadError, Loaded, load};
 pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
-    DataBounds, DeclaredCurvature, Domain, Forgetting, LatePull, Learner, LearnerId, LearnerSetup,
+    DataBounds, DeclaredCurvature, Domain, FeatureTransform, FeatureTransformError, Forgetting, LatePull, Learner, LearnerId, LearnerSetup,
     Loss, LossConstants, Memory, MemoryKind, ModelSpec, PowerLaw, PrivateParameters, PublicModel,
     RecordWeights, Release, ReleaseError, ReleaseView, Round, RoundReport, Schedule, Score,
 };

@@ -381,7 +381,7 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
         self.public.visit(fields);
-        let checker = self.checker;
+        let checker = &self.checker;
         visit_bounded_records(fields, &mut self.waiting, |record| checker.check_again(record));
         fields.count(&mut self.total.records);
         fields.number(&mut self.total.loss_sum);

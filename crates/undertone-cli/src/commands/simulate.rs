@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         &resolved(&loaded, &setup.scales()),
         &outcome,
         &summary,
-        loaded.checked.agreement.neural.as_ref(),
+        &loaded.checked.agreement,
     )?;
     if arguments.json {
         let mut out = io::stdout().lock();

@@ -10,8 +10,9 @@ pub use outcome::{Ending, FinalParameters, LearnerOutcome, Outcome, RoundRow};
 
 use crate::data::Bounded;
 use crate::entropy::RunEntropy;
-use crate::metrics::{DeclaredEvaluator, Evaluator, LinearEvaluator, Metrics};
+use crate::metrics::{Evaluator, HeldOutEvaluator, LinearEvaluator, Metrics};
 use crate::neural_metrics::NeuralEvaluator;
+use crate::optimum::is_feasible;
 use crate::stream::{StreamError, Streams, is_regression};
 use members::observe_all;
 use outcome::learner_outcome;
@@ -275,11 +276,16 @@ fn evaluator(setup: &Setup, rounds: u64, histories: usize, test: &[BoundedRecord
     let agreement = &setup.agreement;
     match &setup.model {
         AnyModel::Linear(model) if model.is_declared() => {
-            Evaluator::Declared(DeclaredEvaluator::new(model, test))
+            Evaluator::HeldOut(HeldOutEvaluator::new(model, test, is_regression(agreement)))
         }
         AnyModel::Linear(model) => {
             let model = Arc::new(model.unclipped());
             let regression = is_regression(agreement);
+            let learners = agreement.graph.learners() as u64;
+            let records = agreement.records.taken_after(rounds).saturating_mul(learners);
+            if !is_feasible(model.parameters(), records) {
+                return Evaluator::HeldOut(HeldOutEvaluator::new(&model, test, regression));
+            }
             let domain = agreement.domain;
             Evaluator::Linear(LinearEvaluator::new(&model, domain, histories, test, regression))
         }

@@ -117,7 +117,7 @@ mod tests {
             raw.data.test_fraction = test_fraction;
             raw.agreement.records.warmup = Some(0);
             raw.agreement.records.normalise = None;
-            raw.agreement.model.features = Some(1);
+            raw.agreement.model.features = Some(1.into());
         });
         distribute(&loaded.unwrap().checked, source(in_time_order), 3).unwrap()
     }

@@ -355,7 +355,7 @@ fn the_largest_numbers_of_a_config_cost_no_more_than_others() {
         raw.rounds = Some(rounds);
         raw.agreement.records.warmup = Some(1_000_000_000);
         raw.agreement.records.batch = Some(1_000_000_000);
-        raw.agreement.model.features = Some(20_000);
+        raw.agreement.model.features = Some(20_000.into());
         raw.agreement.noise.calibrate = None;
         raw.agreement.noise.scale = Some(OneOrEach::One(0.1));
         raw.agreement.privacy.epsilon = None;

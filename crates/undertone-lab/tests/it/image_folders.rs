@@ -115,7 +115,7 @@ fn mlp(raw: &mut RawExperiment) {
     raw.agreement.model.loss = Some("mlp".into());
     raw.agreement.model.input = None;
     raw.agreement.model.layers = None;
-    raw.agreement.model.features = Some(48);
+    raw.agreement.model.features = Some(48.into());
     raw.agreement.model.hidden = Some(vec![4]);
 }
 
@@ -166,7 +166,7 @@ fn images_of_another_shape_than_the_networks_input_are_refused() {
     assert!(text.contains("model.input is 3×6×8"), "{text}");
     let text = refused(folder.path(), |raw| {
         mlp(raw);
-        raw.agreement.model.features = Some(47);
+        raw.agreement.model.features = Some(47.into());
     });
     assert!(text.contains("model.features = 47: the data have 48 features"), "{text}");
     let text = refused(folder.path(), |raw| {

@@ -304,7 +304,7 @@ fn every_loss_and_memory_runs_from_a_config() {
             raw.agreement.bounds.feature_norm = Some(1.3);
             raw.agreement.bounds.label = Some(1.0);
             raw.agreement.model.loss = Some(loss.into());
-            raw.agreement.model.features = Some(4);
+            raw.agreement.model.features = Some(4.into());
             raw.agreement.model.degree = degree;
             raw.agreement.model.threshold = threshold;
             raw.agreement.model.lasso = (loss == "lasso").then_some(0.01);
@@ -358,7 +358,7 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
         let loaded = preset("mushrooms", |raw| change(raw));
         stream::load(&loaded.checked, Path::new("."), 0).unwrap_err().to_string()
     };
-    let text = refuse(&|raw| raw.agreement.model.features = Some(111));
+    let text = refuse(&|raw| raw.agreement.model.features = Some(111.into()));
     assert_eq!(text, "model.features = 111: the data have 112 features");
     let text = refuse(&|raw| {
         raw.agreement.model.loss = Some("softmax".into());
@@ -395,7 +395,7 @@ fn records_outside_the_bounds_are_left_out_and_counted_or_scaled_and_counted() {
             raw.agreement.bounds.label = Some(0.4);
             raw.agreement.bounds.out_of_bounds = Some(rule.into());
             raw.agreement.model.loss = Some("ridge".into());
-            raw.agreement.model.features = Some(4);
+            raw.agreement.model.features = Some(4.into());
         });
         stream::load(&loaded.checked, Path::new("."), 0).unwrap()
     };

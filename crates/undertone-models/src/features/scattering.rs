@@ -10,8 +10,7 @@ use super::wavelets::{OCTAVES, ORIENTATIONS, gaussian, morlet};
 use undertone_simd::{F32Vector, Kernel, Simd};
 
 /// Channels of the transform of one colour.
-pub(super) const CHANNELS: usize =
-    1 + OCTAVES * ORIENTATIONS + ORIENTATIONS * ORIENTATIONS;
+pub(super) const CHANNELS: usize = 1 + OCTAVES * ORIENTATIONS + ORIENTATIONS * ORIENTATIONS;
 
 /// Pixels between two averages.
 pub(super) const STEP: usize = 1 << OCTAVES;
@@ -65,7 +64,7 @@ pub(super) struct Scattering {
     rows: Side,
     columns: Side,
     /// The pixel of each place of the torus, column by column.
-    pixels: Vec<u32>,
+    places: Vec<u32>,
     fine: Vec<Lanes>,
     coarse: Vec<Lanes>,
     /// Weights of the average on every pixel, and on every second.
@@ -98,7 +97,7 @@ impl Scattering {
             u32::try_from(pixel).expect("images have at most 2^22 values")
         };
         Scattering {
-            pixels: (0..places).map(pixel).collect(),
+            places: (0..places).map(pixel).collect(),
             fine: morlet(0, rows.torus, columns_torus, scale),
             coarse: morlet(1, rows.torus, columns_torus, scale),
             gaussians: [gaussian(1), gaussian(2)],
@@ -107,9 +106,20 @@ impl Scattering {
         }
     }
 
+    /// Pixels of one colour.
+    pub(super) fn pixels(&self) -> usize {
+        self.rows.pixels * self.columns.pixels
+    }
+
     /// Averages of one channel.
     pub(super) fn cells(&self) -> usize {
         self.rows.cells() * self.columns.cells()
+    }
+
+    /// One colour of an image on its torus.
+    #[cfg(test)]
+    pub(super) fn on_torus(&self, image: &[f32]) -> Vec<f32> {
+        self.places.iter().map(|&place| image[place as usize]).collect()
     }
 
     /// Memory that [`Scatter`] needs.
@@ -165,7 +175,7 @@ impl Scattering {
         let (row_blocks, column_blocks) = (rows.div_ceil(8), columns.div_ceil(8));
         torus.im.fill([0.0; 8]);
         let lines = torus.re.as_flattened_mut().chunks_exact_mut(8 * row_blocks);
-        for (line, pixels) in lines.zip(self.pixels.chunks_exact(rows)) {
+        for (line, pixels) in lines.zip(self.places.chunks_exact(rows)) {
             for (slot, &pixel) in line.iter_mut().zip(pixels) {
                 *slot = image[pixel as usize];
             }

@@ -35,7 +35,8 @@ pub(super) fn morlet(octave: usize, rows: usize, columns: usize, scale: f64) -> 
         let angle = PI * orientation as f64 / ORIENTATIONS as f64;
         let wavelet = Wavelet::new(octave, angle);
         for (place, lanes) in filters.iter_mut().enumerate() {
-            let (row, column) = (frequency(place / columns, rows), frequency(place % columns, columns));
+            let (row, column) =
+                (frequency(place / columns, rows), frequency(place % columns, columns));
             lanes[orientation] = (scale * wavelet.at(row, column)) as f32;
         }
     }

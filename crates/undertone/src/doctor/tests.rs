@@ -27,7 +27,7 @@ fn sound() -> RawAgreement {
         },
         model: RawModel {
             loss: Some("logistic".into()),
-            features: Some(112),
+            features: Some(112.into()),
             ridge: Some(0.1),
             ..RawModel::default()
         },
@@ -81,7 +81,7 @@ fn paper(
 fn mushrooms() -> RawAgreement {
     let model = RawModel {
         loss: Some("logistic".into()),
-        features: Some(112),
+        features: Some(112.into()),
         ridge: Some(0.1),
         ..RawModel::default()
     };
@@ -92,7 +92,7 @@ fn mushrooms() -> RawAgreement {
 fn images(features: usize) -> RawAgreement {
     let model = RawModel {
         loss: Some("softmax".into()),
-        features: Some(features),
+        features: Some(features.into()),
         classes: Some(10),
         ..RawModel::default()
     };
