@@ -66,7 +66,7 @@ result = network.run(rounds)
 last = result.to_pandas().iloc[-1]
 print(f"test accuracy {last['test_accuracy_public']:.4f}; with no privacy at all {last['test_accuracy_optimum']:.4f}")
 print(f"always the larger class: {(test[label] == classes[0]).mean():.4f}")
-print(f"ε spent {max(result.epsilon):.4f} of 2, at δ = 1e-6")
+print(f"ε spent {undertone.format_epsilon(max(result.epsilon))} of 2, at δ = 1e-6")
 
 # %% Publish the model and its privacy statement.
 result.public_model.save("adult.safetensors")

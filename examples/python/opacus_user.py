@@ -8,10 +8,10 @@
 import numpy as np
 
 import undertone
-from undertone import Accountant, BudgetError, Learner
+from undertone import Accountant, BudgetError, Learner, format_epsilon
 
 config = Accountant.plan("mushrooms", target_epsilon=2.0, delta=1e-6)
-print(f"noise scale {config['noise.scale']:.3f}: ε ≤ {config.lifetime_epsilon:.4f} for ever")
+print(f"noise scale {config['noise.scale']:.3f}: ε ≤ {format_epsilon(config.lifetime_epsilon)} for ever")
 
 # %% A target for a number of rounds needs less noise, but learning ends after them.
 finite = Accountant.plan("mushrooms", target_epsilon=2.0, delta=1e-6, rounds=500)
@@ -21,7 +21,7 @@ print(f"noise scale {finite['noise.scale']:.3f}: ε ≤ 2 for 500 rounds")
 account = Accountant(config)
 account.step(10_000)
 print(account)
-print(f"in pure ε: {account.get_pure_epsilon():.1f}; zCDP: {account.zcdp:.4f}; remaining: {account.remaining():.3f}")
+print(f"zCDP: {format_epsilon(account.zcdp)}; remaining: {account.remaining()}")
 
 # %% What makes ε grow: fewer records than planned, and neighbours that are away.
 for title, terms in {
@@ -32,7 +32,7 @@ for title, terms in {
     account = Accountant(config.replace({"privacy.epsilon": 1000.0}))
     account.step()
     account.step(300, **terms)
-    print(f"{title:22} ε = {account.get_epsilon():.3f} after 300 rounds")
+    print(f"{title:22} ε = {format_epsilon(account.get_epsilon())} after 300 rounds")
 
 # %% A cap is enforced before the noise is drawn, not reported afterwards.
 account = Accountant(finite)
@@ -48,10 +48,10 @@ X = rng.normal(size=(5000, 10)) / 4
 y = X @ rng.normal(size=10) > 0
 learner = Learner(10, classes=[False, True], epsilon=2.0, delta=1e-6, clip=0.5, batch=64)
 learner.learn_many(X, y)
-print(f"training accuracy {np.mean(learner.predict_many(X) == y):.3f} at ε = {learner.get_epsilon():.3f}")
+print(f"training accuracy {np.mean(learner.predict_many(X) == y):.3f} at ε = {format_epsilon(learner.get_epsilon())}")
 
 # %% Do not take this on trust: print what is claimed and try to break it, on the code that runs.
 print(undertone.budget(config)["learners"][0]["lifetime"])
-report = undertone.audit(learner.config, seed=1)
+report = undertone.audit(learner.config, seed=1, rounds=learner.rounds)
 print("audit passed:", report["passed"])
 assert report["passed"]

@@ -30,7 +30,8 @@ for epsilon in (1.0, 4.0, 16.0):
     result = network.run(50, progress=False)
     curves[epsilon] = result.to_pandas()["test_loss_public"]
     error = np.linalg.norm(result.public_model.values[:3] - truth)
-    print(f"ε = {epsilon:4}: test loss {curves[epsilon].iloc[-1]:.4f}, distance to the truth {error:.3f}")
+    last = curves[epsilon].iloc[-1]
+    print(f"ε = {epsilon}: test loss {last:.4f}, distance to the truth {error:.3f}")
 print(pandas.DataFrame(curves).iloc[::10])
 result.plot("researcher.png")
 
@@ -63,7 +64,7 @@ algorithm1 = Network(
     sources, graph="ring", loss=square, epsilon=20.0, delta=1e-6, label_bound=2.0, feature_norm=1.5, radius=1.0,
     ridge=0.05, step=0.1, step_exponent=0.77, coupling=0.5, batch=16, warmup=200,
     settings={
-        "method": "algorithm1", "memory.kind": "exact", "memory.window": None, "noise.kind": "laplace",
+        "method": "algorithm1", "memory.kind": "exact", "memory.window": None,
         "noise.exponent": 0.11, "schedule.coupling_exponent": 0.65, "unproven": True,
     },
 )

@@ -6,7 +6,7 @@
 # %% A stream: 1 250 web pages, phishing or not, nine features in [0, 1].
 from river import datasets, evaluate, linear_model, metrics
 
-from undertone import BudgetError, Learner
+from undertone import BudgetError, Learner, format_epsilon
 from undertone.river import PrivateClassifier
 
 pages = datasets.Phishing()
@@ -26,7 +26,7 @@ for x, y in pages:
     accuracy.update(y, learner.predict_one(x))
     learner.learn_one(x, y)
 print(f"private, ε = 8 for ever: {accuracy.get():.3f}")
-print(f"spent so far: ε = {learner.get_epsilon():.3f} after {learner.records} records")
+print(f"spent so far: ε = {format_epsilon(learner.get_epsilon())} after {learner.records} records")
 
 # %% The bound holds however long the stream is: each record is used in eight steps and then forgotten.
 for sentence in learner.privacy_statement:

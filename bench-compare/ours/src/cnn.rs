@@ -21,12 +21,12 @@ pub(crate) fn records(clipped: bool, batch: usize, threads: usize) -> f64 {
     let fast = NeuralEngine::new(network);
     let threads = NonZeroUsize::new(threads).expect("at least one thread");
     let step = || {
-        let batch = Batch::new(fast.neural(), &inputs, &labels).expect("a batch");
+        let batch = Batch::new(fast.neural(), &inputs, &labels);
         if clipped {
             let clip = Clip::new(ClipNorm::L2, 1.0).expect("a bound");
-            fast.clipped_gradient_sum(&theta, &batch, clip, threads).expect("a sum").sum
+            fast.clipped_gradient_sum(&theta, &batch, clip, threads).sum
         } else {
-            fast.mean_gradient(&theta, &batch, threads).expect("a mean")
+            fast.mean_gradient(&theta, &batch, threads)
         }
     };
     step();

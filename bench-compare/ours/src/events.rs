@@ -1,13 +1,13 @@
 //! Many learners on a wide-area network, in simulated time: the real protocol, not a model of it.
 //!
 //! Every learner is an [`undertone_node::protocol::Node`] that speaks the real wire format and
-//! keeps its rounds in a store. Only its surroundings are simulated: the clock, the network, and
-//! machines that go away ([`simulation`]). Everything follows from a seed, including the noise, so
-//! a run can be repeated. NOT PRIVATE: this measures only the protocol.
+//! keeps its rounds in a store, in an [`undertone_simulation::Simulation`]. Here is what differs from its other uses: a
+//! wide-area network and machines that go away ([`surroundings`]), and what is measured ([`measures`]). Everything follows
+//! from a seed, including the noise, so a run can be repeated. NOT PRIVATE: this measures only the protocol.
 
 mod learners;
 mod measures;
-mod simulation;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod wide_area;
@@ -15,8 +15,8 @@ mod wide_area;
 use crate::spectrum::spectrum;
 use measures::Measures;
 use serde_json::{Value, json};
-use simulation::Simulation;
 use std::time::Instant;
+use surroundings::Run;
 use wide_area::{PACKET_BYTES, PACKET_OVERHEAD_BYTES};
 
 /// The settings of a run.
@@ -36,7 +36,7 @@ pub(crate) struct Scenario {
     pub(crate) noise: f64,
     /// How long a round waits for neighbours, and after what time a missing release is requested.
     pub(crate) deadline_seconds: f64,
-    pub(crate) ask_after_seconds: f64,
+    pub(crate) request_after_seconds: f64,
     /// A round does not end before this many neighbours were heard.
     pub(crate) heard_min: usize,
     /// Whether all messages go through a router, which does not announce arrivals.
@@ -54,7 +54,7 @@ pub(crate) struct Faults {
     /// The share of releases that are lost, published or sent as an answer.
     pub(crate) loss: f64,
     /// The share of requests that are lost.
-    pub(crate) loss_of_asks: f64,
+    pub(crate) loss_of_requests: f64,
     /// How long a learner stays on average before it goes away; 0: for ever.
     pub(crate) up_seconds: f64,
     /// How long a learner is away on average.
@@ -73,11 +73,11 @@ impl Scenario {
             step: 1e-4,
             noise: 0.01,
             deadline_seconds: 5.0,
-            ask_after_seconds: 0.5,
+            request_after_seconds: 0.5,
             // As in the daemon.
             heard_min: 1,
             router: false,
-            faults: Faults { loss: 0.0, loss_of_asks: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
+            faults: Faults { loss: 0.0, loss_of_requests: 0.0, up_seconds: 0.0, down_seconds: 0.0 },
             jitter: 0.25,
             uplink_bits: 10e6,
         }
@@ -93,10 +93,10 @@ impl Scenario {
             "--step" => self.step = number(),
             "--noise" => self.noise = number(),
             // As in the daemon.
-            "--deadline" => (self.deadline_seconds, self.ask_after_seconds) = (number(), number() / 10.0),
+            "--deadline" => (self.deadline_seconds, self.request_after_seconds) = (number(), number() / 10.0),
             "--heard-least" => self.heard_min = number() as usize,
             "--router" => self.router = number() > 0.0,
-            "--loss" => (self.faults.loss, self.faults.loss_of_asks) = (number(), number()),
+            "--loss" => (self.faults.loss, self.faults.loss_of_requests) = (number(), number()),
             "--up" => self.faults.up_seconds = number(),
             "--down" => self.faults.down_seconds = number(),
             "--jitter" => self.jitter = number(),
@@ -116,28 +116,29 @@ pub(crate) fn command(words: &[&str]) -> String {
         scenario.set(name, value);
     }
     let begin = Instant::now();
-    let mut simulation = Simulation::new(&scenario);
+    let mut run = Run::new(&scenario);
     let opened = begin.elapsed();
-    simulation.run();
+    run.run();
     let ran = begin.elapsed() - opened;
     let (peak, learner_rounds) = (peak_memory(), scenario.learners as f64 * scenario.rounds as f64);
+    let (simulation, measures) = (&run.simulation, run.measures());
     let graph = &simulation.setup().agreement.graph;
     let spectrum = spectrum(graph, scenario.seed);
-    let predicted = measures::averaging(graph, simulation.starts(), scenario.rounds);
+    let predicted = measures::averaging(graph, &run.starts, scenario.rounds);
     let report = json!({
         "scenario": told(&scenario),
-        "message_bytes": simulation.message_bytes(),
-        "simulated_seconds": simulation.now_seconds(),
-        "measured": simulation.measures().report(&scenario),
+        "message_bytes": simulation.wire().message_bytes(),
+        "simulated_seconds": simulation.now().as_nanos() as f64 * 1e-9,
+        "measured": measures.report(&scenario),
         "spectrum": {"delta_2": spectrum.0, "delta_m": spectrum.1},
         "disagreement_predicted": predicted,
-        "decay": decay(simulation.measures(), &predicted, spectrum.0),
+        "decay": decay(measures, &predicted, spectrum.0),
         "cost": {
-            "wire_seconds": simulation.wire_seconds,
+            "wire_seconds": run.wire_seconds,
             "open_seconds": opened.as_secs_f64(),
             "run_seconds": ran.as_secs_f64(),
             "microseconds_per_learner_round": 1e6 * ran.as_secs_f64() / learner_rounds,
-            "events": simulation.events(),
+            "events": simulation.events_scheduled(),
             "memory_bytes": peak,
             "memory_bytes_per_learner": peak / scenario.learners as f64,
         },
@@ -151,9 +152,9 @@ fn told(scenario: &Scenario) -> Value {
         "learners": scenario.learners, "rounds": scenario.rounds, "seed": scenario.seed,
         "topology": scenario.topology, "degree": scenario.degree, "dimension": scenario.dimension,
         "step": scenario.step, "noise": scenario.noise, "deadline_seconds": scenario.deadline_seconds,
-        "ask_after_seconds": scenario.ask_after_seconds, "heard_least": scenario.heard_min,
+        "ask_after_seconds": scenario.request_after_seconds, "heard_least": scenario.heard_min,
         "router": scenario.router,
-        "loss": faults.loss, "loss_of_asks": faults.loss_of_asks,
+        "loss": faults.loss, "loss_of_asks": faults.loss_of_requests,
         "up_seconds": faults.up_seconds, "down_seconds": faults.down_seconds,
         "jitter": scenario.jitter, "uplink_bits": scenario.uplink_bits,
         "packet_bytes": PACKET_BYTES, "packet_overhead_bytes": PACKET_OVERHEAD_BYTES,

@@ -1,4 +1,16 @@
-//! The `undertone` command.
+//! The `undertone` command: it parses options, calls the other crates and prints.
+//!
+//! Each subcommand is one file in `commands/`:
+//!
+//! | for | subcommands |
+//! |---|---|
+//! | experiments in one process (`undertone-lab`) | `simulate`, `compare`, `reproduce`, `attack`, `audit` |
+//! | before a run | `new`, `data`, `doctor`, `plan`, `budget` |
+//! | learners on a network (`undertone-node`) | `node`, `up`, `cert` |
+//! | a learner's state and its ledger | `status`, `export`, `verify` |
+//!
+//! `config_source.rs`, `agreement_source.rs` and `node_source.rs` are the arguments that subcommands share, `failure.rs`
+//! maps errors to exit codes, and `terminal.rs` has progress bars and Ctrl-C.
 //!
 //! Exit codes: 0 success, 1 a check found something, 2 bad input or config, 3 budget exhausted.
 
@@ -12,7 +24,8 @@ mod terminal;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Learn one model together from private streams, with no server and nobody trusted.
+/// Undertone trains one model across organisations without a server. Each learner adds its own noise before anything
+/// leaves it, and the total privacy loss is bounded for ever.
 #[derive(Parser)]
 #[command(version, after_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {
@@ -21,7 +34,7 @@ struct Arguments {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 fine, 1 a check found something, 2 bad input or config, 3 budget exhausted.";
+    "Exit codes: 0 success, 1 a check found something, 2 bad input or config, 3 budget exhausted.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -40,6 +53,7 @@ enum Command {
     Cert(commands::cert::Arguments),
     Status(commands::status::Arguments),
     Export(commands::export::Arguments),
+    AuditBundle(commands::audit_bundle::Arguments),
     Verify(commands::verify::Arguments),
 }
 
@@ -61,6 +75,7 @@ fn main() -> ExitCode {
         Command::Cert(arguments) => commands::cert::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
+        Command::AuditBundle(arguments) => commands::audit_bundle::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),
     };
     match result {

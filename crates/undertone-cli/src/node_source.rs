@@ -12,13 +12,13 @@ use undertone_node::protocol::{Node, StoredNode};
 /// A running learner, or a store.
 #[derive(Args)]
 pub(crate) struct NodeSource {
-    /// A running learner, by the address in its log: http://127.0.0.1:PORT
+    /// Ask a running learner at this address, which is in its log: http://127.0.0.1:PORT
     #[arg(long, value_name = "URL", conflicts_with = "store")]
     node: Option<String>,
-    /// A file with the token of that learner's owner
+    /// A file with the token that the learner requires
     #[arg(long, value_name = "FILE", requires = "node")]
     token_file: Option<PathBuf>,
-    /// The store of a learner that is not running; give its agreement too
+    /// Read the store of a learner that is not running; its agreement is needed too
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }

@@ -46,14 +46,14 @@ pub(crate) struct Voice {
     /// Print the results as JSON to stdout
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }
 
 impl Voice {
     /// Whether progress and results are shown to a person.
-    pub(crate) fn talks(&self) -> bool {
+    pub(crate) fn prints(&self) -> bool {
         !self.quiet && !self.json
     }
 }

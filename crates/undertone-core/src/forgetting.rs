@@ -66,7 +66,7 @@ impl Forgetting {
 /// After [`arrive`](Self::arrive), the weights of all records that arrived so far add up to one up
 /// to rounding, unless [`is_empty`](Self::is_empty). A record never has more weight than a newer
 /// one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RecordWeights {
     factor: f64,
     limit: Option<u64>,

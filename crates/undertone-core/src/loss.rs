@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_the_spread_that_clipping_gives_and_nothing_else() {
+    fn a_neural_network_has_the_spread_that_clipping_gives_and_nothing_else() {
         let bounds = DataBounds { feature_norm: 28.0, label: 0.0, radius: 3.0 };
         let neural = Loss::Neural { classes: 10, parameters: 18_378 };
         let clipped = ModelSpec { ridge: 0.0, clip: 0.5, ..spec(neural, 1) };

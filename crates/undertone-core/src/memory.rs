@@ -9,8 +9,8 @@ use crate::{Forgetting, PowerLaw, Round};
 /// Euclidean norm, each with the weight that `forgetting` gives it, whatever the data and θ inside the
 /// bounds. The accountant charges twice that.
 pub trait Memory {
-    /// One record of the stream. It is checked when it is made: whoever has one has a record within the bounds
-    /// that the loss constants follow from, so that no memory has to refuse it.
+    /// One record of the stream. It is checked when it is made, against the bounds that the loss constants follow from.
+    /// So a memory never has to refuse one.
     type Record;
 
     /// Scores each record with θ as it arrives, then remembers it.
@@ -65,7 +65,7 @@ pub enum MemoryKind {
     Decaying {
         /// What a round does to the weight of a record, above 0 and below 1.
         factor: f64,
-        /// After so many rounds a record is dropped; `None` keeps statistics of all, for the squared
+        /// The number of rounds after which a record is dropped; `None` keeps statistics of all, for the squared
         /// loss.
         rounds: Option<u64>,
     },

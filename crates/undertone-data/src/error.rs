@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use undertone::neural::Shape;
-use undertone_models::{ModelError, RecordError};
+use undertone_models::{RecordError, SetupError};
 
 /// Why a data set cannot be loaded or a record cannot be accepted.
 #[derive(Debug, Error)]
@@ -58,8 +58,8 @@ pub enum DataError {
         error: RecordError,
     },
     /// A bound on records is outside its range.
-    #[error("model: {0}")]
-    Model(#[from] ModelError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The number of features differs from the agreement's.
     #[error("model.features = {expected}: the data have {found} features")]
     Features {

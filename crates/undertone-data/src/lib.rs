@@ -1,8 +1,14 @@
-//! Records from files.
+//! Records from files, checked against the bounds of an agreement. The node's command and the laboratory share this crate.
+//! Nothing in it is random.
 //!
-//! [`load_own`] reads a learner's own records as an agreement has them. [`load()`] reads LIBSVM, CSV, NDJSON and Parquet files and folders of images, [`idx`] and [`cifar`]
-//! read files of many images, and [`mushrooms`] is built in. [`Bounded`] then checks every record against the bounds that
-//! the account relies on. A node's command and the laboratory read files in this one way; nothing here draws noise.
+//! | for | look at |
+//! |---|---|
+//! | one learner's own records, checked | [`load_own`] |
+//! | any file, as a [`Dataset`] | [`load()`], with [`LoadOptions`] |
+//! | a format | [`csv`], [`ndjson`], [`parquet`], [`libsvm`]; for images [`image_folder`], [`idx`], [`cifar`] |
+//! | the built-in data set | [`mushrooms`] |
+//! | records in memory, checked and counted | [`Bounded`] |
+//! | whether data fit a model | [`check_shape`] |
 //!
 //! Records are private: no error message, `Debug` output or panic shows a record's value. Names of columns,
 //! categories and classes are schema and do appear.
@@ -26,8 +32,7 @@ use flate2::read::MultiGzDecoder;
 use undertone::neural::Shape;
 use undertone_models::{Features, Record};
 
-mod agreed;
-mod bounded;
+mod check_records;
 pub mod cifar;
 pub mod csv;
 mod error;
@@ -41,15 +46,16 @@ mod lines;
 pub mod mushrooms;
 pub mod ndjson;
 mod options;
+mod own_records;
 pub mod parquet;
 mod table;
 
 use line_guard::LineGuard;
 
-pub use agreed::{check_shape, load_own, task};
-pub use bounded::Bounded;
+pub use check_records::{Bounded, InPlace};
 pub use error::{DataError, FileFault, Location, RecordFault};
 pub use options::{Format, LoadOptions, Task};
+pub use own_records::{check_shape, load_own, task};
 
 /// The largest dimension that is loaded, the intercept not counted.
 ///

@@ -141,13 +141,13 @@ pub(crate) const TRAINING_ACCURACY: Column = Column {
 
 pub(crate) const EPSILON: Column = Column {
     name: "epsilon",
-    description: "ε at δ that each learner has spent, this round's release included",
+    description: "ε at δ that the most used record of each learner has paid, this round's release included",
     values: Values::PerLearner(|row| &row.epsilon),
 };
 
 const PURE_EPSILON: Column = Column {
     name: "pure_epsilon",
-    description: "pure ε that each learner has spent; empty where it is infinite",
+    description: "pure ε that it has paid; empty where it is infinite",
     values: Values::PerLearner(|row| &row.pure_epsilon),
 };
 

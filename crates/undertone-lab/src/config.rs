@@ -30,7 +30,7 @@ struct ExperimentKeys {
     data: Option<IgnoredAny>,
 }
 
-/// Reads and checks an agreement or an experiment, whichever it is.
+/// Reads and checks a config that is an agreement or an experiment.
 ///
 /// # Errors
 /// When it cannot be read or anything in it is wrong; every fault is reported at once.

@@ -1,4 +1,4 @@
-//! The errors that most of the laboratory shares: of experiments, and of the files they leave behind.
+//! The errors that most of the laboratory shares: of experiments, and of the files that they write.
 
 use crate::attack::AttackError;
 use crate::compare::settings::ComparedMethod;
@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use undertone::planner::PlannerError;
 use undertone::{LoadError, Round};
-use undertone_models::neural::NeuralError;
 use undertone_models::{ExportError, SetupError};
 
 /// Why an experiment cannot be loaded, planned or run.
@@ -54,9 +53,6 @@ pub enum ExperimentError {
     /// There is nothing to attack.
     #[error(transparent)]
     Attack(#[from] AttackError),
-    /// The neural network refused a vector.
-    #[error(transparent)]
-    Neural(#[from] NeuralError),
     /// A comparison tunes every method with the planner, which does not forecast neural networks.
     #[error("compare knows linear models only: the planner cannot tune neural networks")]
     NotComparable,

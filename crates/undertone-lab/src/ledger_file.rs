@@ -1,14 +1,15 @@
 //! `ledger.ndjson`: a header line, then one receipt per line; and its verification.
 
 use crate::error::{ExperimentError, FileError};
-use crate::experiment::{LoadedExperiment, Overrides, load_file};
-use crate::summary::{NOT_PRIVATE, Summary};
+use crate::experiment::{LoadedExperiment, Overrides, load_file, resolved_agreement};
+use crate::summary::{self, NOT_PRIVATE, Summary};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use undertone::privacy::{Accountant, Mechanism, Receipt, RoundTerms};
-use undertone::{LearnerId, LearnerVerification, Verification};
+use undertone::agreement::RawAgreement;
+use undertone::privacy::Receipt;
+use undertone::{LearnerVerification, Setup, Verification, ending};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -48,55 +49,94 @@ pub fn encode(receipts: &[Receipt], summary: &Summary) -> Result<Vec<u8>, serde_
     Ok(bytes)
 }
 
+/// The ledger of a run, with the setup that its charges follow from.
+pub struct RunLedger {
+    /// The agreement as it was run, noise scales included, and what follows from it.
+    pub setup: Setup,
+    /// The same as written.
+    pub agreement: RawAgreement,
+    /// Whether the run ended because a learner could not pay for the next round.
+    pub exhausted: bool,
+    /// `NOT PRIVATE` for a seeded run.
+    pub warning: Option<String>,
+    /// How often each learner's most used record was drawn.
+    pub uses: Vec<u64>,
+    /// The receipts of each learner.
+    pub receipts: Vec<Vec<Receipt>>,
+}
+
+impl RunLedger {
+    /// Reads config and ledger of a run folder.
+    ///
+    /// # Errors
+    /// When config or ledger cannot be read.
+    pub fn read(folder: &Path) -> Result<RunLedger, ExperimentError> {
+        let loaded: LoadedExperiment =
+            load_file(&folder.join("config.toml"), &Overrides::default())?;
+        let setup = loaded.checked.setup()?;
+        let raw = resolved_agreement(&loaded.raw.shared(), &setup.agreement, &setup.scales());
+        let learners = setup.mechanisms.len();
+        let (header, receipts) = read(&folder.join(NAME), learners)?;
+        let uses = match loaded.checked.data.repeat {
+            true => draws(&folder.join(summary::NAME), learners)?,
+            false => vec![1; learners],
+        };
+        Ok(RunLedger {
+            setup,
+            agreement: raw,
+            exhausted: header.exhausted,
+            warning: header.warning,
+            uses,
+            receipts,
+        })
+    }
+
+    /// Recomputes every account, and compares.
+    #[must_use]
+    pub fn verify(&self) -> Verification {
+        let longest = self.receipts.iter().map(Vec::len).max().unwrap_or(0);
+        let learners = self.setup.agreement.graph.ids().zip(&self.uses).zip(&self.receipts);
+        let learners = learners.map(|((id, &uses), receipts)| {
+            LearnerVerification::with(&self.setup, id, uses, receipts, |account| {
+                ending(account, receipts, longest, self.exhausted)
+            })
+        });
+        let declared = self.setup.agreement.model.declared_by_user();
+        let notes = self.warning.clone().into_iter().chain(declared);
+        Verification::new(learners.collect()).with_notes(notes)
+    }
+}
+
 /// Recomputes every account of a run folder from its config, and compares.
 ///
 /// # Errors
 /// When config or ledger cannot be read. A disagreement is a result, not an error.
 pub fn verify_run(folder: &Path) -> Result<Verification, ExperimentError> {
-    let loaded: LoadedExperiment = load_file(&folder.join("config.toml"), &Overrides::default())?;
-    let setup = loaded.checked.setup()?;
-    let (exhausted, receipts) = read(&folder.join(NAME), setup.mechanisms.len())?;
-    // All learners run the same rounds: one with fewer receipts than the others has lost some.
-    let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
-    let learners = receipts
-        .iter()
-        .enumerate()
-        .map(|(index, receipts)| {
-            let id = LearnerId(u32::try_from(index).unwrap_or(u32::MAX));
-            let missing = longest - receipts.len();
-            LearnerVerification::with(&setup, id, receipts, |account| match missing {
-                0 => None,
-                // The run ended because this learner could not pay for the next round.
-                1 if exhausted && could_refuse(account, receipts) => None,
-                _ => Some(format!(
-                    "ends after {} receipts, other learners have {longest}",
-                    receipts.len()
-                )),
-            })
-        })
-        .collect();
-    Ok(Verification::new(learners))
+    Ok(RunLedger::read(folder)?.verify())
 }
 
-/// Whether a learner may have been refused the round after its last receipt.
-///
-/// The ledger does not say how many records arrived after the last receipt. With fewer arrivals,
-/// earlier records pay more; if earlier records are forgotten and only new ones count, a single new
-/// record pays most.
-fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
-    let Some(last) = receipts.last() else { return account.would_exceed() };
-    let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
-    // The first receipt precedes all records; the warm-up and one more record have always arrived.
-    let least = last.records.max(warmup + 1);
-    [least, least.max(last.records + 1)].into_iter().any(|records| {
-        let mut account = account.clone();
-        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
-        account.would_exceed()
-    })
+/// Reads how often each learner's most used record was drawn: the receipts are of a record that is used once.
+fn draws(path: &Path, learners: usize) -> Result<Vec<u64>, FileError> {
+    #[derive(Deserialize)]
+    struct Draws {
+        learners: Vec<LearnerDraws>,
+    }
+    #[derive(Deserialize)]
+    struct LearnerDraws {
+        draws_max: u64,
+    }
+    let text = fs::read_to_string(path).map_err(FileError::read(path))?;
+    let draws: Draws = serde_json::from_str(&text)?;
+    let draws: Vec<u64> = draws.learners.iter().map(|one| one.draws_max.max(1)).collect();
+    if draws.len() == learners {
+        return Ok(draws);
+    }
+    let reason = format!("{} learners, but the config has {learners}", draws.len());
+    Err(FileError::Line { path: path.into(), line: 1, reason })
 }
 
-/// Reads whether a budget ended the run, and each learner's receipts in file order.
-fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), FileError> {
+/// Reads the header, and each learner's receipts in file order.
+fn read(path: &Path, learners: usize) -> Result<(Header, Vec<Vec<Receipt>>), FileError> {
     let bad = |line: usize, reason: String| FileError::Line { path: path.into(), line, reason };
     let mut lines = BufReader::new(File::open(path).map_err(FileError::read(path))?).lines();
     let first = lines.next().transpose().map_err(FileError::read(path))?.unwrap_or_default();
@@ -118,5 +158,5 @@ fn read(path: &Path, learners: usize) -> Result<(bool, Vec<Vec<Receipt>>), FileE
             None => return Err(bad(index + 2, format!("there is no learner {}", receipt.learner))),
         }
     }
-    Ok((header.exhausted, receipts))
+    Ok((header, receipts))
 }

@@ -1,8 +1,18 @@
-//! Experiments with Undertone: data sets, in-process runs, metrics, audits, attacks and reports.
+//! Experiments with Undertone in one process. Runs with a seed are NOT PRIVATE: anyone who knows the seed can subtract
+//! the noise. No daemon depends on this crate.
 //!
-//! Read [`simulate`](simulate()) first: it is the plain loop over a round. An [`Experiment`] is an agreement
-//! with its data and rounds, [`stream`] loads the records, [`catalogue`] installs data sets by name.
-//! [`audit`] tries to break what the accountant claims.
+//! Start with [`simulate`](simulate()), the loop over the rounds of all learners. Then:
+//!
+//! | for | look at |
+//! |---|---|
+//! | what is simulated: an agreement with its data and rounds | [`Experiment`], [`presets`], [`config`] |
+//! | the records of each learner | [`stream`], [`partition`]; data sets by name in [`catalogue`] |
+//! | what a run gives | [`Outcome`], [`Metrics`], [`Summary`]; its files in [`run_folder`] and [`ledger_file`], its page in [`report`] |
+//! | budgets, and noise for a target | [`budget`], [`planner`] |
+//! | methods at equal budgets | [`compare`] |
+//! | whether the account is right | [`audit`], which tries to break its claims |
+//! | what an observer can reconstruct | [`attack`] |
+//! | the paper's tables and figures | [`reproduce`] |
 
 pub mod attack;
 pub mod audit;

@@ -3,13 +3,12 @@
 use crate::budget::{BudgetReport, LearnerBudget, SCHEMA_VERSION, budget};
 use crate::error::{ExperimentError, FileError};
 use crate::experiment::{LoadedExperiment, RawExperiment, resolved};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use undertone::agreement::{Agreement, OneOrEach};
 use undertone::load::check_again;
 use undertone::planner::{Forecast, Goal, Outlook, Tuned, calibrate, predict, tune};
 use undertone::privacy::{Cap, Horizon};
 use undertone_models::AnyModel;
-use undertone_models::SetupError;
 use undertone_models::memory::error_bound;
 
 /// The longest warm-up that an agreement allows.
@@ -40,8 +39,9 @@ pub struct Plan {
 pub struct PlanReport {
     /// The version of this format.
     pub schema_version: u32,
-    /// `lifetime` or `rounds`.
-    pub horizon: &'static str,
+    /// The rounds over which the targets hold; `lifetime` or `rounds` in JSON.
+    #[serde(serialize_with = "horizon_name")]
+    pub horizon: Horizon,
     /// The target of each learner: ε at the budget's δ, or pure ε.
     pub targets: Vec<Target>,
     /// The budget of the printed experiment, computed from its text.
@@ -57,6 +57,13 @@ pub struct PlanReport {
     pub predicted_error_before: Option<f64>,
     /// The predicted curve.
     pub curve: Vec<CurvePoint>,
+}
+
+fn horizon_name<S: Serializer>(horizon: &Horizon, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match horizon {
+        Horizon::Lifetime => "lifetime",
+        Horizon::Rounds(_) => "rounds",
+    })
 }
 
 /// The target of one learner.
@@ -89,8 +96,7 @@ pub struct CurvePoint {
 pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, ExperimentError> {
     let experiment = &loaded.checked;
     let start = &experiment.agreement;
-    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)
-        .map_err(SetupError::from)?;
+    let model = AnyModel::new(start.model, start.neural.as_ref(), start.bounds)?;
     let forecast_made =
         model.linear().is_some() && start.model.constants(&start.bounds).smoothness.is_finite();
     if request.tune && !forecast_made {
@@ -100,7 +106,7 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     let goal = Goal {
         outlook: Outlook { rounds: experiment.rounds, heterogeneity: experiment.heterogeneity() },
         horizon: request.horizon,
-        memory_error: error_bound(start.memory, &model).map_err(SetupError::from)?,
+        memory_error: error_bound(start.memory, &model)?,
         records: request.records.unwrap_or(taken),
         // The records of future batches may never arrive: the warm-up may use only records that the
         // caller says are there.
@@ -126,17 +132,15 @@ pub fn plan(loaded: &LoadedExperiment, request: &Request) -> Result<Plan, Experi
     // The report is computed from what is printed.
     let printed = check_again(as_written(loaded, &agreement, &scales), &loaded.folder)?;
     let setup = printed.checked.setup()?;
-    let budget = budget(&setup, printed.checked.rounds, setup.agreement.delta);
+    let (rounds, delta) = (printed.checked.rounds, setup.agreement.delta);
+    let budget = budget(&setup, rounds, delta, Some(&printed.checked));
     let targets = setup.agreement.caps.iter().flatten().map(|cap| match *cap {
         Cap::Pure { epsilon } => Target::PureEpsilon(epsilon),
         Cap::Approximate { epsilon, .. } => Target::Epsilon(epsilon),
     });
     let report = PlanReport {
         schema_version: SCHEMA_VERSION,
-        horizon: match request.horizon {
-            Horizon::Lifetime => "lifetime",
-            Horizon::Rounds(_) => "rounds",
-        },
+        horizon: request.horizon,
         targets: targets.collect(),
         budget,
         tuned: request.tune,
@@ -154,10 +158,10 @@ impl PlanReport {
     pub fn certified(&self, learner: &LearnerBudget) -> Option<f64> {
         let target = self.targets.get(learner.learner as usize)?;
         match (target, self.horizon) {
-            (Target::Epsilon(_), "lifetime") => learner.lifetime.epsilon,
-            (Target::Epsilon(_), _) => Some(learner.epsilon),
-            (Target::PureEpsilon(_), "lifetime") => learner.lifetime.pure_epsilon,
-            (Target::PureEpsilon(_), _) => learner.pure_epsilon,
+            (Target::Epsilon(_), Horizon::Lifetime) => learner.lifetime.epsilon,
+            (Target::Epsilon(_), Horizon::Rounds(_)) => Some(learner.epsilon),
+            (Target::PureEpsilon(_), Horizon::Lifetime) => learner.lifetime.pure_epsilon,
+            (Target::PureEpsilon(_), Horizon::Rounds(_)) => learner.pure_epsilon,
         }
     }
 }

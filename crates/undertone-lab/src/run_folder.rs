@@ -6,11 +6,11 @@ use crate::experiment::RawExperiment;
 use crate::ledger_file;
 use crate::report;
 use crate::simulate::{Outcome, RoundRow};
-use crate::summary::{NOT_PRIVATE, Summary};
+use crate::stream::LABELS_PUBLIC;
+use crate::summary::{self, NOT_PRIVATE, Summary};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use undertone::PublicModel;
 use undertone::agreement::Agreement;
 
 /// Checks that a run folder can be created, before the run.
@@ -45,8 +45,8 @@ pub fn write(
     };
     save("config.toml", config_text(experiment, summary)?.as_bytes())?;
     save("rounds.csv", &rounds_csv(&outcome.rows, summary)?)?;
-    save("summary.json", serde_json::to_string_pretty(summary)?.as_bytes())?;
-    save("model.safetensors", &model_bytes(&outcome.public, summary, agreement)?)?;
+    save(summary::NAME, serde_json::to_string_pretty(summary)?.as_bytes())?;
+    save("model.safetensors", &model_bytes(outcome, summary, agreement)?)?;
     if !outcome.ledger.is_empty() {
         save(ledger_file::NAME, &ledger_file::encode(&outcome.ledger, summary)?)?;
     }
@@ -110,21 +110,27 @@ fn rounds_csv(rows: &[RoundRow], summary: &Summary) -> Result<Vec<u8>, FileError
 /// Each layer of a neural network has its own tensors, named and shaped as in PyTorch; other models are one
 /// tensor.
 fn model_bytes(
-    model: &PublicModel,
+    outcome: &Outcome,
     summary: &Summary,
     agreement: &Agreement,
 ) -> Result<Vec<u8>, FileError> {
     let mut metadata = HashMap::from([
         ("producer".to_string(), format!("undertone {}", summary.undertone_version)),
         ("name".to_string(), summary.name.clone()),
-        ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
-        ("epsilon_spent".to_string(), summary.epsilon_paid_max().to_string()),
+        ("content".to_string(), summary.public().model_content().to_string()),
     ]);
     if let Some(declared) = &summary.declared_by_user {
         metadata.insert("declared_by_user".into(), declared.clone());
     }
+    if summary.labels_public {
+        metadata.insert("labels".into(), LABELS_PUBLIC.into());
+    }
     if !summary.private {
         metadata.insert("content".into(), NOT_PRIVATE.into());
     }
-    Ok(undertone_models::model_file(model, agreement, metadata)?)
+    metadata
+        .extend(agreement.transform.map(|transform| ("features".into(), transform.to_string())));
+    let Outcome { public, accounts, delta, .. } = outcome;
+    let neural = agreement.neural.as_ref();
+    Ok(undertone_models::model_file(public, neural, accounts, *delta, metadata)?)
 }

@@ -1,13 +1,19 @@
 //! The summary of a run: `summary.json`, and the privacy statement in plain words.
 
-use crate::budget::{LifetimeBudget, SCHEMA_VERSION, finite};
+use crate::budget::{LifetimeBudget, SCHEMA_VERSION};
 use crate::metrics::Metrics;
 use crate::simulate::{Ending, Outcome, RoundRow};
+use crate::stream::PublicParts;
 use serde::Serialize;
+use std::fmt;
+use undertone::LearnerId;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cap, UNIT, format_epsilon};
+use undertone::privacy::{Accountant, Cap, Statement, format_epsilon};
 use undertone_models::Setup;
+
+/// The name of the file in a run folder.
+pub const NAME: &str = "summary.json";
 
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -24,8 +30,13 @@ pub struct Summary {
     pub warning: Option<&'static str>,
     /// The seed of a repeatable run.
     pub seed: Option<u64>,
-    /// `finished`, `interrupted` or `budget-exhausted`.
-    pub ending: &'static str,
+    /// Whether labels and the split among learners are public: then the features of a record are protected,
+    /// and its label is not.
+    pub labels_public: bool,
+    /// Whether classes or categories were read from the records, and count as public.
+    pub schema_public: bool,
+    /// How it ended.
+    pub ending: RunEnding,
     /// Why the budget was exhausted.
     pub refusal: Option<String>,
     /// How many rounds the experiment has.
@@ -48,12 +59,56 @@ pub struct Summary {
     pub prequential_accuracy: Option<f64>,
     /// The unit of privacy.
     pub unit: &'static str,
+    /// How many rounds the noise was chosen for; null where it was given, or chosen for ever.
+    pub planned_rounds: Option<u64>,
+    /// The largest ε at `delta` that any learner spends in them; null too where a run has departed from its plan.
+    pub planned_epsilon: Option<f64>,
     /// One entry for each learner.
     pub learners: Vec<LearnerSummary>,
     /// The statement, paragraph by paragraph.
     pub privacy_statement: Vec<String>,
     /// Wall-clock seconds of the rounds.
     pub seconds: f64,
+}
+
+/// How a run ended; why a budget was exhausted is beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunEnding {
+    /// All rounds were run.
+    Finished,
+    /// It was stopped.
+    Interrupted,
+    /// A release would have cost more than the cap allows.
+    BudgetExhausted,
+}
+
+impl RunEnding {
+    /// How a simulation ended.
+    #[must_use]
+    pub fn of(ending: &Ending) -> RunEnding {
+        match ending {
+            Ending::Finished => RunEnding::Finished,
+            Ending::Interrupted => RunEnding::Interrupted,
+            Ending::BudgetExhausted { .. } => RunEnding::BudgetExhausted,
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RunEnding::Finished => "finished",
+            RunEnding::Interrupted => "interrupted",
+            RunEnding::BudgetExhausted => "budget-exhausted",
+        }
+    }
+}
+
+impl fmt::Display for RunEnding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
 }
 
 /// The graph in numbers.
@@ -101,20 +156,25 @@ pub struct LearnerSummary {
     pub ran_dry: bool,
     /// How often its most used record was used.
     pub draws_max: u64,
-    /// ε at `delta` that the most used record has paid: r² times the zCDP for r draws.
-    pub epsilon_of_most_drawn: f64,
-    /// Pure ε spent on a record used once; null for Gaussian noise.
+    /// Pure ε that its most used record has paid; null where it is infinite.
     pub pure_epsilon: Option<f64>,
-    /// zCDP spent.
+    /// zCDP that it has paid: r² times that of one use for r uses.
     pub zcdp: f64,
-    /// ε at `delta` spent.
+    /// ε at `delta` that it has paid.
     pub epsilon: f64,
+    /// The same as `epsilon`.
+    pub epsilon_of_most_drawn: f64,
+    /// ε at `delta` that a record has paid which was used once.
+    pub epsilon_used_once: f64,
     /// The δ.
     pub delta: f64,
     /// The cap, if there is one.
     pub cap_epsilon: Option<f64>,
     /// Lifetime bounds.
     pub lifetime: LifetimeBudget,
+    /// Everything that may be said of its privacy.
+    #[serde(skip)]
+    pub statement: Statement,
     /// The method's name.
     pub method: &'static str,
     /// How its sensitivity is bounded, where there is a choice.
@@ -147,6 +207,8 @@ pub struct RunFacts {
     pub records_scaled: u64,
     /// Records that were left out because they lie outside the bounds.
     pub records_refused: u64,
+    /// What of the records is public, beside their number.
+    pub public: PublicParts,
     /// Wall-clock seconds of the rounds.
     pub seconds: f64,
 }
@@ -162,6 +224,9 @@ impl Summary {
         let agreement = &setup.agreement;
         let spectrum = agreement.spectrum;
         let metrics = |row: Option<&RoundRow>| row.map(|row| row.metrics).unwrap_or_default();
+        let learners = learner_summaries(setup, outcome, facts);
+        let privacy = Statement::largest(learners.iter().map(|one| one.statement.clone()));
+        let planned = privacy.and_then(|privacy| privacy.planned);
         let mut summary = Summary {
             schema_version: SCHEMA_VERSION,
             undertone_version: env!("CARGO_PKG_VERSION"),
@@ -169,11 +234,9 @@ impl Summary {
             private: facts.seed.is_none(),
             warning: facts.seed.map(|_| NOT_PRIVATE),
             seed: facts.seed,
-            ending: match outcome.ending {
-                Ending::Finished => "finished",
-                Ending::Interrupted => "interrupted",
-                Ending::BudgetExhausted { .. } => "budget-exhausted",
-            },
+            labels_public: facts.public.labels,
+            schema_public: facts.public.schema,
+            ending: RunEnding::of(&outcome.ending),
             refusal: match &outcome.ending {
                 Ending::BudgetExhausted { learner, refusal } => {
                     Some(format!("learner {learner}: {refusal}"))
@@ -203,8 +266,10 @@ impl Summary {
             first: metrics(outcome.rows.first()),
             last: metrics(outcome.rows.last()),
             prequential_accuracy: outcome.rows.last().and_then(|row| row.prequential_accuracy),
-            unit: UNIT,
-            learners: learner_summaries(setup, outcome),
+            unit: facts.public.unit(),
+            planned_rounds: setup.planned.iter().flatten().map(|planned| planned.rounds).next(),
+            planned_epsilon: planned.map(|planned| planned.loss.epsilon),
+            learners,
             privacy_statement: Vec::new(),
             seconds: facts.seconds,
         };
@@ -212,112 +277,128 @@ impl Summary {
         summary
     }
 
-    /// The largest ε any learner has spent.
+    /// What of the records is public, beside their number.
     #[must_use]
-    pub fn epsilon_max(&self) -> f64 {
+    pub fn public(&self) -> PublicParts {
+        PublicParts { labels: self.labels_public, schema: self.schema_public }
+    }
+
+    /// The largest ε that any record has paid, all its uses together.
+    #[must_use]
+    pub fn epsilon_paid_max(&self) -> f64 {
         self.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max)
     }
 
-    /// The largest ε that any record has paid, records drawn more than once included.
+    /// How often the record that was used most was used.
     #[must_use]
-    pub fn epsilon_paid_max(&self) -> f64 {
-        self.learners.iter().map(|learner| learner.epsilon_of_most_drawn).fold(0.0, f64::max)
+    pub fn draws_max(&self) -> u64 {
+        self.learners.iter().map(|learner| learner.draws_max).max().unwrap_or(0)
     }
 
-    /// Whether a learner's records ran out, which voids its certificate.
+    /// What holds for every learner; `None` where there are none.
     #[must_use]
-    pub fn ran_dry(&self) -> bool {
-        self.learners.iter().any(|learner| learner.ran_dry)
-    }
-
-    /// The largest lifetime ε, if every learner has a certificate.
-    #[must_use]
-    pub fn lifetime_epsilon_max(&self) -> Option<f64> {
-        self.learners
-            .iter()
-            .map(|learner| learner.lifetime.epsilon)
-            .try_fold(0.0, |most: f64, epsilon| epsilon.map(|epsilon| most.max(epsilon)))
+    pub fn privacy(&self) -> Option<Statement> {
+        Statement::largest(self.learners.iter().map(|learner| learner.statement.clone()))
     }
 }
 
-fn learner_summaries(setup: &Setup, outcome: &Outcome) -> Vec<LearnerSummary> {
-    let delta = setup.agreement.delta;
-    outcome
-        .learners
-        .iter()
-        .enumerate()
-        .map(|(index, learner)| {
-            let mechanism = &setup.mechanisms[index];
-            LearnerSummary {
-                learner: u32::try_from(index).unwrap_or(u32::MAX),
-                records: learner.records,
-                ran_dry: learner.ran_dry,
-                draws_max: learner.draws_max,
-                epsilon_of_most_drawn: (learner.spent.of_repeated(learner.draws_max))
-                    .epsilon(mechanism.noise.kind, delta),
-                pure_epsilon: finite(learner.spent.pure),
-                zcdp: learner.spent.zcdp,
-                epsilon: learner.epsilon,
-                delta,
-                cap_epsilon: setup.agreement.caps[index].map(|cap| match cap {
-                    Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
-                }),
-                lifetime: LifetimeBudget::of(setup, index, delta),
-                method: mechanism.method.describe().name,
-                bound: mechanism.method.describe().bound,
-                method_summary: mechanism.method.describe().summary,
-                noise: mechanism.noise.kind,
-                noise_scale: mechanism.noise.scale.initial,
-                noise_exponent: mechanism.noise.scale.exponent,
-            }
-        })
-        .collect()
+/// What may be said of each learner. Learners whose accounts are equal have equal statements.
+fn statements(setup: &Setup, outcome: &Outcome, facts: &RunFacts) -> Vec<Statement> {
+    let (delta, unit) = (setup.agreement.delta, facts.public.unit());
+    let mut known: Vec<(&Accountant, u64, Statement)> = Vec::new();
+    let mut found = Vec::with_capacity(outcome.learners.len());
+    for (index, learner) in outcome.learners.iter().enumerate() {
+        let id = LearnerId(u32::try_from(index).unwrap_or(u32::MAX));
+        let (account, uses) = (&learner.account, learner.draws_max);
+        let same = known.iter().find(|(other, its, _)| *other == account && *its == uses);
+        let statement = match same {
+            Some((_, _, same)) => same.clone(),
+            None => Statement { unit, ..setup.statement(id, account, delta, uses) },
+        };
+        if same.is_none() {
+            known.push((account, uses, statement.clone()));
+        }
+        found.push(statement);
+    }
+    found
+}
+
+fn learner_summaries(setup: &Setup, outcome: &Outcome, facts: &RunFacts) -> Vec<LearnerSummary> {
+    let summary = |(index, statement): (usize, Statement)| {
+        let (mechanism, learner) = (&setup.mechanisms[index], &outcome.learners[index]);
+        let (noise, delta) = (mechanism.noise.kind, statement.delta);
+        LearnerSummary {
+            learner: u32::try_from(index).unwrap_or(u32::MAX),
+            records: learner.records,
+            ran_dry: learner.ran_dry,
+            draws_max: learner.draws_max,
+            pure_epsilon: statement.spent.pure_epsilon,
+            zcdp: statement.spent.zcdp,
+            epsilon: statement.spent.epsilon,
+            epsilon_of_most_drawn: statement.spent.epsilon,
+            epsilon_used_once: learner.spent.epsilon(noise, delta),
+            delta,
+            cap_epsilon: statement.cap.map(Cap::epsilon),
+            lifetime: LifetimeBudget::of(&statement),
+            method: mechanism.method.describe().name,
+            bound: mechanism.method.describe().bound,
+            method_summary: mechanism.method.describe().summary,
+            noise,
+            noise_scale: mechanism.noise.scale.initial,
+            noise_exponent: mechanism.noise.scale.exponent,
+            statement,
+        }
+    };
+    statements(setup, outcome, facts).into_iter().enumerate().map(summary).collect()
+}
+
+/// What was spent; the planned rounds, if there are any; then what holds for ever.
+fn spent_and_to_come(summary: &Summary, privacy: &Statement) -> Vec<String> {
+    let delta = privacy.delta;
+    let mut text = vec![format!(
+        "Spent in {} rounds, by each learner's own account of the neighbours it has heard: at most ε = {} at \
+         δ = {delta:e}.",
+        summary.rounds_run,
+        format_epsilon(privacy.spent.epsilon),
+    )];
+    if privacy.uses > 1 {
+        let once = summary.learners.iter().map(|learner| learner.epsilon_used_once);
+        text.push(format!(
+            "Records were drawn again: a record drawn r times pays r times the pure ε and r² times the zCDP of \
+             one that is used once. The most used record was drawn {} times and has paid what is said above. A \
+             record used once has paid at most ε = {} at δ = {delta:e}.",
+            privacy.uses,
+            format_epsilon(once.fold(0.0, f64::max))
+        ));
+    }
+    text.extend(privacy.sentences_to_come());
+    let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
+    if dry > 0 {
+        text.push(format!(
+            "Ran dry: the records of {dry} learners ran out, so a record's share of the history stopped \
+             shrinking as planned. What was spent counts that."
+        ));
+    }
+    text
 }
 
 /// What is guaranteed and what is not, in plain words.
 fn statement(summary: &Summary) -> Vec<String> {
-    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
     let mut text = Vec::new();
     if summary.seed.is_some() {
         text.push(format!(
             "{NOT_PRIVATE}. Everything below describes what the same run would guarantee without a seed."
         ));
     }
-    text.push(
-        "Unit: one record of one learner. Two histories are neighbours when one record is replaced by \
-         another and all else is equal (event level). Even an observer of every message of the network, \
-         such as a neighbour, can hardly tell the two apart; no party is trusted."
-            .into(),
-    );
+    let public = summary.public();
     text.push(format!(
-        "Spent in {} rounds, by each learner's own account of the neighbours it has heard: \
-        at most ε = {} at δ = {delta:e}.",
-        summary.rounds_run,
-        format_epsilon(summary.epsilon_max()),
+        "Unit: {} Even an observer of every message of the network, such as a neighbour, can hardly tell the \
+         two apart; no party is trusted.",
+        public.unit_sentences()
     ));
-    let dry = summary.learners.iter().filter(|learner| learner.ran_dry).count();
-    text.push(match summary.lifetime_epsilon_max() {
-        Some(_) if dry > 0 => format!(
-            "For ever: the certificate is void. The records of {dry} learners ran out, so a record's \
-            share of the history stopped shrinking as planned. The running account above applies."
-        ),
-        Some(epsilon) => format!(
-            "For ever: ε = {} at δ = {delta:e}, however long the run goes on, as long as all \
-             neighbours are heard and records keep arriving as planned. When neighbours are missing, the \
-             running account above applies, and a cap is enforced on it.",
-            format_epsilon(epsilon)
-        ),
-        None => "For ever: no certificate. No finite bound over all rounds is proved for these settings."
-            .into(),
-    });
-    let draws = summary.learners.iter().map(|learner| learner.draws_max).max().unwrap_or(0);
-    if draws > 1 {
-        text.push(format!(
-            "Records were drawn again: a record drawn r times pays r times the pure ε and r² times the \
-             zCDP stated here, which hold for a record used once. The most used record was drawn \
-             {draws} times and has paid ε = {} at δ = {delta:e}.",
-            format_epsilon(summary.epsilon_paid_max())
-        ));
+    text.extend(public.statement());
+    if let Some(privacy) = summary.privacy() {
+        text.extend(spent_and_to_come(summary, &privacy));
     }
     if !summary.unproven.is_empty() {
         text.push(format!(

@@ -11,7 +11,7 @@ use divan::{Bencher, black_box};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use undertone_core::{DataBounds, Loss, Memory, MemoryKind, ModelSpec, PowerLaw, Round};
-use undertone_models::{AnyMemory, BoundedRecord, Features, Model, Record};
+use undertone_models::{AnyMemory, BoundedRecord, Features, Model, PublicRandom, Record};
 
 const FEATURES: usize = 112;
 const GROUPS: usize = 21;
@@ -28,26 +28,21 @@ fn main() {
     divan::main();
 }
 
-/// SplitMix64.
+/// What the data of a bench are drawn from.
 #[derive(Clone)]
-struct Dice(u64);
+struct Dice(PublicRandom);
 
 impl Dice {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn new(seed: u64) -> Dice {
+        Dice(PublicRandom::new(seed))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
     fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.unit()
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.bits() % limit as u64).unwrap()
+        usize::try_from(self.0.next_u64() % limit as u64).unwrap()
     }
 
     fn direction(&mut self, norm: f64) -> Vec<f64> {
@@ -71,7 +66,7 @@ impl Dice {
         let dimension = u32::try_from(FEATURES).unwrap();
         let mut features = Features::Sparse { dimension, indices, values };
         features.clip_norm(1.0);
-        let label = if self.bits() & 1 == 0 { 0.0 } else { 1.0 };
+        let label = if self.0.next_u64() & 1 == 0 { 0.0 } else { 1.0 };
         model(kind).record_checker(kind).check(Record { features, label }).unwrap()
     }
 }
@@ -146,7 +141,7 @@ struct Run {
 
 impl Run {
     fn new(kind: MemoryKind) -> Run {
-        let mut dice = Dice(7);
+        let mut dice = Dice::new(7);
         let walk = Walk::new(&mut dice);
         Run { kind, memory: memory(kind), dice, walk, round: 0, out: vec![0.0; FEATURES] }
     }
@@ -239,7 +234,7 @@ fn report() {
 }
 
 fn filled(kind: MemoryKind, records: u64) -> (AnyMemory, Vec<f64>, Dice) {
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let mut memory = memory(kind);
     let theta = dice.direction(3.0);
     for _ in 0..records {
@@ -258,7 +253,7 @@ fn exact_gradient(bencher: Bencher<'_, '_>, records: u64) {
 /// Rows without zeros, as tables of numbers have.
 #[divan::bench(args = [EARLY], sample_count = 20)]
 fn exact_gradient_of_dense_records(bencher: Bencher<'_, '_>, records: u64) {
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let mut memory = memory(MemoryKind::Exact);
     let theta = dice.direction(3.0);
     for k in 0..records {

@@ -82,13 +82,13 @@ impl Work {
     }
 
     fn step(&self, threads: usize, clipped: bool) -> Vec<f64> {
-        let batch = Batch::new(self.fast.neural(), &self.inputs, &self.labels).unwrap();
+        let batch = Batch::new(self.fast.neural(), &self.inputs, &self.labels);
         let threads = NonZeroUsize::new(threads).unwrap();
         if clipped {
             let clip = Clip::new(ClipNorm::L2, 1.0).unwrap();
-            self.fast.clipped_gradient_sum(&self.theta, &batch, clip, threads).unwrap().sum
+            self.fast.clipped_gradient_sum(&self.theta, &batch, clip, threads).sum
         } else {
-            self.fast.mean_gradient(&self.theta, &batch, threads).unwrap()
+            self.fast.mean_gradient(&self.theta, &batch, threads)
         }
     }
 
@@ -128,5 +128,5 @@ fn mnist_logits(bencher: Bencher<'_, '_>) {
     let work = Work::new(mnist_cnn(), 256);
     bencher
         .counter(divan::counter::ItemsCount::new(256_usize))
-        .bench_local(|| work.fast.logits(&work.theta, &work.inputs, NonZeroUsize::MIN).unwrap());
+        .bench_local(|| work.fast.logits(&work.theta, &work.inputs, NonZeroUsize::MIN));
 }

@@ -2,7 +2,7 @@
 
 use crate::neural::NeuralSpec;
 use crate::neural_model::NeuralModel;
-use crate::{DeclaredFault, Features, Model, ModelError, RecordChecker, RecordError};
+use crate::{DeclaredFault, Features, Model, RecordChecker, RecordError, SetupError};
 use std::sync::Arc;
 use undertone_core::{DataBounds, MemoryKind, ModelSpec};
 
@@ -38,7 +38,7 @@ impl AnyModel {
         spec: ModelSpec,
         layers: Option<&NeuralSpec>,
         bounds: DataBounds,
-    ) -> Result<AnyModel, ModelError> {
+    ) -> Result<AnyModel, SetupError> {
         Ok(match layers {
             Some(layers) => NeuralModel::new(layers.clone(), spec, bounds)?.into(),
             None => Model::new(spec, bounds)?.into(),

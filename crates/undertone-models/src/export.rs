@@ -1,32 +1,36 @@
 //! Export of the public model as a safetensors file.
 
+use crate::model_metadata::accounts_metadata;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::ops::Range;
 use undertone_core::PublicModel;
-use undertone_core::agreement::Agreement;
 use undertone_core::neural::{NeuralSpec, Operation};
+use undertone_core::privacy::ModelAccounts;
 
 /// Why a model cannot be exported.
 pub type ExportError = safetensors::SafeTensorError;
 
 /// The public model as safetensors. It is an average of releases, so publishing it costs no privacy.
 ///
-/// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor. The
-/// metadata get the entry `features` if records are transformed: whoever predicts with the model must do the same.
+/// The layers of a neural network are separate tensors, with PyTorch's names and shapes; other models are one tensor.
+/// What records have paid for it is added to the metadata, with ε at `delta`.
 ///
 /// # Errors
 /// When the format cannot represent the model.
+///
+/// # Panics
+/// When δ is not inside (0, 1): configs are checked before.
 pub fn model_file(
     model: &PublicModel,
-    agreement: &Agreement,
+    neural: Option<&NeuralSpec>,
+    accounts: &ModelAccounts,
+    delta: f64,
     mut metadata: HashMap<String, String>,
 ) -> Result<Vec<u8>, ExportError> {
-    if let Some(transform) = agreement.transform {
-        metadata.insert("features".into(), transform.to_string());
-    }
+    metadata.extend(accounts_metadata(accounts, delta));
     let bytes: Vec<u8> = model.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let tensors = tensors(model.values().len(), agreement.neural.as_ref())
+    let tensors = tensors(model.values().len(), neural)
         .into_iter()
         .map(|Tensor { name, shape, range }| {
             let part = &bytes[range.start * 8..range.end * 8];

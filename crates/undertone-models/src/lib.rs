@@ -14,11 +14,11 @@ pub mod features;
 mod history;
 pub mod memory;
 pub mod model;
+mod model_metadata;
 mod monomials;
 pub mod neural;
 mod neural_model;
 mod packed_symmetric;
-mod public_random;
 pub mod record;
 mod record_bounds;
 mod record_checker;
@@ -26,6 +26,7 @@ mod record_error;
 mod row;
 mod scalar_loss;
 mod setup;
+mod setup_error;
 mod softmax;
 mod vector;
 
@@ -33,12 +34,17 @@ pub use any_model::{AnyModel, Prediction};
 pub use bounded_record::{BoundedRecord, save_records, visit_bounded_records};
 pub use declared::{DeclaredFault, DeclaredLoss};
 pub use export::{ExportError, model_file};
-pub use memory::{AnyMemory, MemoryError};
-pub use model::{Model, ModelError};
+pub use memory::AnyMemory;
+pub use model::Model;
+pub use model_metadata::{
+    AccountsError, accounts_from_json, accounts_json, accounts_metadata, accounts_sentence,
+    read_accounts,
+};
 pub use neural_model::NeuralModel;
-pub use public_random::PublicRandom;
 pub use record::{Features, Record, visit_records};
 pub use record_checker::RecordChecker;
 pub use record_error::RecordError;
-pub use setup::{Setup, SetupError, memory_error};
+pub use setup::{Setup, memory_error};
+pub use setup_error::SetupError;
+pub use undertone_core::PublicRandom;
 pub use undertone_simd::Half;

@@ -4,19 +4,15 @@
 
 use crate::declared::{Declared, DeclaredFault, DeclaredLoss};
 use crate::monomials::{monomial_count, visit_monomials};
-use crate::neural::NeuralError;
 use crate::record_bounds::RecordBounds;
 use crate::row::Row;
 use crate::scalar_loss::{ScalarLoss, Slope, sigmoid};
 use crate::softmax::Softmax;
 use crate::vector;
-use crate::{Features, Record, RecordChecker};
+use crate::{Features, Record, RecordChecker, SetupError};
 use std::borrow::Cow;
 use std::sync::Arc;
-use thiserror::Error;
-use undertone_core::{
-    DataBounds, FeatureTransformError, Loss, LossConstants, MemoryKind, ModelSpec, Score,
-};
+use undertone_core::{DataBounds, Loss, LossConstants, MemoryKind, ModelSpec, Score};
 
 /// A model: the loss of one record, its derivatives, and the bounds on records.
 ///
@@ -70,42 +66,6 @@ impl Head {
     }
 }
 
-/// Why a model cannot be built.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum ModelError {
-    /// A setting is outside its range.
-    #[error("{setting} = {value}: must be {range}")]
-    Setting {
-        /// The name of the setting.
-        setting: &'static str,
-        /// Its value.
-        value: f64,
-        /// The values allowed.
-        range: &'static str,
-    },
-    /// The layers are missing, or do not match the loss.
-    #[error("a neural network needs layers and the loss cnn or mlp")]
-    Neural,
-    /// The layers of a neural network do not fit together, or its clipping bound is out of range.
-    #[error(transparent)]
-    Layers(#[from] NeuralError),
-    /// There is no such transform of features.
-    #[error("features: {0}")]
-    Transform(#[from] FeatureTransformError),
-    /// The model would have more parameters than can be indexed.
-    #[error(
-        "degree {degree} over {features} features gives more than {limit} parameters; lower the degree"
-    )]
-    TooManyParameters {
-        /// The dimension of a record.
-        features: usize,
-        /// The degree of expansion.
-        degree: u32,
-        /// The largest number of parameters.
-        limit: usize,
-    },
-}
-
 impl Model {
     /// The largest number of parameters a model may have.
     pub const PARAMETERS_MAX: usize = 1 << 28;
@@ -114,14 +74,14 @@ impl Model {
     ///
     /// # Errors
     /// Names the first setting outside its range, or a model too large to index.
-    pub fn new(spec: ModelSpec, bounds: DataBounds) -> Result<Model, ModelError> {
+    pub fn new(spec: ModelSpec, bounds: DataBounds) -> Result<Model, SetupError> {
         #[expect(clippy::cast_precision_loss, reason = "only compared with small numbers")]
         let features = spec.features as f64;
         let within = |setting, value: f64, holds: bool, range| {
             if holds && value.is_finite() {
                 Ok(())
             } else {
-                Err(ModelError::Setting { setting, value, range })
+                Err(SetupError::Setting { setting, value, range })
             }
         };
         within("features", features, spec.features > 0, "at least 1")?;
@@ -141,7 +101,7 @@ impl Model {
             Loss::Huber { threshold } => {
                 within("loss.threshold", threshold, threshold > 0.0, "finite and above 0")?;
             }
-            Loss::Neural { .. } => return Err(ModelError::Neural),
+            Loss::Neural { .. } => return Err(SetupError::NoLayers),
             Loss::Declared { .. } => within("clip", spec.clip, true, "finite and above 0")?,
             Loss::Softmax { classes } => {
                 within("loss.classes", classes.into(), classes >= 2, "at least 2")?;
@@ -150,7 +110,7 @@ impl Model {
         let (limit, parameters) = (Model::PARAMETERS_MAX, spec.parameters());
         if spec.features > limit || parameters > limit {
             let (features, degree) = (spec.features, spec.degree);
-            return Err(ModelError::TooManyParameters { features, degree, limit });
+            return Err(SetupError::TooManyParameters { features, degree, limit });
         }
         let head = Head::of(&spec);
         Ok(Model { spec, bounds, record_bounds, head, parameters })

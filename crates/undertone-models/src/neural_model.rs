@@ -1,9 +1,8 @@
 //! A neural network as a model: scores records, and computes their gradients.
 
-use crate::model::ModelError;
 use crate::neural::{Batch, Clip, ClipNorm, NeuralEngine, NeuralNetwork, NeuralSpec};
 use crate::record_bounds::RecordBounds;
-use crate::{BoundedRecord, Features, RecordError};
+use crate::{BoundedRecord, Features, RecordError, SetupError};
 use std::num::NonZeroUsize;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{DataBounds, Loss, ModelSpec, Score};
@@ -56,16 +55,16 @@ impl NeuralModel {
         layers: NeuralSpec,
         spec: ModelSpec,
         bounds: DataBounds,
-    ) -> Result<NeuralModel, ModelError> {
+    ) -> Result<NeuralModel, SetupError> {
         let neural = NeuralNetwork::new(layers)?;
         let Loss::Neural { classes, parameters } = spec.loss else {
-            return Err(ModelError::Neural);
+            return Err(SetupError::NoLayers);
         };
         let fits = parameters == neural.parameters()
             && classes as usize == neural.classes()
             && spec.features == neural.features();
         if !fits {
-            return Err(ModelError::Neural);
+            return Err(SetupError::NoLayers);
         }
         let clip = Clip::new(ClipNorm::L2, spec.clip)?;
         let record_bounds = RecordBounds::new(&spec, &bounds)?;
@@ -147,10 +146,7 @@ impl NeuralModel {
         self.record_bounds.check_features(features)?;
         let mut inputs = Vec::new();
         self.pack_features(features, &mut inputs);
-        let logits = self
-            .engine
-            .logits(theta, &inputs, THREADS)
-            .expect("θ has one entry for each parameter, and the features were checked");
+        let logits = self.engine.logits(theta, &inputs, THREADS);
         let largest = logits.iter().copied().fold(f32::MIN, f32::max);
         let scores: Vec<f64> = logits.iter().map(|&one| f64::from(one - largest).exp()).collect();
         let sum: f64 = scores.iter().sum();
@@ -163,10 +159,7 @@ impl NeuralModel {
     /// If θ does not have one entry for each parameter.
     pub(crate) fn score(&self, theta: &[f64], records: &PackedRecords) -> Score {
         let classes = self.neural().classes();
-        let logits = self
-            .engine
-            .logits(theta, &records.inputs, THREADS)
-            .expect("lengths were checked when the records arrived");
+        let logits = self.engine.logits(theta, &records.inputs, THREADS);
         let mut score = Score::default();
         for (logits, &label) in logits.chunks_exact(classes).zip(&records.labels) {
             let label = label as usize;
@@ -190,11 +183,9 @@ impl NeuralModel {
         let mut total = vec![0.0; theta.len()];
         let inputs = records.inputs.chunks(features * CHUNK);
         for (inputs, labels) in inputs.zip(records.labels.chunks(CHUNK)) {
-            let clipped = Batch::new(self.neural(), inputs, labels)
-                .and_then(|batch| {
-                    self.engine.clipped_gradient_sum(theta, &batch, self.clip, THREADS)
-                })
-                .expect("lengths and labels were checked when the records arrived");
+            // Lengths and labels were checked when the records arrived.
+            let batch = Batch::new(self.neural(), inputs, labels);
+            let clipped = self.engine.clipped_gradient_sum(theta, &batch, self.clip, THREADS);
             for (slot, value) in total.iter_mut().zip(clipped.sum) {
                 *slot += value;
             }

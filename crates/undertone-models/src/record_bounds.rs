@@ -1,6 +1,6 @@
 //! What every record of a model keeps to: the facts that its loss constants follow from.
 
-use crate::{Features, ModelError, Record, RecordError};
+use crate::{Features, Record, RecordError, SetupError};
 use undertone_core::{DataBounds, Loss, ModelSpec};
 
 /// The smallest and largest bound on a norm: between them squares neither overflow nor lose digits.
@@ -29,7 +29,7 @@ enum Labels {
 pub(crate) struct BoundsId(u32);
 
 impl BoundsId {
-    /// FNV-1a over all facts. It finds mistakes in a program and protects against nobody.
+    /// FNV-1a over all facts. It finds mistakes in a program. It is no protection against an attacker.
     fn of(features: usize, feature_norm: f64, labels: Labels) -> BoundsId {
         let (kind, limit) = match labels {
             Labels::Classes { last } => (0, u64::from(last)),
@@ -52,17 +52,17 @@ impl RecordBounds {
     /// # Errors
     /// When the bound on the norm is NaN, or so small or large that norms cannot be computed, or the bound on
     /// labels is not a number that is finite and at least 0.
-    pub(crate) fn new(spec: &ModelSpec, bounds: &DataBounds) -> Result<RecordBounds, ModelError> {
+    pub(crate) fn new(spec: &ModelSpec, bounds: &DataBounds) -> Result<RecordBounds, SetupError> {
         let (features, feature_norm) = (spec.features, bounds.feature_norm);
         let (least, most) = FEATURE_NORM_RANGE;
         if !(feature_norm >= least && feature_norm <= most) {
             let (setting, range) = ("feature_norm", "1e-100 to 1e100");
-            return Err(ModelError::Setting { setting, value: feature_norm, range });
+            return Err(SetupError::Setting { setting, value: feature_norm, range });
         }
         let label = bounds.label;
         if !(label >= 0.0 && label.is_finite()) {
             let (setting, range) = ("label", "finite and at least 0");
-            return Err(ModelError::Setting { setting, value: label, range });
+            return Err(SetupError::Setting { setting, value: label, range });
         }
         let labels = match spec.loss {
             Loss::Logistic => Labels::Classes { last: 1 },

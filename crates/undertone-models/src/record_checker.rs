@@ -5,7 +5,7 @@
 
 use crate::features::FeatureMap;
 use crate::record_bounds::RecordBounds;
-use crate::{BoundedRecord, Features, ModelError, Record, RecordError};
+use crate::{BoundedRecord, Features, Record, RecordError, SetupError};
 use std::sync::Arc;
 use undertone_core::MemoryKind;
 use undertone_core::agreement::{Agreement, OutOfBounds};
@@ -45,7 +45,7 @@ impl RecordChecker {
     ///
     /// # Errors
     /// When a bound is outside its range.
-    pub fn of(agreement: &Agreement) -> Result<RecordChecker, ModelError> {
+    pub fn of(agreement: &Agreement) -> Result<RecordChecker, SetupError> {
         let bounds = RecordBounds::new(&agreement.model, &agreement.bounds)?;
         let map = agreement.transform.map(FeatureMap::new).transpose()?.map(Arc::new);
         Ok(RecordChecker::refusing(bounds, agreement.memory).following(agreement, map))

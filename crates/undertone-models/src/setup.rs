@@ -2,14 +2,14 @@
 
 use crate::features::FeatureMap;
 use crate::memory::error_bound;
-use crate::{AnyMemory, AnyModel, DeclaredLoss, MemoryError, Model, ModelError, RecordChecker};
+use crate::{AnyMemory, AnyModel, DeclaredLoss, Model, RecordChecker, SetupError};
 use std::convert::Infallible;
 use std::sync::Arc;
-use thiserror::Error;
 use undertone_core::agreement::{Agreement, NetworkId, NoiseScale};
-use undertone_core::noise::NoiseError;
 use undertone_core::planner::{PlannerError, calibrate};
-use undertone_core::privacy::{Horizon, Lifetime, Mechanism, NoCertificate, lifetimes};
+use undertone_core::privacy::{
+    Accountant, Horizon, Lifetime, Mechanism, NoCertificate, PlannedRounds, Statement, lifetimes,
+};
 use undertone_core::{Learner, LearnerId, LearnerSetup, PowerLaw, Round};
 
 /// An agreement with everything that follows from it before any record is seen.
@@ -25,28 +25,8 @@ pub struct Setup {
     pub mechanisms: Vec<Mechanism>,
     /// One lifetime certificate for each learner, or why there is none.
     pub lifetimes: Vec<Result<Lifetime, NoCertificate>>,
-}
-
-/// Why an agreement cannot be run.
-#[derive(Clone, Debug, Error)]
-pub enum SetupError {
-    /// The loss cannot be built.
-    #[error("model: {0}")]
-    Model(#[from] ModelError),
-    /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
-    /// No noise scale meets the budget.
-    #[error("noise.calibrate: {0}")]
-    Calibration(#[from] PlannerError),
-    /// The calibrated scale does not fit the sampler.
-    #[error("noise.calibrate: learner {learner}: {error}")]
-    Sampler {
-        /// The learner.
-        learner: LearnerId,
-        /// Why.
-        error: NoiseError,
-    },
+    /// For each learner, what the rounds cost that its noise was chosen for, if it was.
+    pub planned: Vec<Option<PlannedRounds>>,
 }
 
 impl Setup {
@@ -60,7 +40,8 @@ impl Setup {
         let scales = noise_scales(&agreement, memory_error)?;
         let mechanisms = agreement.mechanisms(memory_error, &scales);
         let lifetimes = lifetimes(&mechanisms);
-        let setup = Setup { agreement, model, map, mechanisms, lifetimes };
+        let planned = planned_rounds(&agreement, &mechanisms);
+        let setup = Setup { agreement, model, map, mechanisms, lifetimes, planned };
         setup.check_sampler(Round::ZERO)?;
         Ok(setup)
     }
@@ -97,7 +78,7 @@ impl Setup {
     /// When the loss is not declared: a bug in the caller.
     #[must_use]
     pub fn with_function(self, function: Arc<dyn DeclaredLoss>) -> Setup {
-        let model = self.model.linear().expect("a declared loss is no network");
+        let model = self.model.linear().expect("a declared loss is not a neural network");
         let model = Model::clone(model).with_function(function).into();
         Setup { model, ..self }
     }
@@ -106,6 +87,34 @@ impl Setup {
     #[must_use]
     pub fn scales(&self) -> Vec<f64> {
         self.mechanisms.iter().map(|mechanism| mechanism.noise.scale.initial).collect()
+    }
+
+    /// What may be said of one learner's privacy at δ, given its account and how often its most used record was used.
+    /// Every surface that speaks of what was spent, or of what ever will be, gets its numbers here.
+    ///
+    /// # Panics
+    /// When there is no such learner: a bug in the caller.
+    #[must_use]
+    pub fn statement(
+        &self,
+        id: LearnerId,
+        account: &Accountant,
+        delta: f64,
+        uses: u64,
+    ) -> Statement {
+        let place = id.0 as usize;
+        account.statement(&self.lifetimes[place], self.planned[place], delta, uses)
+    }
+
+    /// The same before round 0: what is certified of a learner by the agreement alone.
+    ///
+    /// # Panics
+    /// As [`statement`](Self::statement).
+    #[must_use]
+    pub fn statement_at_start(&self, id: LearnerId, delta: f64) -> Statement {
+        let place = id.0 as usize;
+        let account = Accountant::new(self.mechanisms[place], self.agreement.caps[place]);
+        self.statement(id, &account, delta, 1)
     }
 
     /// ε for ever of one learner at the agreement's δ, if it has a certificate and a finite one.
@@ -149,7 +158,7 @@ impl Setup {
     ///
     /// # Panics
     /// When there is no such learner: a bug in the caller.
-    pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, MemoryError> {
+    pub fn learner(&self, id: LearnerId) -> Result<Learner<AnyMemory>, SetupError> {
         let agreement = &self.agreement;
         let setup = LearnerSetup {
             id,
@@ -161,6 +170,25 @@ impl Setup {
         };
         Ok(Learner::new(setup, AnyMemory::new(agreement.memory, self.model.clone())?))
     }
+}
+
+/// What the rounds cost that noise was chosen for. Most networks have few different mechanisms.
+fn planned_rounds(agreement: &Agreement, mechanisms: &[Mechanism]) -> Vec<Option<PlannedRounds>> {
+    let rounds = match agreement.noise_scale {
+        NoiseScale::Given(_) | NoiseScale::Lifetime => return vec![None; mechanisms.len()],
+        NoiseScale::Rounds(rounds) => rounds,
+    };
+    let mut known: Vec<(&Mechanism, PlannedRounds)> = Vec::new();
+    let mut found = Vec::with_capacity(mechanisms.len());
+    for mechanism in mechanisms {
+        let same = known.iter().find(|(other, _)| *other == mechanism);
+        let planned = same.map_or_else(|| PlannedRounds::new(mechanism, rounds), |&(_, same)| same);
+        if same.is_none() {
+            known.push((mechanism, planned));
+        }
+        found.push(Some(planned));
+    }
+    found
 }
 
 /// A bound on the error of the gradients of an agreement's memory, round by round.

@@ -50,7 +50,7 @@ pub struct Validity {
 
 impl Validity {
     /// A hundred years, the longest that is allowed.
-    pub const DAYS_MAX: u32 = 36_525;
+    const DAYS_MAX: u32 = 36_525;
 
     /// Valid for `days` days, from an hour ago: other machines' clocks may be behind.
     #[must_use]

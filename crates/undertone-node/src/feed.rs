@@ -283,7 +283,7 @@ fn reopen(path: &Path, first: bool) -> io::Result<File> {
 ///
 /// # Errors
 /// When the file's metadata cannot be read.
-pub fn source_of(path: &Path, file: &File) -> io::Result<String> {
+pub(crate) fn source_of(path: &Path, file: &File) -> io::Result<String> {
     Ok(format!("follow {} {}", path.display(), inode(file)?))
 }
 

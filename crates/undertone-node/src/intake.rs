@@ -5,7 +5,7 @@
 //! {"features": {"indices": [0, 2], "values": [0.1, 2.5]}, "label": 1}
 //! ```
 //!
-//! There are as many features as a record has before any transform: the config's `model.features`, or the values of
+//! There are as many features as a record has before any transform: the agreement's `model.features`, or the values of
 //! `model.input`, or `model.raw_features`. The intercept is not counted, and is added here.
 //! A label is a number, or one of `records.classes`, or without these the number of a class, from 0.
 
@@ -59,16 +59,35 @@ pub enum JsonFault {
     /// Out of bounds, or not fit for the memory.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// One of many records in a text is wrong.
+    #[error("record {line}: {fault}")]
+    InText {
+        /// The line, or the index in an array, from 1.
+        line: usize,
+        /// What is wrong with it.
+        fault: Box<JsonFault>,
+    },
 }
 
-/// A fault with its line in a text of many records.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[error("record {line}: {fault}")]
-pub struct TextFault {
-    /// The line, or the index in an array, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub fault: JsonFault,
+impl JsonFault {
+    /// The same fault, of the record with this line or index of a text.
+    pub(crate) fn in_line(self, line: usize) -> JsonFault {
+        JsonFault::InText { line, fault: Box::new(self) }
+    }
+
+    /// The line or index, if the fault is of one of many records.
+    pub(crate) fn line(&self) -> Option<usize> {
+        match self {
+            JsonFault::InText { line, .. } => Some(*line),
+            JsonFault::NotJson { .. }
+            | JsonFault::NotARecord { .. }
+            | JsonFault::Dimension { .. }
+            | JsonFault::Indices { .. }
+            | JsonFault::Class { .. }
+            | JsonFault::Label
+            | JsonFault::Record(_) => None,
+        }
+    }
 }
 
 /// Parses and checks records for one network.
@@ -143,18 +162,15 @@ impl Intake {
     ///
     /// # Errors
     /// When a line is not a record. The error names the first.
-    pub fn lines(&self, text: &str) -> Result<Vec<BoundedRecord>, TextFault> {
+    pub fn lines(&self, text: &str) -> Result<Vec<BoundedRecord>, JsonFault> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
-            .map(|(index, line)| {
-                self.record(line).map_err(|fault| TextFault { line: index + 1, fault })
-            })
+            .map(|(index, line)| self.record(line).map_err(|fault| fault.in_line(index + 1)))
             .collect()
     }
 
     /// The name of a class, if classes have names.
-    #[must_use]
-    pub fn class_name(&self, class: usize) -> Option<&str> {
+    pub(crate) fn class_name(&self, class: usize) -> Option<&str> {
         self.setup.agreement.records.classes.as_ref()?.get(class).map(String::as_str)
     }
 

@@ -10,18 +10,20 @@
 pub mod certificates;
 pub mod daemon;
 pub mod feed;
-pub mod history;
 pub mod http;
 pub mod intake;
 pub mod link;
+pub mod loss_history;
 pub mod mailbox;
 pub mod owner;
 mod private_file;
 pub mod protocol;
+mod start_error;
 pub mod store;
 pub mod wire;
 
 pub use daemon::{Daemon, DaemonSettings};
+pub use start_error::StartError;
 
 /// The panic message when a lock is poisoned: a bug, because no code panics while it holds one.
 pub(crate) const LOCK_POISONED: &str = "a thread panicked while it held this lock";

@@ -36,7 +36,7 @@ pub fn mailbox<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 /// What happens to an item for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenFull {
+pub(crate) enum WhenFull {
     /// The sender waits.
     Wait,
     /// The item is dropped: its sender serves other neighbours too, and must not wait.
@@ -129,7 +129,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// When the receiver was dropped.
-    pub fn send_by(
+    pub(crate) fn send_by(
         &self,
         lane: u32,
         lane_max: usize,
@@ -168,7 +168,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// When there is no room, or the receiver was dropped.
-    pub fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
+    pub(crate) fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
         let state = self.0.state();
         if state.receiver_dropped {
             return Err(TrySendError::Disconnected(item));

@@ -1,12 +1,12 @@
 //! What the owner of a learner sees of it. All of it is private except the budget and the public model.
 
-use crate::history::{History, Series};
-use crate::protocol::{Node, Standing, State};
+use crate::loss_history::{History, Series};
+use crate::protocol::{Node, NodeState, Presence};
 use crate::store::Storage;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use undertone::noise::Entropy;
-use undertone::privacy::{Cap, Receipt, UNIT};
+use undertone::privacy::{Accountant, Cap, Receipt, Statement};
 use undertone::{LearnerId, Memory as _};
 use undertone_models::{ExportError, Features, Prediction, RecordError, model_file};
 
@@ -24,7 +24,7 @@ pub struct Status {
     /// The version of the program.
     pub version: &'static str,
     /// What it is doing.
-    pub state: State,
+    pub state: NodeState,
     /// The round it is in.
     pub round: u64,
     /// How many rounds it will run; null if it runs for ever.
@@ -69,7 +69,7 @@ pub struct NeighbourStatus {
     /// The neighbour's number.
     pub learner: LearnerId,
     /// Whether it is waited for.
-    pub standing: Standing,
+    pub presence: Presence,
     /// The latest round it was heard in.
     pub newest: Option<u64>,
     /// How many rounds it is behind this learner.
@@ -93,10 +93,21 @@ pub struct Budget {
     pub cap: Option<f64>,
     /// The cap on pure ε.
     pub pure_cap: Option<f64>,
-    /// The bound on ε for ever, while neighbours are heard and records arrive as planned.
+    /// How many rounds the noise was chosen for, if it was and all went as planned so far.
+    pub planned_rounds: Option<u64>,
+    /// Their ε.
+    pub planned_epsilon: Option<f64>,
+    /// A bound on ε for ever with this noise and without the cap, if neighbours are heard and records arrive as planned
+    /// from now on.
     pub lifetime_epsilon: Option<f64>,
+    /// Whether a round has departed from the plan, so that this bound starts at the learner's present state.
+    pub lifetime_from_here: bool,
     /// Why there is no such bound, if so.
     pub no_certificate: Option<String>,
+    /// What holds for ever, in a few words.
+    pub for_ever: String,
+    /// What is planned, and what holds for ever, in sentences.
+    pub statement: Vec<String>,
     /// How many releases were made.
     pub releases: u64,
     /// Why nothing more is released, if so.
@@ -114,7 +125,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
     let classes = agreement.model.loss.classes().is_some();
     let neighbours = node.neighbours().map(|one| NeighbourStatus {
         learner: one.id,
-        standing: one.standing,
+        presence: one.presence,
         newest: one.newest.map(|round| round.0),
         lag: one.newest.map(|newest| round.saturating_sub(newest.0)),
     });
@@ -124,7 +135,7 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
         .iter()
         .map(|(reason, &count)| (format!("{reason:?}").to_lowercase(), count))
         .collect();
-    dropped.insert("strangers".into(), counters.unknown_senders);
+    dropped.insert("unknown-sender".into(), counters.unknown_senders);
     dropped.insert("repeated".into(), counters.duplicates);
     dropped.insert("too-far-ahead".into(), counters.not_followed);
     Status {
@@ -150,29 +161,58 @@ pub fn status<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History) -> S
     }
 }
 
+/// The last statement, with the account that it is of. A bound from the present state sums up many rounds, and owners
+/// ask more often than rounds end.
+#[derive(Clone, Debug, Default)]
+pub struct LastStatement(Option<(Accountant, Statement)>);
+
+impl LastStatement {
+    fn of<E: Entropy, S: Storage>(&mut self, node: &Node<E, S>) -> Statement {
+        let (setup, learner) = (node.setup(), node.learner());
+        let account = learner.accountant();
+        match &self.0 {
+            Some((of, statement)) if of == account => statement.clone(),
+            Some(_) | None => {
+                let delta = setup.agreement.delta;
+                let statement = setup.statement(learner.id(), account, delta, 1);
+                self.0 = Some((account.clone(), statement.clone()));
+                statement
+            }
+        }
+    }
+}
+
 /// What was spent.
 #[must_use]
 pub fn budget<E: Entropy, S: Storage>(node: &Node<E, S>) -> Budget {
-    let (setup, learner) = (node.setup(), node.learner());
-    let index = learner.id().0 as usize;
-    let (delta, spent) = (setup.agreement.delta, learner.accountant().spent());
-    let cap = setup.agreement.caps[index];
+    budget_again(node, &mut LastStatement::default())
+}
+
+/// The same, without computing the statement again if the account is still what it was.
+#[must_use]
+pub fn budget_again<E: Entropy, S: Storage>(node: &Node<E, S>, last: &mut LastStatement) -> Budget {
+    let privacy = last.of(node);
     Budget {
-        unit: UNIT,
-        delta,
-        epsilon: learner.accountant().epsilon(delta),
-        pure_epsilon: Some(spent.pure).filter(|pure| pure.is_finite()),
-        zcdp: spent.zcdp,
-        cap: cap.and_then(|cap| match cap {
+        unit: privacy.unit,
+        delta: privacy.delta,
+        epsilon: privacy.spent.epsilon,
+        pure_epsilon: privacy.spent.pure_epsilon,
+        zcdp: privacy.spent.zcdp,
+        cap: privacy.cap.and_then(|cap| match cap {
             Cap::Approximate { epsilon, .. } => Some(epsilon),
             Cap::Pure { .. } => None,
         }),
-        pure_cap: cap.and_then(|cap| match cap {
+        pure_cap: privacy.cap.and_then(|cap| match cap {
             Cap::Pure { epsilon } => Some(epsilon),
             Cap::Approximate { .. } => None,
         }),
-        lifetime_epsilon: setup.lifetime_epsilon(learner.id()),
-        no_certificate: setup.lifetimes[index].as_ref().err().map(ToString::to_string),
+        planned_rounds: privacy.planned.map(|planned| planned.rounds),
+        planned_epsilon: privacy.planned.map(|planned| planned.loss.epsilon),
+        lifetime_epsilon: privacy.lifetime.as_ref().ok().map(|bound| bound.epsilon),
+        lifetime_from_here: privacy.from_here,
+        no_certificate: privacy.lifetime.as_ref().err().map(ToString::to_string),
+        for_ever: privacy.for_ever_words(),
+        statement: privacy.sentences_to_come(),
         releases: node.releases(),
         exhausted: node.refusal().map(ToString::to_string),
         ledger: node.receipts().copied().collect(),
@@ -191,22 +231,33 @@ pub fn predict<E: Entropy, S: Storage>(
     features.iter().map(|features| node.setup().model.predict(theta, features)).collect()
 }
 
+/// The source of records that an experiment deals out.
+pub const REPLAY: &str = "replay";
+
+const CONTENT: &str = "average of noisy releases; safe to publish";
+/// The node does not know the experiment, whose partition decides.
+const CONTENT_OF_REPLAY: &str = "average of noisy releases; safe to publish only where labels and the split among \
+                                 learners are public, unless the experiment deals records iid or in-order";
+
 /// The model that may be published, as safetensors.
 ///
 /// # Errors
 /// When the format cannot hold it.
 pub fn public_model<E: Entropy, S: Storage>(node: &Node<E, S>) -> Result<Vec<u8>, ExportError> {
     let agreement = &node.setup().agreement;
-    let epsilon = node.learner().accountant().epsilon(agreement.delta);
-    let metadata = HashMap::from(
+    let replayed = node.positions().contains_key(REPLAY);
+    let content = if replayed { CONTENT_OF_REPLAY } else { CONTENT };
+    let mut metadata = HashMap::from(
         [
             ("producer", format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name", agreement.name.clone()),
-            ("content", "average of noisy releases; safe to publish".into()),
+            ("content", content.into()),
             ("round", node.learner().round().0.to_string()),
-            ("epsilon_spent", epsilon.to_string()),
         ]
         .map(|(key, value)| (key.to_string(), value)),
     );
-    model_file(node.public_model(), agreement, metadata)
+    metadata
+        .extend(agreement.transform.map(|transform| ("features".into(), transform.to_string())));
+    let (neural, accounts) = (agreement.neural.as_ref(), node.model_accounts());
+    model_file(node.public_model(), neural, &accounts, agreement.delta, metadata)
 }

@@ -15,7 +15,7 @@ pub(crate) type Vector<'py> = PyReadonlyArray1<'py, f64>;
 /// The names of features and classes, and whether an intercept is added.
 pub(crate) struct Schema {
     /// Without the intercept.
-    features: usize,
+    pub(crate) features: usize,
     intercept: bool,
     names: Option<Py<PyTuple>>,
     /// The labels of the classes, and the number of each.
@@ -85,6 +85,25 @@ impl Schema {
     /// The names of the features, if they have any.
     pub(crate) fn names<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTuple>> {
         self.names.as_ref().map(|names| names.bind(py).clone())
+    }
+
+    /// Whether a learner with another schema reads features by the same names in the same order. A model without names can
+    /// be read by any.
+    pub(crate) fn has_same_names(&self, py: Python<'_>, other: &Schema) -> PyResult<bool> {
+        match (self.names(py), other.names(py)) {
+            (None, _) => Ok(true),
+            (Some(_), None) => Ok(false),
+            (Some(own), Some(theirs)) => own.eq(theirs),
+        }
+    }
+
+    /// Whether another schema has the same classes in the same order.
+    pub(crate) fn has_same_classes(&self, py: Python<'_>, other: &Schema) -> PyResult<bool> {
+        match (self.labels(py), other.labels(py)) {
+            (None, None) => Ok(true),
+            (Some(own), Some(theirs)) => own.eq(theirs),
+            (Some(_), None) | (None, Some(_)) => Ok(false),
+        }
     }
 
     /// One feature vector: a dict by name, or a sequence of numbers.
@@ -199,12 +218,12 @@ impl Schema {
     }
 
     /// A prediction, as Python's label.
-    pub(crate) fn answer<'py>(
+    pub(crate) fn prediction_to_python<'py>(
         &self,
         py: Python<'py>,
-        said: &Prediction,
+        prediction: &Prediction,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match (said, &self.classes) {
+        match (prediction, &self.classes) {
             (Prediction::Class { class, .. }, Some((labels, _))) => {
                 labels.bind(py).get_item(*class)
             }
@@ -217,10 +236,10 @@ impl Schema {
     pub(crate) fn probabilities<'py>(
         &self,
         py: Python<'py>,
-        said: &Prediction,
+        prediction: &Prediction,
     ) -> PyResult<Bound<'py, PyDict>> {
         let answer = PyDict::new(py);
-        match (said, self.labels(py)) {
+        match (prediction, self.labels(py)) {
             (Prediction::Class { probabilities, .. }, Some(labels)) => {
                 for (label, probability) in labels.iter().zip(probabilities) {
                     answer.set_item(label, *probability)?;

@@ -129,8 +129,8 @@ impl PyConfig {
         Ok(self.setup(py)?.scales())
     }
 
-    /// The bound for ever: the largest ε of any learner at the config's δ; None without a
-    /// certificate.
+    /// The bound for ever with this noise and without a cap: the largest ε of any learner at the config's δ; None
+    /// without a certificate. Where noise is chosen for a number of rounds it is above the cap, which ends the run first.
     #[getter]
     fn lifetime_epsilon(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         Ok(self.setup(py)?.lifetime_epsilon_max())

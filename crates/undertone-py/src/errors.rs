@@ -67,6 +67,7 @@ pub(crate) fn stream_error(learner: Option<usize>, error: StreamError) -> PyErr 
         | StreamError::TooFewRecords { .. }
         | StreamError::NotAClass { .. }
         | StreamError::EmptyLearner { .. }
+        | StreamError::NothingWithinBounds { .. }
         | StreamError::Format { .. }
         | StreamError::UnknownSource { .. }
         | StreamError::Catalogue(_)
@@ -84,7 +85,7 @@ pub(crate) fn online_error(error: OnlineError) -> PyErr {
         OnlineError::Function(_) => DeclarationError::new_err(text),
         OnlineError::NotAlone
         | OnlineError::NothingReleased
-        | OnlineError::Memory(_)
+        | OnlineError::Setup(_)
         | OnlineError::Damaged(_) => ConfigError::new_err(text),
         OnlineError::Release(_) => PyRuntimeError::new_err(text),
     }
@@ -93,7 +94,7 @@ pub(crate) fn online_error(error: OnlineError) -> PyErr {
 pub(crate) fn simulate_error(error: SimulateError) -> PyErr {
     let text = error.to_string();
     match error {
-        SimulateError::Memory(_) => ConfigError::new_err(text),
+        SimulateError::Setup(_) => ConfigError::new_err(text),
         SimulateError::Function(_) => DeclarationError::new_err(text),
         SimulateError::Release { .. } => PyRuntimeError::new_err(text),
     }

@@ -4,17 +4,17 @@ use crate::arrays::{Matrix, Schema, Vector};
 use crate::config::PyConfig;
 use crate::errors::{ConfigError, RecordError, checked_delta, config_error, online_error};
 use crate::loss::PyLoss;
-use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, said};
+use crate::public_model::{PyPublicModel, predict_proba_rows, predict_rows, prediction};
 use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use undertone::privacy::format_epsilon;
 use undertone::{LearnerFileError, OnlineError, OnlineLearner, SavedLearner};
 use undertone_lab::RunEntropy;
+use undertone_lab::stream::PublicParts;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_models::{BoundedRecord, Features, Prediction, Record};
 
@@ -31,8 +31,8 @@ pub(crate) struct PyLearner {
     loss: Option<Py<PyLoss>>,
     /// Whether any of its noise, or that of the model it started from, came from a seed.
     seeded: bool,
-    /// The ε that records have paid for the model that it started from.
-    start_epsilon: f64,
+    /// Whether the model that it started from came from an experiment whose labels are public.
+    start_labels_public: bool,
     /// The process it was made in: a forked process has only a copy.
     process: u32,
 }
@@ -40,7 +40,7 @@ pub(crate) struct PyLearner {
 /// What a learner starts from.
 enum Origin<'a> {
     Zero,
-    Model(&'a undertone::PublicModel),
+    Model(&'a PyPublicModel),
     File(SavedLearner),
 }
 
@@ -51,8 +51,9 @@ struct Notes {
     settings: String,
     /// Whether any of the learner's noise came from a seed.
     seeded: bool,
-    /// What records have paid for the model that the learner started from, as ε at the agreement's δ.
-    start_epsilon: f64,
+    /// Whether the model that the learner started from came from an experiment whose labels are public.
+    #[serde(default)]
+    start_labels_public: bool,
 }
 
 impl PyLearner {
@@ -77,10 +78,10 @@ impl PyLearner {
         raised.unwrap_or_else(|| online_error(error))
     }
 
-    fn said(&self, features: Features) -> PyResult<Prediction> {
+    fn prediction(&self, features: Features) -> PyResult<Prediction> {
         let learner = self.get()?;
         let theta = learner.private_parameters().for_owner();
-        said(learner.setup(), theta, features, self.loss.as_ref())
+        prediction(learner.setup(), theta, features, self.loss.as_ref())
     }
 
     fn build(
@@ -101,18 +102,16 @@ impl PyLearner {
         let learner = match origin {
             Origin::Zero => OnlineLearner::new(setup, entropy).map_err(online_error),
             Origin::File(saved) => saved.restore(setup, entropy).map_err(file_error),
-            Origin::Model(model) if model.values().len() == setup.model.parameters() => {
-                OnlineLearner::starting_at(setup, entropy, model).map_err(online_error)
-            }
-            Origin::Model(_) => {
-                return Err(PyValueError::new_err(
-                    "start: the model has another number of parameters",
-                ));
+            Origin::Model(start) => {
+                start.check_start(py, &setup, &schema)?;
+                OnlineLearner::starting_at(setup, entropy, &start.model, &start.accounts)
+                    .map_err(online_error)
             }
         };
         let learner = Some(learner?);
         let (seeded, process) = (seed.is_some(), std::process::id());
-        Ok(PyLearner { learner, schema, config, loss, seeded, start_epsilon: 0.0, process })
+        let start_labels_public = false;
+        Ok(PyLearner { learner, schema, config, loss, seeded, start_labels_public, process })
     }
 }
 
@@ -135,12 +134,12 @@ impl PyLearner {
         match (config, path) {
             (Some(config), None) => {
                 let start = start.as_ref().map(Py::get);
-                let origin = start.map_or(Origin::Zero, |model| Origin::Model(&model.model));
+                let origin = start.map_or(Origin::Zero, Origin::Model);
                 let config = PyConfig::agreement(&config, py)?;
                 let mut learner = PyLearner::build(py, config, names, classes, loss, seed, origin)?;
                 if let Some(start) = start {
                     learner.seeded |= !start.private;
-                    learner.start_epsilon = start.epsilon;
+                    learner.start_labels_public = start.public.labels;
                 }
                 Ok(learner)
             }
@@ -152,7 +151,7 @@ impl PyLearner {
                 let file = Origin::File(saved);
                 let mut learner = PyLearner::build(py, config, names, classes, loss, seed, file)?;
                 learner.seeded |= notes.seeded;
-                learner.start_epsilon = notes.start_epsilon;
+                learner.start_labels_public = notes.start_labels_public;
                 Ok(learner)
             }
             _ => Err(PyTypeError::new_err("a learner is made from a config, or from a file")),
@@ -202,13 +201,13 @@ impl PyLearner {
     /// The class, or the number, that the learner's own parameters predict. For the learner's owner
     /// only.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.prediction_to_python(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The probability of each class, by the learner's own parameters. For the learner's owner
     /// only.
     fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.probabilities(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     fn _predict_rows<'py>(
@@ -231,12 +230,13 @@ impl PyLearner {
         predict_proba_rows(py, learner.setup(), theta, self.schema.rows(&matrix)?)
     }
 
-    /// ε spent so far, at the given δ or the config's.
+    /// The most that any record has paid so far, as ε at the given δ or the config's: one of this learner, or one behind
+    /// the model that it started from.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
         let learner = self.get()?;
         let delta = checked_delta(delta, learner.setup().agreement.delta)?;
-        Ok(learner.accountant().epsilon(delta))
+        Ok(learner.model_accounts().epsilon(delta))
     }
 
     /// The privacy statement, in sentences.
@@ -248,13 +248,12 @@ impl PyLearner {
             let warning = "The rest is what the same run would promise without a seed.";
             text.insert(0, format!("{NOT_PRIVATE}. {warning}"));
         }
-        if self.start_epsilon > 0.0 {
-            let delta = learner.setup().agreement.delta;
-            text.push(format!(
-                "It started from a published model, whose records have paid ε = {} at δ = {delta:e} for it; \
-                 records that came since must be others.",
-                format_epsilon(self.start_epsilon)
-            ));
+        if self.start_labels_public {
+            text.push(
+                "The labels of the records behind the model that it started from, and their split among learners, are \
+                 public: that model protects their features, and not their labels."
+                    .into(),
+            );
         }
         Ok(text)
     }
@@ -269,10 +268,9 @@ impl PyLearner {
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: learner.public_model().clone(),
-            // No record is in both the model it started from and the learner, so the larger ε
-            // counts.
-            epsilon: self.get_epsilon(None)?.max(self.start_epsilon),
+            accounts: learner.model_accounts(),
             private: !self.seeded,
+            public: PublicParts { labels: self.start_labels_public, schema: false },
         })
     }
 
@@ -350,7 +348,8 @@ impl PyLearner {
     /// and each account would charge them once.
     fn save(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let settings = self.config.get().to_toml(py)?;
-        let notes = Notes { settings, seeded: self.seeded, start_epsilon: self.start_epsilon };
+        let start_labels_public = self.start_labels_public;
+        let notes = Notes { settings, seeded: self.seeded, start_labels_public };
         let notes = serde_json::to_string(&notes).map_err(config_error)?;
         self.get_mut()?;
         let learner = self.learner.take().ok_or_else(saved)?;

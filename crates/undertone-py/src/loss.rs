@@ -109,11 +109,11 @@ impl PyLoss {
     }
 
     /// A prediction made with this loss, or the reason why there is none.
-    pub(crate) fn predicted(&self, said: Prediction) -> PyResult<Prediction> {
+    pub(crate) fn predicted(&self, prediction: Prediction) -> PyResult<Prediction> {
         if self.callback.predict.is_none() {
             return Err(PyTypeError::new_err("this loss has no way to predict: give it predict="));
         }
-        self.raised().map_or(Ok(said), Err)
+        self.raised().map_or(Ok(prediction), Err)
     }
 }
 
@@ -147,8 +147,8 @@ impl DeclaredLoss for Callback {
             let mut call = || -> PyResult<f64> {
                 let (theta, x) =
                     (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
-                let said = self.function.call1(py, (theta, x, label))?;
-                let (value, slopes): (f64, Bound<'_, PyAny>) = said.extract(py)?;
+                let result = self.function.call1(py, (theta, x, label))?;
+                let (value, slopes): (f64, Bound<'_, PyAny>) = result.extract(py)?;
                 let slopes = py.import("numpy")?.call_method1("asarray", (slopes, "float64"))?;
                 let slopes: PyReadonlyArray1<'_, f64> = slopes.extract()?;
                 let slopes = slopes.as_array();
@@ -170,7 +170,7 @@ impl DeclaredLoss for Callback {
         let predict = self.predict.as_ref()?;
         Python::attach(|py| {
             let (theta, x) = (PyArray1::from_slice(py, theta), PyArray1::from_slice(py, features));
-            self.keep(predict.call1(py, (theta, x)).and_then(|said| said.extract(py)))
+            self.keep(predict.call1(py, (theta, x)).and_then(|result| result.extract(py)))
         })
     }
 }

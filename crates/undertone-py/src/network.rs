@@ -14,8 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use undertone_lab::columns::{COLUMNS, Values};
 use undertone_lab::experiment::resolved;
+use undertone_lab::summary::RunEnding;
 use undertone_lab::{
-    Ending, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary, run_folder, stream,
+    Ending, LearnerOutcome, Measuring, RoundRow, RunEntropy, RunFacts, Simulation, Summary,
+    run_folder, stream,
 };
 
 /// The most rounds that are measured, as in the command.
@@ -86,6 +88,7 @@ impl PyNetwork {
             test_records: streams.test.len(),
             records_scaled: streams.scaled,
             records_refused: streams.refused,
+            public: streams.public,
             seconds: 0.0,
         };
         let rounds = experiment.rounds;
@@ -160,11 +163,7 @@ impl PyNetwork {
     /// can be run.
     #[getter]
     fn ended(&self) -> Option<&'static str> {
-        self.run.ended().map(|ending| match ending {
-            Ending::Finished => "finished",
-            Ending::BudgetExhausted { .. } => "budget-exhausted",
-            Ending::Interrupted => "interrupted",
-        })
+        self.run.ended().map(|ending| RunEnding::of(ending).name())
     }
 
     /// Why the budget was exhausted, if it was.
@@ -182,13 +181,15 @@ impl PyNetwork {
         self.run.outcome().rows.iter().map(|row| row_dict(py, row)).collect()
     }
 
-    /// ε that each learner has spent, at the given δ or the config's.
+    /// ε that each learner has spent, at the given δ or the config's: what its most used record has paid, all its uses
+    /// together.
     #[pyo3(signature = (delta=None))]
     fn get_epsilon(&self, delta: Option<f64>) -> PyResult<Vec<f64>> {
         let delta = checked_delta(delta, self.run.setup().agreement.delta)?;
         let (learners, noise) =
             (self.run.outcome().learners, self.run.setup().agreement.noise_kind);
-        Ok(learners.iter().map(|learner| learner.spent.epsilon(noise, delta)).collect())
+        let paid = |learner: &LearnerOutcome| learner.spent.of_repeated(learner.draws_max);
+        Ok(learners.iter().map(|learner| paid(learner).epsilon(noise, delta)).collect())
     }
 
     /// The run in numbers and the privacy statement: what ``undertone simulate --json`` prints.
@@ -202,15 +203,15 @@ impl PyNetwork {
     fn public_model(&self, py: Python<'_>) -> PyPublicModel {
         let setup = Arc::clone(self.run.setup());
         let outcome = self.run.outcome();
-        let epsilon = outcome.learners.iter().map(|learner| learner.epsilon).fold(0.0, f64::max);
         PyPublicModel {
             setup,
             config: self.config.clone_ref(py),
             schema: self.schema.clone_ref(py),
             loss: self.loss.as_ref().map(|loss| loss.clone_ref(py)),
             model: outcome.public,
-            epsilon,
+            accounts: outcome.accounts,
             private: self.facts.seed.is_none(),
+            public: self.facts.public,
         }
     }
 

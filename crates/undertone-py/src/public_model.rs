@@ -2,7 +2,7 @@
 
 use crate::arrays::{Matrix, Schema};
 use crate::config::PyConfig;
-use crate::errors::{RecordError, config_error};
+use crate::errors::{ConfigError, RecordError, checked_delta, config_error};
 use crate::loss::PyLoss;
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -11,8 +11,12 @@ use pyo3::types::{PyDict, PyList};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use undertone::privacy::ModelAccounts;
+use undertone_lab::stream::{LABELS_PUBLIC, PublicParts};
 use undertone_lab::summary::NOT_PRIVATE;
-use undertone_models::{Features, Prediction, Setup, model_file};
+use undertone_models::{
+    Features, Prediction, Setup, accounts_from_json, accounts_json, model_file,
+};
 
 /// A model that may be published: an average of noisy releases. Publishing it costs nothing more.
 #[pyclass(module = "undertone", name = "PublicModel", frozen)]
@@ -22,13 +26,46 @@ pub(crate) struct PyPublicModel {
     pub(crate) schema: Schema,
     pub(crate) loss: Option<Py<PyLoss>>,
     pub(crate) model: undertone::PublicModel,
-    pub(crate) epsilon: f64,
+    /// What records have paid for it.
+    pub(crate) accounts: ModelAccounts,
     pub(crate) private: bool,
+    pub(crate) public: PublicParts,
 }
 
 impl PyPublicModel {
-    fn said(&self, features: Features) -> PyResult<Prediction> {
-        said(&self.setup, self.model.values(), features, self.loss.as_ref())
+    fn prediction(&self, features: Features) -> PyResult<Prediction> {
+        prediction(&self.setup, self.model.values(), features, self.loss.as_ref())
+    }
+
+    /// Refuses a learner that would read the parameters in another way.
+    pub(crate) fn check_start(
+        &self,
+        py: Python<'_>,
+        setup: &Setup,
+        schema: &Schema,
+    ) -> PyResult<()> {
+        let layout = |setup: &Setup| {
+            let agreement = &setup.agreement;
+            let model = &agreement.model;
+            (model.features, agreement.records.intercept, model.degree, agreement.neural.clone())
+        };
+        let refusal = if self.schema.features != schema.features {
+            Some(format!(
+                "takes {} features, and the learner {}",
+                self.schema.features, schema.features
+            ))
+        } else if !self.schema.has_same_names(py, schema)? {
+            Some("has other names of features, or in another order".into())
+        } else if !self.schema.has_same_classes(py, schema)? {
+            Some("has other classes, or in another order".into())
+        } else if layout(&self.setup) != layout(setup)
+            || self.model.values().len() != setup.model.parameters()
+        {
+            Some("has its parameters in another order: degree, intercept and layers must be the same".into())
+        } else {
+            None
+        };
+        refusal.map_or(Ok(()), |text| Err(ConfigError::new_err(format!("start: the model {text}"))))
     }
 
     fn matrix<'py>(&self, table: &Bound<'py, PyAny>) -> PyResult<Matrix<'py>> {
@@ -52,10 +89,26 @@ impl PyPublicModel {
         self.schema.labels(py)
     }
 
-    /// ε that was spent on it, at the config's δ.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.epsilon
+    /// The most that any record has paid for it, as ε at the config's δ.
+    #[getter(epsilon)]
+    fn epsilon_at_own_delta(&self) -> f64 {
+        self.accounts.epsilon(self.setup.agreement.delta)
+    }
+
+    /// The most that any record has paid for it, as ε at the given δ or the config's.
+    #[pyo3(signature = (delta=None))]
+    fn get_epsilon(&self, delta: Option<f64>) -> PyResult<f64> {
+        let delta = checked_delta(delta, self.setup.agreement.delta)?;
+        Ok(self.accounts.epsilon(delta))
+    }
+
+    /// What the records of each learner have paid for it, as the metadata of its file have it; ε is at the given δ or the
+    /// config's.
+    #[pyo3(signature = (delta=None))]
+    fn accounts<'py>(&self, py: Python<'py>, delta: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        let delta = checked_delta(delta, self.setup.agreement.delta)?;
+        let text = accounts_json(&self.accounts, delta);
+        py.import("json")?.call_method1("loads", (text,))
     }
 
     /// False if the noise follows from a seed: anyone who knows the seed can subtract the noise.
@@ -64,14 +117,21 @@ impl PyPublicModel {
         self.private
     }
 
+    /// True where records were dealt to learners by their labels: then labels and the split are public, and only
+    /// the features of records are protected.
+    #[getter]
+    fn labels_public(&self) -> bool {
+        self.public.labels
+    }
+
     /// The label, or the number, that the model predicts.
     fn predict_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.schema.answer(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.prediction_to_python(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The probability of each class.
     fn predict_proba_one<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.schema.probabilities(x.py(), &self.said(self.schema.features(x)?)?)
+        self.schema.probabilities(x.py(), &self.prediction(self.schema.features(x)?)?)
     }
 
     /// The result of ``predict_one`` for each row of an array, a frame or an Arrow table.
@@ -97,17 +157,23 @@ impl PyPublicModel {
         let mut metadata = HashMap::from([
             ("producer".to_string(), format!("undertone {}", env!("CARGO_PKG_VERSION"))),
             ("name".to_string(), self.setup.agreement.name.clone()),
-            ("content".to_string(), "average of noisy releases; safe to publish".to_string()),
-            ("epsilon_spent".to_string(), self.epsilon.to_string()),
-            ("delta".to_string(), self.setup.agreement.delta.to_string()),
+            ("content".to_string(), self.public.model_content().to_string()),
         ]);
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             metadata.insert("declared_by_user".into(), declared);
         }
+        if self.public.labels {
+            metadata.insert("labels".into(), LABELS_PUBLIC.into());
+        }
         if !self.private {
             metadata.insert("content".into(), NOT_PRIVATE.into());
         }
-        let bytes = model_file(&self.model, &self.setup.agreement, metadata);
+        let agreement = &self.setup.agreement;
+        metadata.extend(
+            agreement.transform.map(|transform| ("features".into(), transform.to_string())),
+        );
+        let (neural, delta) = (agreement.neural.as_ref(), agreement.delta);
+        let bytes = model_file(&self.model, neural, &self.accounts, delta, metadata);
         let bytes = bytes.map_err(config_error)?;
         std::fs::write(&path, bytes)
             .map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
@@ -120,7 +186,7 @@ impl PyPublicModel {
         py: Python<'py>,
     ) -> PyResult<(
         Bound<'py, PyAny>,
-        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, f64, bool),
+        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<u8>, String, bool, bool),
     )> {
         if self.setup.agreement.model.declared_by_user().is_some() {
             return Err(PyTypeError::new_err(
@@ -132,25 +198,31 @@ impl PyPublicModel {
         let classes = self.schema.labels(py).into_pyobject(py)?.into_any();
         let state = undertone::persist::save(&mut self.model.clone());
         let text = self.config.get().to_toml(py)?;
-        Ok((restore, (text, names, classes, state, self.epsilon, self.private)))
+        let accounts = accounts_json(&self.accounts, self.setup.agreement.delta);
+        let marks = (self.private, self.public.labels);
+        Ok((restore, (text, names, classes, state, accounts, marks.0, marks.1)))
     }
 
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "what pickle keeps")]
     fn _restore(
         py: Python<'_>,
         text: &str,
         names: Option<Vec<String>>,
         classes: Option<Bound<'_, PyList>>,
         state: Vec<u8>,
-        epsilon: f64,
+        accounts: &str,
         private: bool,
+        labels_public: bool,
     ) -> PyResult<PyPublicModel> {
         let config = Py::new(py, PyConfig::from_text(text)?)?;
         let setup = config.get().setup(py)?;
         let schema = Schema::new(py, &setup, names, classes)?;
         let mut model = undertone::PublicModel::new(setup.model.parameters());
         undertone::persist::load(&mut model, &state).map_err(config_error)?;
-        Ok(PyPublicModel { setup, config, schema, loss: None, model, epsilon, private })
+        let public = PublicParts { labels: labels_public, schema: false };
+        let (accounts, _) = accounts_from_json(accounts).map_err(config_error)?;
+        Ok(PyPublicModel { setup, config, schema, loss: None, model, accounts, private, public })
     }
 
     fn __repr__(&self) -> String {
@@ -159,16 +231,16 @@ impl PyPublicModel {
 }
 
 /// The prediction of parameters for features, to which the bounds are applied first.
-pub(crate) fn said(
+pub(crate) fn prediction(
     setup: &Setup,
     theta: &[f64],
     features: Features,
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Prediction> {
     let features = setup.record_checker().check_features(features);
-    let said = features.and_then(|features| setup.model.predict(theta, &features));
-    let said = said.map_err(|error| RecordError::new_err(error.to_string()))?;
-    loss.map_or(Ok(said.clone()), |loss| loss.get().predicted(said))
+    let prediction = features.and_then(|features| setup.model.predict(theta, &features));
+    let prediction = prediction.map_err(|error| RecordError::new_err(error.to_string()))?;
+    loss.map_or(Ok(prediction.clone()), |loss| loss.get().predicted(prediction))
 }
 
 pub(crate) fn predict_rows<'py>(
@@ -179,7 +251,7 @@ pub(crate) fn predict_rows<'py>(
     loss: Option<&Py<PyLoss>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let answers: PyResult<Vec<f64>> = py.detach(|| {
-        let answer = |features| match said(setup, theta, features, loss)? {
+        let answer = |features| match prediction(setup, theta, features, loss)? {
             #[expect(clippy::cast_precision_loss, reason = "classes are few")]
             Prediction::Class { class, .. } => Ok(class as f64),
             Prediction::Value(value) => Ok(value),
@@ -196,7 +268,7 @@ pub(crate) fn predict_proba_rows<'py>(
     rows: Vec<Features>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let answers: PyResult<Vec<Vec<f64>>> = py.detach(|| {
-        let answer = |features| match said(setup, theta, features, None)? {
+        let answer = |features| match prediction(setup, theta, features, None)? {
             Prediction::Class { probabilities, .. } => Ok(probabilities),
             Prediction::Value(_) => Err(PyTypeError::new_err("a regression has no probabilities")),
         };

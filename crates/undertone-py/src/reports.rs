@@ -66,7 +66,8 @@ pub(crate) fn budget<'py>(
     let setup = config.setup(py)?;
     let rounds = config.loaded.rounds_or(rounds).map_err(config_error).and_then(checked_rounds)?;
     let delta = checked_delta(delta, setup.agreement.delta)?;
-    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta));
+    let experiment = config.loaded.experiment().map(|loaded| &loaded.checked);
+    let report = py.detach(|| undertone_lab::budget::budget(&setup, rounds, delta, experiment));
     to_python(py, &report)
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn plan<'py>(
 /// Tries to break the claims of a config, on the code that runs: what ``undertone audit --json``
 /// prints.
 ///
-/// ``report["passed"]`` is False where a claim was broken. That none was proves nothing. With ``data=True`` the
+/// ``report["passed"]`` is False if a claim was broken. An audit without a finding is no proof. With ``data=True`` the
 /// experiment's own records are used too, and the report is for their owner. An agreement does not say how many
 /// rounds the claims are about: give them.
 #[pyfunction]

@@ -29,7 +29,8 @@ def test_a_loss_of_ones_own_learns_as_the_built_in_one_does(stream):
     own.learn_many(X[:800], signs(y[:800]))
     ours = Learner(3, classes=["no", "yes"], seed=4, step=16.0, epsilon=8.0, delta=1e-6, batch=8, window=4)
     ours.learn_many(X[:800], y[:800])
-    np.testing.assert_allclose(own.public_model.values, ours.public_model.values, atol=1e-3)
+    # The declared spread of 2 needs a little more noise than the spread that is proved for the built-in loss.
+    np.testing.assert_allclose(own.public_model.values, ours.public_model.values, rtol=0.05)
     assert (own.predict_many(X) == signs(y)).mean() > 0.8
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -148,6 +149,48 @@ def test_ctrl_c_stops_between_two_rounds():
     assert child.stdout.readline() == "running\n"
     os.kill(child.pid, signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "stopped True\n"
+
+
+def test_a_model_of_records_dealt_by_their_labels_says_that_these_are_public(stream, tmp_path):
+    for partition, public in [("by-class", True), ("iid", False)]:
+        config = undertone.Config.preset("mushrooms").replace({"rounds": 3, "data.partition": partition})
+        run = Network.from_config(config)
+        result = run.run(progress=False)
+        model = run.public_model
+        assert (result.summary["labels_public"], model.labels_public) == (public, public)
+        assert pickle.loads(pickle.dumps(model)).labels_public == public
+        model.save(tmp_path / "model.safetensors")
+        content = (tmp_path / "model.safetensors").read_bytes()
+        assert (b"safe to publish only where labels" in content) == public
+        assert (b'safe to publish"' in content) == (not public)
+        unit = undertone.budget(config)["unit"]
+        assert ("labels and the split are public" in unit) == public
+    # Records of one's own are dealt by nobody.
+    assert not network(stream).public_model.labels_public
+    # A learner that starts from such a model says so for it.
+    start = Network.from_config(undertone.Config.preset("mushrooms").replace({"rounds": 2})).public_model
+    settings = dict(classes=start.classes, epsilon=2.0, delta=1e-6, intercept=False)
+    begun = undertone.Learner(112, start=start, **settings)
+    assert begun.public_model.labels_public
+    assert any("not their labels" in sentence for sentence in begun.privacy_statement)
+    begun.save(tmp_path / "learner")
+    assert undertone.Learner.load(tmp_path / "learner").public_model.labels_public
+    assert not undertone.Learner(112, **settings).public_model.labels_public, "the control"
+
+
+def test_records_drawn_again_show_what_all_their_draws_have_paid():
+    run = Network.from_config(undertone.Config.preset("paper-mushrooms").replace({"rounds": 1500}), seed=1)
+    result = run.run(progress=False)
+    learners = result.summary["learners"]
+    assert max(learner["draws_max"] for learner in learners) == 2
+    assert result.epsilon == run.get_epsilon() == [learner["epsilon"] for learner in learners]
+    for learner in learners:
+        again = learner["draws_max"] > 1
+        assert (learner["epsilon"] > 1.9 * learner["epsilon_used_once"]) == again, "the control"
+    assert result.columns["epsilon"][-1].max() > 0.99 * max(result.epsilon)
+    report = undertone.budget(run.config)
+    assert report["records_repeat"] and report["learners"][0]["uses"] == 1500
+    assert report["learners"][0]["epsilon"] >= max(result.epsilon)
 
 
 def test_results_come_as_numpy_and_pandas_and_a_picture(stream, tmp_path):

@@ -52,6 +52,20 @@ def test_fit_spends_its_budget_once(data):
     assert any("Spent" in sentence for sentence in classifier.privacy_statement_)
 
 
+def test_fit_states_its_own_epsilon_first_and_labels_what_would_be_spent_for_ever(data):
+    X, y = data
+    statement = PrivateClassifier(epsilon=4.0, delta=1e-6, feature_norm=4.0).fit(X, y).privacy_statement_
+    planned = next(place for place, sentence in enumerate(statement) if sentence.startswith("Planned: ε = 4.0000"))
+    for_ever = next(place for place, sentence in enumerate(statement) if sentence.startswith("For ever"))
+    assert planned < for_ever
+    assert "never more than the cap of ε = 4:" in statement[for_ever]
+    assert "if it ran on for ever with the same noise" in statement[for_ever]
+    # The control: noise that is chosen for ever has one number.
+    stream = PrivateClassifier(epsilon=4.0, delta=1e-6, feature_norm=4.0).partial_fit(X, y, classes=np.unique(y))
+    assert not any("Planned" in one or "ran on" in one for one in stream.privacy_statement_)
+    assert any(one.startswith("For ever: ε = ") for one in stream.privacy_statement_)
+
+
 def test_a_stream_after_fit_goes_on_from_what_was_published(data):
     X, y = data
     classifier = PrivateClassifier(epsilon=8.0, delta=1e-6, feature_norm=4.0, step=1e-9).fit(X[:2000], y[:2000])

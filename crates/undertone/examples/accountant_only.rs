@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind: NoiseKind::Gaussian, scale: PowerLaw::growing(0.02, 0.0) },
         noise_max: PowerLaw::growing(0.02, 0.0),
-        method: Method::Shielded(Shielded { interval: 1 }),
+        method: Method::Shielded(Shielded::default()),
     };
     let delta = 1e-6;
     let for_ever = lifetime(&mechanism)?.total;

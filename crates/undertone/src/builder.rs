@@ -9,9 +9,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
+use undertone_core::ModelSpec;
 use undertone_core::agreement::{
-    OneOrEach, RawAgreement, RawBounds, RawMemory, RawModel, RawNetwork, RawNoise, RawParameters,
-    RawPrivacy, RawRecords, RawSchedule,
+    Agreement, OneOrEach, RawAgreement, RawBounds, RawMemory, RawModel, RawNetwork, RawNoise,
+    RawParameters, RawPrivacy, RawRecords, RawSchedule,
 };
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_models::{DeclaredLoss, Setup, SetupError};
@@ -44,7 +45,7 @@ pub struct LearnerBuilder {
     /// The loss, by its name in a config. By default it follows from the label: logistic, softmax
     /// or huber.
     pub loss: Option<String>,
-    /// A loss of one's own.
+    /// A user-defined loss.
     pub own_loss: Option<OwnLoss>,
     /// Records with larger features are scaled to this norm.
     pub feature_norm: f64,
@@ -90,7 +91,7 @@ pub enum Label {
     },
 }
 
-/// A loss of one's own: what is declared of it, and the function.
+/// A user-defined loss: what is declared of it, and the function.
 #[derive(Clone)]
 pub struct OwnLoss {
     /// What is declared of it.
@@ -99,7 +100,7 @@ pub struct OwnLoss {
     pub function: Option<Arc<dyn DeclaredLoss>>,
 }
 
-/// What is declared of a loss of one's own.
+/// What is declared of a user-defined loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
     /// How many parameters.
@@ -123,7 +124,7 @@ pub enum BuildError {
     /// No noise meets the budget, or model and memory do not fit.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// What is declared of a loss of one's own is not true of it.
+    /// What is declared of a user-defined loss is not true of it.
     #[error(transparent)]
     Declaration(#[from] DeclarationError),
     /// The learner cannot begin.
@@ -172,7 +173,7 @@ impl LearnerBuilder {
         LearnerBuilder { label: Label::Number { bound: Some(bound) }, ..self }
     }
 
-    /// The loss is a function of one's own. The label is a number: see [`label_bound`](Self::label_bound).
+    /// The loss is a user-defined function. The label is a number: see [`label_bound`](Self::label_bound).
     ///
     /// What is declared of the function is tried on random points and records before the learner begins.
     #[must_use]
@@ -188,6 +189,15 @@ impl LearnerBuilder {
     /// The agreement of a network of one that these settings ask for.
     #[must_use]
     pub fn agreement(&self) -> RawAgreement {
+        let mut raw = self.with_step(self.step.unwrap_or(1.0));
+        if self.step.is_none() {
+            raw.schedule.step = Some(4.0 / self.smoothness(&raw));
+        }
+        raw
+    }
+
+    /// The agreement with this first step.
+    fn with_step(&self, step: f64) -> RawAgreement {
         let names = match &self.label {
             Label::Classes { names, .. } => names.clone(),
             Label::Number { .. } => None,
@@ -234,7 +244,7 @@ impl LearnerBuilder {
                 ..RawMemory::default()
             },
             schedule: RawSchedule {
-                step: Some(self.step.unwrap_or_else(|| 4.0 / self.smoothness())),
+                step: Some(step),
                 step_exponent: Some(self.step_exponent),
                 coupling: Some(1.0),
                 coupling_exponent: Some(0.0),
@@ -304,20 +314,21 @@ impl LearnerBuilder {
         }
     }
 
-    /// An estimate of L. A bound of 0 is reported later, with all other faults.
-    fn smoothness(&self) -> f64 {
-        let smoothness = match self.declared() {
+    /// L without the ridge, or an estimate of it where there is none or settings are wrong: these are reported later,
+    /// all at once.
+    fn smoothness(&self, raw: &RawAgreement) -> f64 {
+        let estimate = match self.declared() {
             Some(declared) => declared.smoothness.unwrap_or(4.0 * declared.gradient_norm),
             None => {
-                let curvature = match self.loss_name() {
-                    "logistic" => 0.25,
-                    "softmax" => 0.5,
-                    _ => 1.0,
-                };
-                curvature * self.feature_norm * self.feature_norm
+                let known = Agreement::unchecked_by_theorems(raw).ok().map(|agreement| {
+                    let model = ModelSpec { ridge: 0.0, ..agreement.model };
+                    model.constants(&agreement.bounds).smoothness
+                });
+                let curvature_one = self.feature_norm * self.feature_norm;
+                known.filter(|smoothness| smoothness.is_finite()).unwrap_or(curvature_one)
             }
         };
-        if smoothness > 0.0 { smoothness } else { 1.0 }
+        if estimate > 0.0 { estimate } else { 1.0 }
     }
 
     /// Builds the learner, with noise from the operating system.
@@ -347,8 +358,8 @@ impl LearnerBuilder {
         Ok(SavedLearner::claim(path)?.restore(setup, OsEntropy)?)
     }
 
-    /// Everything that follows from these settings before any record is seen; a loss of one's own is tried
-    /// and joined.
+    /// Everything that follows from these settings before any record is seen. A user-defined loss is
+    /// tried first, and the setup has its function.
     ///
     /// # Errors
     /// When settings are wrong, with all faults at once, no noise meets the budget, or what is declared of a
@@ -384,6 +395,21 @@ mod tests {
     }
 
     #[test]
+    fn a_finite_plan_states_its_own_epsilon_first_and_labels_the_one_for_ever() {
+        let builder = |rounds| LearnerBuilder { rounds, ..LearnerBuilder::new(5, 4.0, 1e-6) };
+        let text = builder(Some(64)).build().unwrap().statement();
+        let place = |start: &str| text.iter().position(|sentence| sentence.starts_with(start));
+        let planned = place("Planned: ε = 4.0000 at δ = 1e-6 over 64 rounds").unwrap();
+        let for_ever = place("For ever: never more than the cap of ε = 4:").unwrap();
+        assert!(planned < for_ever, "{text:?}");
+        assert!(text[for_ever].contains("if it ran on for ever with the same noise"), "{text:?}");
+        // The control: noise chosen for ever has one number.
+        let text = builder(None).build().unwrap().statement();
+        assert!(text.iter().any(|sentence| sentence.starts_with("For ever: ε = 4.0000 at")));
+        assert!(!text.iter().any(|one| one.contains("Planned") || one.contains("cap")), "{text:?}");
+    }
+
+    #[test]
     fn defaults_meet_the_budget_for_every_kind_of_label() {
         let base = LearnerBuilder::new(5, 2.0, 1e-6);
         for builder in [base.clone(), base.clone().classes(4), base.clone().label_bound(3.0)] {
@@ -402,6 +428,28 @@ mod tests {
         assert_eq!(base.clone().label_bound(1.0).loss_name(), "huber");
         let square = LearnerBuilder { loss: Some("ridge".into()), ..base.label_bound(1.0) };
         assert_eq!(square.loss_name(), "ridge");
+    }
+
+    #[test]
+    fn the_default_step_is_four_over_l_of_the_loss_without_its_ridge() {
+        let base =
+            LearnerBuilder { feature_norm: 0.3, ridge: 0.7, ..LearnerBuilder::new(5, 2.0, 1e-6) };
+        let mlp = LearnerBuilder { loss: Some("mlp".into()), clip: Some(1.0), ..base.clone() };
+        let square = LearnerBuilder { loss: Some("ridge".into()), ..base.clone().label_bound(1.0) };
+        let norm = |curvature: f64| curvature * 0.3 * 0.3;
+        for (builder, smoothness) in [
+            (base.clone(), norm(0.25)),
+            (base.clone().classes(3), norm(0.5)),
+            (base.clone().label_bound(1.0), norm(1.0)),
+            (square, norm(1.0)),
+            // A neural network has no L.
+            (LearnerBuilder { ridge: 0.0, ..mlp }, 0.3 * 0.3),
+        ] {
+            let step = builder.agreement().schedule.step.unwrap();
+            assert_eq!(step.to_bits(), (4.0 / smoothness).to_bits(), "{:?}", builder.loss_name());
+        }
+        let given = LearnerBuilder { step: Some(0.125), ..base };
+        assert_eq!(given.agreement().schedule.step, Some(0.125));
     }
 
     #[test]

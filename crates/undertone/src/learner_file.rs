@@ -18,7 +18,7 @@ use undertone_core::noise::Entropy;
 use undertone_models::Setup;
 
 /// The first bytes of the file; the last of them is the version.
-const MAGIC: &[u8; 8] = b"undtlrn\x03";
+const MAGIC: &[u8; 8] = b"undtlrn\x04";
 
 /// Why a learner cannot be saved to a file or loaded from it.
 #[derive(Debug, Error)]
@@ -61,7 +61,7 @@ pub enum LearnerFileError {
         /// The network of the settings at hand.
         expected: String,
     },
-    /// The learner may not be saved, or does not go on from what was saved.
+    /// The learner may not be saved, or cannot continue from the saved state.
     #[error(transparent)]
     Learner(#[from] OnlineError),
 }
@@ -70,7 +70,7 @@ pub enum LearnerFileError {
 pub struct NotSaved<E> {
     /// Why.
     pub error: LearnerFileError,
-    /// The learner, to go on with; none if the file may hold it ([`LearnerFileError::Left`]).
+    /// The learner, for further use; `None` if the file may hold it ([`LearnerFileError::Left`]).
     pub learner: Option<Box<OnlineLearner<E>>>,
 }
 
@@ -97,7 +97,7 @@ impl<E> std::error::Error for NotSaved<E> {
 struct Header {
     /// The id of the network that the learner is alone in.
     network: String,
-    /// What the caller wants back with the learner.
+    /// Notes that the caller gets back with the learner.
     notes: String,
 }
 
@@ -114,7 +114,7 @@ impl<E: Entropy> OnlineLearner<E> {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("learner");
     /// learner.save(&path)?;                    // the learner is moved: it can no longer be used here
-    /// let mut learner = builder.load(&path)?;  // and it goes on from where it was
+    /// let mut learner = builder.load(&path)?;  // and it continues where it was
     /// assert_eq!(learner.waiting(), 1);
     /// assert!(builder.load(&path).is_err(), "it is loaded once");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -201,7 +201,7 @@ impl SavedLearner {
         &self.header.notes
     }
 
-    /// The learner, to go on from where it was saved; the file is removed.
+    /// The learner, in the state in which it was saved. The file is removed.
     ///
     /// # Errors
     /// When the setup is of another agreement or noise, or the state does not fit it, or the file cannot be

@@ -38,6 +38,7 @@
 //! | an agreement from a file | [`load()`], [`agreement`] |
 //! | what it costs | [`privacy`]: [`Accountant`](privacy::Accountant), [`lifetime`](privacy::lifetime()) |
 //! | whether a ledger is right | [`LearnerVerification`] |
+//! | a ledger that others can check | [`audit_bundle`] |
 //! | a learner in a file, loaded once | [`OnlineLearner::save`], [`LearnerBuilder::load`] |
 //! | a loss of your own | [`LearnerBuilder::own_loss`], [`DeclaredLoss`](models::DeclaredLoss) |
 //! | which theorems apply, what to change | [`doctor`] |
@@ -47,6 +48,7 @@
 //! the accountant alone. `undertone-node` has learners as daemons on real machines; `undertone-lab`
 //! has seeded experiments, which are NOT PRIVATE. This crate depends on neither.
 
+pub mod audit_bundle;
 mod builder;
 mod declaration;
 pub mod doctor;
@@ -61,13 +63,14 @@ pub use learner_file::{LearnerFileError, NotSaved, SavedLearner};
 pub use load::{LoadError, Loaded, load};
 pub use online::{OnlineError, OnlineLearner};
 pub use undertone_core::{
-    DataBounds, DeclaredCurvature, Domain, FeatureTransform, FeatureTransformError, Forgetting, LatePull, Learner, LearnerId, LearnerSetup,
-    Loss, LossConstants, Memory, MemoryKind, ModelSpec, PowerLaw, PrivateParameters, PublicModel,
-    RecordWeights, Release, ReleaseError, ReleaseView, Round, RoundReport, Schedule, Score,
+    DataBounds, DeclaredCurvature, Domain, FeatureTransform, FeatureTransformError, Forgetting,
+    LatePull, Learner, LearnerId, LearnerSetup, Loss, LossConstants, Memory, MemoryKind, ModelSpec,
+    PowerLaw, PrivateParameters, PublicModel, RecordWeights, Release, ReleaseError, ReleaseView,
+    Round, RoundReport, Schedule, Score,
 };
 pub use undertone_core::{agreement, graph, method, neural, noise, persist, planner, privacy};
 pub use undertone_models as models;
 pub use undertone_models::{
     BoundedRecord, Features, Record, RecordChecker, RecordError, Setup, SetupError,
 };
-pub use verification::{LearnerVerification, Verification};
+pub use verification::{LearnerVerification, Verification, ending};

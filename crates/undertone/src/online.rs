@@ -10,13 +10,13 @@ use thiserror::Error;
 use undertone_core::method::Perturbs;
 use undertone_core::noise::{Entropy, OsEntropy};
 use undertone_core::persist::{self, Damaged, Fields, Persist};
-use undertone_core::privacy::{Accountant, Refusal, UNIT, format_epsilon};
+use undertone_core::privacy::{Accountant, ModelAccounts, Refusal, Statement, format_epsilon};
 use undertone_core::{
     Learner, LearnerId, Memory, PrivateParameters, PublicModel, ReleaseError, Score,
 };
 use undertone_models::{
-    AnyMemory, BoundedRecord, DeclaredFault, Features, MemoryError, Prediction, PublicRandom,
-    Record, RecordChecker, RecordError, Setup, visit_bounded_records,
+    AnyMemory, BoundedRecord, DeclaredFault, Features, Prediction, PublicRandom, Record,
+    RecordChecker, RecordError, Setup, SetupError, accounts_sentence, visit_bounded_records,
 };
 
 /// A learner without neighbours: records go in, a public model comes out.
@@ -26,6 +26,8 @@ pub struct OnlineLearner<E = OsEntropy> {
     entropy: E,
     learner: Learner<AnyMemory>,
     public: PublicModel,
+    /// What records have paid for the model that it started from; empty if it started from none.
+    start: ModelAccounts,
     /// Records of a batch that is not full yet.
     waiting: Vec<BoundedRecord>,
     total: Score,
@@ -45,8 +47,8 @@ pub enum OnlineError {
     #[error("method = \"local\" releases nothing: there is no budget to keep")]
     NothingReleased,
     /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A record, or the features of a query, do not fit the model or are outside the bounds.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -92,8 +94,8 @@ impl<E: Entropy> OnlineLearner<E> {
 
     /// A learner that starts from a model that was published before.
     ///
-    /// Starting from public values costs nothing: the records behind the model have paid for it.
-    /// Records that arrive now must be other ones, and pay for their own effect.
+    /// Starting from public values costs nothing: the records behind the model have paid for it, and `accounts` says how
+    /// much. Records that arrive now must be other ones, and pay for their own effect.
     ///
     /// # Errors
     /// As [`OnlineLearner::new`].
@@ -104,8 +106,10 @@ impl<E: Entropy> OnlineLearner<E> {
         setup: Arc<Setup>,
         entropy: E,
         start: &PublicModel,
+        accounts: &ModelAccounts,
     ) -> Result<OnlineLearner<E>, OnlineError> {
         let mut fresh = Self::unreleased(setup, entropy)?;
+        fresh.start = accounts.clone();
         fresh.learner = fresh.learner.starting_at(start.values());
         fresh.release()?;
         Ok(fresh)
@@ -123,6 +127,7 @@ impl<E: Entropy> OnlineLearner<E> {
             entropy,
             learner: setup.learner(LearnerId(0))?,
             public: PublicModel::new(setup.model.parameters()),
+            start: ModelAccounts::default(),
             waiting: Vec::new(),
             total: Score::default(),
             scaled: 0,
@@ -258,6 +263,12 @@ impl<E: Entropy> OnlineLearner<E> {
         &self.public
     }
 
+    /// What records have paid for the public model: this learner's, and those behind the model that it started from.
+    #[must_use]
+    pub fn model_accounts(&self) -> ModelAccounts {
+        self.start.continued_by([self.accountant().paid_account(self.learner.id(), 1)])
+    }
+
     /// Its own parameters, for its owner.
     #[must_use]
     pub fn private_parameters(&self) -> PrivateParameters<'_> {
@@ -297,25 +308,26 @@ impl<E: Entropy> OnlineLearner<E> {
         })
     }
 
+    /// What may be said of its privacy in numbers, at the agreement's δ.
+    #[must_use]
+    pub fn privacy(&self) -> Statement {
+        let delta = self.setup.agreement.delta;
+        self.setup.statement(self.learner.id(), self.accountant(), delta, 1)
+    }
+
     /// The privacy statement, in sentences.
     #[must_use]
     pub fn statement(&self) -> Vec<String> {
-        let delta = self.setup.agreement.delta;
-        let rounds = self.accountant().round();
+        let privacy = self.privacy();
         let mut text = Vec::new();
-        text.push(format!("Unit: {UNIT}."));
+        text.push(format!("Unit: {}.", privacy.unit));
         text.push(format!(
-            "Spent in {rounds} rounds: ε = {} at δ = {delta:e}.",
-            format_epsilon(self.accountant().epsilon(delta))
+            "Spent in {} rounds: ε = {} at δ = {:e}.",
+            self.accountant().round(),
+            format_epsilon(privacy.spent.epsilon),
+            privacy.delta
         ));
-        text.push(match (&self.setup.lifetimes[0], self.setup.lifetime_epsilon(LearnerId(0))) {
-            (_, Some(epsilon)) => format!(
-                "For ever: ε = {} at δ = {delta:e}, however many records arrive.",
-                format_epsilon(epsilon)
-            ),
-            (Err(reason), None) => format!("For ever: no certificate ({reason})."),
-            (Ok(_), None) => "For ever: no certificate.".into(),
-        });
+        text.extend(privacy.sentences_to_come());
         if let Some(declared) = self.setup.agreement.model.declared_by_user() {
             text.push(format!("A loss of the user's own: {declared}."));
         }
@@ -324,13 +336,19 @@ impl<E: Entropy> OnlineLearner<E> {
              learner's owner; a person behind many records."
                 .into(),
         );
+        if self.start.iter().next().is_some() {
+            text.push(format!(
+                "It started from a published model. {} Records that came since must be others.",
+                accounts_sentence(&self.start, privacy.delta)
+            ));
+        }
         text
     }
 
     /// The whole state as bytes. Private: they hold records and parameters.
     ///
-    /// Two learners that go on from one state release the same rounds twice, and each pays once: the bytes
-    /// leave this crate in a file that is loaded once, and in no other way.
+    /// Two learners that continue from one state release the same rounds twice, and each pays once. So the bytes
+    /// leave this crate only in a file that is loaded once.
     ///
     /// # Errors
     /// When a user's function has failed in the middle of a round, or a release has for another reason than the
@@ -381,6 +399,7 @@ impl<E: Entropy> Persist for OnlineLearner<E> {
     fn visit(&mut self, fields: &mut dyn Fields) {
         self.learner.visit(fields);
         self.public.visit(fields);
+        self.start.visit(fields);
         let checker = &self.checker;
         visit_bounded_records(fields, &mut self.waiting, |record| checker.check_again(record));
         fields.count(&mut self.total.records);

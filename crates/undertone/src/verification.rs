@@ -1,25 +1,48 @@
-//! Receipts, checked against the accounts that they should come from.
+//! Checks receipts against the recomputed accounts.
 
 use serde::Serialize;
 use undertone_core::LearnerId;
-use undertone_core::privacy::{Accountant, Receipt, verify};
+use undertone_core::privacy::{
+    Accountant, Cap, Cost, Mechanism, Receipt, RoundTerms, UNIT, verify,
+};
 use undertone_models::Setup;
 
 /// The result of verifying a ledger.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verification {
-    /// Whether every learner's receipts agree with its account.
+    /// Whether every learner's receipts agree with its account, and nothing else is wrong.
     pub agrees: bool,
+    /// The unit of privacy of every ε.
+    pub unit: &'static str,
+    /// What is wrong with the file as a whole.
+    pub faults: Vec<String>,
+    /// What a reader of the results must know, such as that the noise of a seeded run can be subtracted.
+    pub notes: Vec<String>,
     /// One entry for each learner.
     pub learners: Vec<LearnerVerification>,
 }
 
 impl Verification {
-    /// Of these learners.
+    /// The receipts of these learners.
     #[must_use]
     pub fn new(learners: Vec<LearnerVerification>) -> Verification {
         let agrees = learners.iter().all(|learner| learner.disagreement.is_none());
-        Verification { agrees, learners }
+        Verification { agrees, unit: UNIT, faults: Vec::new(), notes: Vec::new(), learners }
+    }
+
+    /// The same with what a reader must know.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Verification {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// The same with something that is wrong with the file as a whole.
+    #[must_use]
+    pub(crate) fn with_fault(mut self, fault: String) -> Verification {
+        self.agrees = false;
+        self.faults.push(fault);
+        self
     }
 }
 
@@ -30,8 +53,12 @@ pub struct LearnerVerification {
     pub learner: u32,
     /// The number of receipts.
     pub receipts: usize,
-    /// ε at the agreement's δ by the recomputed account; absent when the receipts disagree with it.
+    /// ε by the recomputed account; absent when the receipts disagree with it.
     pub epsilon: Option<f64>,
+    /// The δ of that ε.
+    pub delta: Option<f64>,
+    /// How often the record was used that has paid this ε.
+    pub uses: u64,
     /// The first disagreement.
     pub disagreement: Option<String>,
 }
@@ -40,26 +67,98 @@ impl LearnerVerification {
     /// Recomputes every charge of a learner from its setup, and compares.
     #[must_use]
     pub fn new(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
-        LearnerVerification::with(setup, id, receipts, |_| None)
+        LearnerVerification::with(setup, id, 1, receipts, |_| None)
     }
 
-    /// The same with a further check, which says what is wrong with an account that agrees with its receipts.
+    /// The same where the record that was used most was used more than once, and with a further check, which says what
+    /// is wrong with an account that agrees with its receipts.
     #[must_use]
     pub fn with(
         setup: &Setup,
         id: LearnerId,
+        uses: u64,
         receipts: &[Receipt],
         further: impl FnOnce(&Accountant) -> Option<String>,
     ) -> LearnerVerification {
         let index = id.0 as usize;
-        let account = verify(id, &setup.mechanisms[index], setup.agreement.caps[index], receipts);
-        let (epsilon, disagreement) = match account {
-            Ok(account) => match further(&account) {
-                None => (Some(account.epsilon(setup.agreement.delta)), None),
-                wrong => (None, wrong),
-            },
-            Err(disagreement) => (None, Some(disagreement.to_string())),
-        };
-        LearnerVerification { learner: id.0, receipts: receipts.len(), epsilon, disagreement }
+        let (mechanism, cap) = (&setup.mechanisms[index], setup.agreement.caps[index]);
+        let claim = (setup.agreement.delta, uses);
+        LearnerVerification::of(id, mechanism, cap, claim, receipts, further)
     }
+
+    /// The same from the facts of a learner. Its ε is at the δ given, for a record used as often as given.
+    pub(crate) fn of(
+        id: LearnerId,
+        mechanism: &Mechanism,
+        cap: Option<Cap>,
+        (delta, uses): (f64, u64),
+        receipts: &[Receipt],
+        further: impl FnOnce(&Accountant) -> Option<String>,
+    ) -> LearnerVerification {
+        let account = match verify(id, mechanism, cap, receipts) {
+            Ok(account) => account,
+            Err(wrong) => {
+                return LearnerVerification::failed(id, receipts.len(), wrong.to_string());
+            }
+        };
+        if let Some(wrong) = further(&account) {
+            return LearnerVerification::failed(id, receipts.len(), wrong);
+        }
+        let epsilon = of_uses(account.spent(), uses).epsilon(mechanism.noise.kind, delta);
+        LearnerVerification {
+            learner: id.0,
+            receipts: receipts.len(),
+            epsilon: Some(epsilon),
+            delta: Some(delta),
+            uses,
+            disagreement: None,
+        }
+    }
+
+    /// A learner whose receipts disagree, and why.
+    pub(crate) fn failed(id: LearnerId, receipts: usize, wrong: String) -> LearnerVerification {
+        let disagreement = Some(wrong);
+        let (epsilon, delta, uses) = (None, None, 1);
+        LearnerVerification { learner: id.0, receipts, epsilon, delta, uses, disagreement }
+    }
+}
+
+/// What a record has paid that was used so often, if this is what it paid for one use.
+pub(crate) fn of_uses(spent: Cost, uses: u64) -> Cost {
+    // A record that was used once has paid what its account says, not a rounding more.
+    if uses > 1 { spent.of_repeated(uses) } else { spent }
+}
+
+/// Why a ledger of a simulation ends too early, if it does. All learners of a simulation run the same rounds: one with
+/// fewer receipts than the longest ledger has lost some, unless it could not pay for the round that `exhausted` the run.
+#[must_use]
+pub fn ending(
+    account: &Accountant,
+    receipts: &[Receipt],
+    longest: usize,
+    exhausted: bool,
+) -> Option<String> {
+    match longest.saturating_sub(receipts.len()) {
+        0 => None,
+        // The run ended because this learner could not pay for the next round.
+        1 if exhausted && could_refuse(account, receipts) => None,
+        _ => Some(format!("ends after {} receipts, other learners have {longest}", receipts.len())),
+    }
+}
+
+/// Whether a learner may have been refused the round after its last receipt.
+///
+/// The ledger does not say how many records arrived after the last receipt. With fewer arrivals,
+/// earlier records pay more; if earlier records are forgotten and only new ones count, a single new
+/// record pays most.
+fn could_refuse(account: &Accountant, receipts: &[Receipt]) -> bool {
+    let Some(last) = receipts.last() else { return account.would_exceed() };
+    let Mechanism { weight: weight_heard, warmup, .. } = *account.mechanism();
+    // The first receipt precedes all records; the warm-up and one more record have always arrived.
+    let least = last.records.max(warmup + 1);
+    [least, least.max(last.records + 1)].into_iter().any(|records| {
+        let mut account = account.clone();
+        account.advance(&RoundTerms { round: account.round(), weight_heard, records });
+        account.would_exceed()
+    })
 }

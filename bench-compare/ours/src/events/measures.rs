@@ -2,15 +2,21 @@
 
 use super::Scenario;
 use serde_json::{Value, json};
+use std::time::Duration;
+use undertone::LearnerId;
 use undertone::graph::Graph;
+use undertone_node::protocol::{Halt, RoundEnd};
+use undertone_simulation::{Observer, Occasion, Sent, SimulatedNode};
 
 /// All that is counted.
 pub(super) struct Measures {
     /// For each learner: the first round whose end was not counted yet, and when it last ended a
     /// round.
     next: Vec<u64>,
-    last_end: Vec<Option<u64>>,
-    finished: Vec<Option<u64>>,
+    last_end: Vec<Option<Duration>>,
+    finished: Vec<Option<Duration>>,
+    /// How many rounds each learner runs.
+    rounds: u64,
     unfinished: usize,
     /// For each learner: rounds that it skipped, rounds that it ended, and releases that it heard
     /// in them.
@@ -26,8 +32,8 @@ pub(super) struct Measures {
     could_be_heard: u64,
     made_up: u64,
     sat_out: u64,
-    pub(super) asks: u64,
-    pub(super) answers: u64,
+    pub(super) requests: u64,
+    replies: u64,
     pub(super) bytes: u64,
     pub(super) went_away: u64,
 }
@@ -40,20 +46,6 @@ struct Sums {
     squares: f64,
 }
 
-/// A round that a learner has ended.
-pub(super) struct Ended<'a> {
-    pub(super) learner: usize,
-    pub(super) round: u64,
-    /// The round that it is in now.
-    pub(super) now_in: u64,
-    pub(super) heard: usize,
-    pub(super) neighbours: usize,
-    pub(super) made_up: usize,
-    pub(super) at: u64,
-    /// Its parameters at that time, unless it has started another round since.
-    pub(super) parameters: Option<&'a [f64]>,
-}
-
 impl Measures {
     pub(super) fn new(scenario: &Scenario) -> Measures {
         let (learners, rounds) = (scenario.learners, scenario.rounds as usize);
@@ -62,6 +54,7 @@ impl Measures {
             next: vec![0; learners],
             last_end: vec![None; learners],
             finished: vec![None; learners],
+            rounds: scenario.rounds,
             unfinished: learners,
             parts: vec![[0; 3]; learners],
             steady: vec![true; learners],
@@ -72,60 +65,24 @@ impl Measures {
             could_be_heard: 0,
             made_up: 0,
             sat_out: 0,
-            asks: 0,
-            answers: 0,
+            requests: 0,
+            replies: 0,
             bytes: 0,
             went_away: 0,
         }
     }
 
     /// A learner's starting point, and whether it is present from the start.
-    pub(super) fn start(&mut self, learner: usize, parameters: &[f64], is_there: bool) {
-        self.steady[learner] = is_there;
-        self.add(learner, 0, parameters);
+    pub(super) fn start(&mut self, learner: LearnerId, parameters: &[f64], is_there: bool) {
+        let place = learner.0 as usize;
+        self.steady[place] = is_there;
+        self.add(place, 0, parameters);
     }
 
-    fn add(&mut self, learner: usize, place: usize, parameters: &[f64]) {
-        self.all[place].add(parameters);
-        if self.steady[learner] {
-            self.all_steady[place].add(parameters);
-        }
-    }
-
-    pub(super) fn ended(&mut self, end: &Ended<'_>) {
-        // The end of a round that was lost in a crash happens again, but is counted once.
-        if end.round < self.next[end.learner] {
-            return;
-        }
-        self.next[end.learner] = end.round + 1;
-        self.heard += end.heard as u64;
-        self.could_be_heard += end.neighbours as u64;
-        self.made_up += end.made_up as u64;
-        self.parts[end.learner][1] += 1;
-        self.parts[end.learner][2] += end.heard as u32;
-        if let Some(last) = self.last_end[end.learner].replace(end.at) {
-            self.durations.push(((end.at - last) as f64 * 1e-9) as f32);
-        }
-        if let Some(parameters) = end.parameters {
-            let sat_out = end.now_in - end.round - 1;
-            self.sat_out += sat_out;
-            self.parts[end.learner][0] += sat_out as u32;
-            self.add(end.learner, end.round as usize + 1, parameters);
-        }
-    }
-
-    /// A learner has gone away: the length of its round no longer depends on the network.
-    pub(super) fn away(&mut self, learner: usize) {
-        self.went_away += 1;
-        self.steady[learner] = false;
-        self.last_end[learner] = None;
-    }
-
-    /// A learner has run all rounds.
-    pub(super) fn finish(&mut self, learner: usize, at: u64) {
-        if self.finished[learner].is_none() {
-            self.finished[learner] = Some(at);
-            self.unfinished -= 1;
+    fn add(&mut self, place: usize, round: usize, parameters: &[f64]) {
+        self.all[round].add(parameters);
+        if self.steady[place] {
+            self.all_steady[round].add(parameters);
         }
     }
 
@@ -149,7 +106,7 @@ impl Measures {
     pub(super) fn report(&self, scenario: &Scenario) -> Value {
         let mut durations = self.durations.clone();
         durations.sort_unstable_by(f32::total_cmp);
-        let mut finished: Vec<f64> = self.finished.iter().flatten().map(|&at| at as f64 * 1e-9).collect();
+        let mut finished: Vec<f64> = self.finished.iter().flatten().map(|at| at.as_nanos() as f64 * 1e-9).collect();
         finished.sort_unstable_by(f64::total_cmp);
         let per = |count: u64| count as f64 / (scenario.learners as f64 * scenario.rounds as f64);
         let shown = |share: f64| at_share(&durations, share);
@@ -168,14 +125,66 @@ impl Measures {
             "made_up_share": self.made_up as f64 / self.could_be_heard.max(1) as f64,
             "sat_out_share": per(self.sat_out),
             "never_sat_out": self.never_sat_out(),
-            "asks_per_learner_round": per(self.asks),
-            "answers_per_learner_round": per(self.answers),
+            "asks_per_learner_round": per(self.requests),
+            "answers_per_learner_round": per(self.replies),
             "bytes_per_learner_round": per(self.bytes),
             "went_away": self.went_away,
             "disagreement": self.disagreement(),
             "disagreement_never_away": curve(&self.all_steady),
             "never_away_share": self.steady.iter().filter(|&&steady| steady).count() as f64 / scenario.learners as f64,
         })
+    }
+}
+
+impl Observer for Measures {
+    fn sent(&mut self, sent: &Sent<'_>) {
+        if sent.occasion == Occasion::Requested {
+            self.replies += 1;
+        }
+    }
+
+    fn requested(&mut self, _by: LearnerId) {
+        self.requests += 1;
+    }
+
+    fn ended(&mut self, node: &SimulatedNode, end: RoundEnd, is_last: bool, now: Duration) {
+        let learner = node.learner();
+        let (place, round, now_in) = (learner.id().0 as usize, end.report.round.0, learner.round().0);
+        // The end of a round that was lost in a crash happens again, but is counted once.
+        if round >= self.next[place] {
+            self.next[place] = round + 1;
+            self.heard += end.heard.len() as u64;
+            self.could_be_heard += node.wire().setup().agreement.graph.neighbours(learner.id()).len() as u64;
+            self.made_up += end.late.len() as u64;
+            self.parts[place][1] += 1;
+            self.parts[place][2] += end.heard.len() as u32;
+            if let Some(last) = self.last_end[place].replace(now) {
+                self.durations.push(((now - last).as_nanos() as f64 * 1e-9) as f32);
+            }
+            // Its parameters are those after this round, unless it has started another since.
+            if is_last {
+                let sat_out = now_in - round - 1;
+                self.sat_out += sat_out;
+                self.parts[place][0] += sat_out as u32;
+                self.add(place, round as usize + 1, learner.private_parameters().for_owner());
+            }
+        }
+        if now_in >= self.rounds && self.finished[place].is_none() {
+            self.finished[place] = Some(now);
+            self.unfinished -= 1;
+        }
+    }
+
+    fn halted(&mut self, learner: LearnerId, halt: &Halt) {
+        panic!("learner {learner}: {halt}");
+    }
+
+    /// A learner goes away: the length of its round no longer depends on the network.
+    fn stopping(&mut self, node: &mut SimulatedNode, _open_again: impl FnOnce() -> SimulatedNode) {
+        let place = node.learner().id().0 as usize;
+        self.went_away += 1;
+        self.steady[place] = false;
+        self.last_end[place] = None;
     }
 }
 

@@ -21,8 +21,8 @@ use undertone_lab::summary::NOT_PRIVATE;
 
 /// Reconstruct records from releases, with and without noise
 ///
-/// Runs the learners of a config with a seed, listens to what they send, and looks for the records behind it. The
-/// config is that of a network; without one it is the preset paper-mnist, which needs `undertone data get mnist`.
+/// Runs the learners of a config with a seed, observes what they send, and searches for records that explain it. The model
+/// must be a neural network. Without a config the preset paper-mnist is attacked, which needs `undertone data get mnist`.
 /// NOT PRIVATE: the report shows records.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 enum Kind {
     /// Deep leakage from gradients: records and labels together
     Dlg(Common),
-    /// The improved form: the label is read off the gradient first; one record only
+    /// The improved form: finds the label from the gradient first; for one record only
     Idlg(Common),
 }
 
@@ -42,7 +42,7 @@ enum Kind {
 struct Common {
     #[command(flatten)]
     source: ConfigSource,
-    /// Multiples of the config's noise; 0 is none
+    /// Multiples of the config's noise; 0 is no noise
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.5,1,1.5,2")]
     noise: Vec<f64>,
     /// Records of a learner in each round, instead of the config's batch and warm-up
@@ -51,16 +51,16 @@ struct Common {
     /// Attack the gradient of this round
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1000))]
     round: u64,
-    /// Let the attacker use that the start is public: in round 0 one noise fewer is in its way
+    /// The attacker knows the starting point, so in round 0 it has to remove the noise of one release only
     #[arg(long)]
     knows_start: bool,
-    /// How many seeds, 1 to N, each with other records
+    /// Repeat with seeds 1 to N, each with other records
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     /// Steps of L-BFGS from each start
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     iterations: u64,
-    /// Random starts, until one explains the gradient
+    /// The most random starts; the search stops when one explains the gradient
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     starts: u64,
     /// Folder for results and report [default: attack/NAME-dlg-1, -2, …]
@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = format!("{}-{kind}", loaded.checked.agreement.name);
     let folder = common.out.clone().unwrap_or_else(|| free_folder("attack", &name));
     run_folder::check(&folder)?;
-    let talks = common.voice.talks();
-    let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), talks);
+    let prints = common.voice.prints();
+    let progress = progress_bar("reconstruction", reconstructions(&loaded, &settings), prints);
     let found = watched(&progress, |watch| attack(&loaded, settings, watch))?;
     // Only the owner may read it.
     make_private_folder(&folder)
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if common.voice.json {
         writeln!(io::stdout(), "{json}")?;
-    } else if talks {
+    } else if prints {
         print(&found, &folder)?;
     }
     Ok(ExitCode::SUCCESS)

@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     /// Audit this learner only [default: every distinct one]
     #[arg(long, value_name = "NUMBER")]
     learner: Option<u32>,
-    /// Audit the claims about T rounds [default: as in the experiment; an agreement needs it]
+    /// Audit the claims about T rounds [default: as in the experiment; required for an agreement]
     #[arg(long, value_name = "T")]
     rounds: Option<u64>,
-    /// Leave the config's data aside; the report then depends on no record and may be shown
+    /// Do not use the config's data; the report then depends on no record and may be published
     #[arg(long)]
     no_data: bool,
     /// Print JSON
@@ -35,9 +35,9 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 no claim was broken, 1 a claim was broken or a test is dead, 2 bad input or config.
-An audit finds faults; that it finds none proves nothing. The report depends on the config's data
-unless --no-data is given: keep it with them.";
+Exit codes: 0 no claim was broken, 1 a claim was broken or a test could not have found one, 2 bad input or config.
+An audit can find faults; an audit without a finding is no proof. Unless --no-data is given, the report depends on
+the config's data: keep it as private as these.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load_either(&Overrides::default())?;

@@ -57,7 +57,7 @@ enum Action {
 
 #[derive(Args)]
 struct HostArguments {
-    /// A host name or address at which others connect to it; repeat for each
+    /// A host name or address by which others connect to it; repeat for each
     #[arg(long = "host", value_name = "NAME", required = true)]
     hosts: Vec<String>,
     /// For how many days the certificate is valid

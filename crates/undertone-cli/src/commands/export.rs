@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use undertone_models::{accounts_sentence, read_accounts};
 use undertone_node::owner;
 
 /// Write a learner's public model, an average of releases, as safetensors
@@ -28,9 +29,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Target::Running(node) => node.bytes("/v1/model/public")?,
         Target::Stored(node) => owner::public_model(&node)?,
     };
+    let (accounts, delta) = read_accounts(&model).context("the model")?;
     let path = &arguments.out;
     let written = File::create_new(path).and_then(|mut file| file.write_all(&model));
     written.with_context(|| path.display().to_string())?;
     writeln!(io::stdout(), "{}: {} bytes", path.display(), model.len())?;
+    writeln!(io::stdout(), "{}", accounts_sentence(&accounts, delta))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod attack;
 pub(crate) mod audit;
+pub(crate) mod audit_bundle;
 pub(crate) mod budget;
 pub(crate) mod cert;
 pub(crate) mod compare;

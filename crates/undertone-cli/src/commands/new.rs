@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone_lab::presets::{DEFAULT_PRESET, preset_agreement_text, preset_names, preset_text};
 
-/// Write a commented starter config that runs as it is
+/// Write a config to start from, with comments; it runs as it is
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name of the new config; NAME.toml is written

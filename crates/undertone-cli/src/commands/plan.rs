@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use undertone::agreement::OneOrEach;
+use undertone::agreement::{NoiseScale, OneOrEach};
 use undertone::planner::PlannerError;
 use undertone::privacy::{Horizon, format_rounded_up};
 use undertone_lab::ExperimentError;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Plan T rounds [default: as in the config]
     #[arg(long, value_name = "T")]
     rounds: Option<u64>,
-    /// Also look for the steps, coupling, exponents, warm-up and batch with the least predicted error
+    /// Also search for the steps, coupling, exponents, warm-up and batch with the least predicted error
     #[arg(long)]
     tune: bool,
     /// The fewest records any learner will have, for --tune [default: what the config uses]
@@ -55,12 +55,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let loaded = arguments.source.load_with(|raw| ask(arguments, raw))?;
-    let horizon = match loaded.raw.agreement.noise.calibrate.as_deref() {
-        Some("rounds") => Horizon::Rounds(loaded.checked.rounds),
-        _ => Horizon::Lifetime,
+    let horizon = match loaded.checked.agreement.noise_scale {
+        NoiseScale::Rounds(_) => Horizon::Rounds(loaded.checked.rounds),
+        NoiseScale::Lifetime | NoiseScale::Given(_) => Horizon::Lifetime,
     };
     let request = Request { horizon, tune: arguments.tune, records: arguments.records };
     let planned = plan(&loaded, &request).map_err(|error| {
+        if matches!(error, ExperimentError::Plan(PlannerError::Forgetting)) {
+            let advice = "leave --tune out, and set schedule.step and schedule.coupling in the config";
+            return anyhow::anyhow!("{error}; {advice}");
+        }
         let of_target = matches!(
             error,
             ExperimentError::Plan(
@@ -140,8 +144,8 @@ const LEARNERS_SHOWN: usize = 20;
 fn summary(report: &PlanReport) -> Vec<String> {
     let budget = &report.budget;
     let over = match report.horizon {
-        "lifetime" => "for ever".to_string(),
-        _ => format!("in the releases of rounds 1 to {}", budget.rounds),
+        Horizon::Lifetime => "for ever".to_string(),
+        Horizon::Rounds(_) => format!("in the releases of rounds 1 to {}", budget.rounds),
     };
     let mut lines = vec![format!("{}: certified {over}; unit: {}", budget.name, budget.unit)];
     if budget.unproven {
@@ -169,7 +173,7 @@ fn summary(report: &PlanReport) -> Vec<String> {
     }
     lines.push(String::new());
     if report.curve.is_empty() {
-        lines.push("How a network learns is not predicted.".into());
+        lines.push("How a neural network learns is not predicted.".into());
         return lines;
     }
     lines.push("Predicted by a model of the run (docs/adr/0010-planner.md), not promised:".into());

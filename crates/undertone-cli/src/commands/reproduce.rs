@@ -13,24 +13,24 @@ use std::process::ExitCode;
 use undertone::privacy::{format_epsilon, format_rounded_up, format_scientific_up};
 use undertone_lab::compare::settings::ComparedMethod;
 use undertone_lab::report::{fig1_page, neural_page, table1_page, table2_page};
+use undertone_lab::reproduce::closest_settings::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::neural::{self, Extent, Images, NeuralFigure, NeuralRun};
 use undertone_lab::reproduce::table1::{CLOSEST, PRINTED, ROUNDS_MAX, Table, Unknowns, table};
-use undertone_lab::reproduce::unknowns::{Candidate, grid, rows, search};
 use undertone_lab::reproduce::{fig1, spreadsheet, table2};
 use undertone_lab::run_store::{RunStore, make_private_folder};
 use undertone_lab::summary::NOT_PRIVATE;
 
-/// Run an experiment of the paper again, beside the numbers it prints
+/// Repeat an experiment of the paper and print its numbers beside ours
 ///
 /// All runs have seeds: NOT PRIVATE, for research.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    experiment: Experiment,
+    result: PaperResult,
 }
 
 #[derive(Subcommand)]
-enum Experiment {
+enum PaperResult {
     /// Figure 1: Algorithm 1, DSGD, DOLA and PDOP on mushrooms
     Fig1 {
         #[command(flatten)]
@@ -40,12 +40,12 @@ enum Experiment {
         rounds: u64,
     },
     /// Figure 2: a CNN on MNIST by six methods; needs `undertone data get mnist`
-    Fig2(NetworkOptions),
+    Fig2(NeuralOptions),
     /// Figure 3: a CNN on CIFAR-10 by six methods; needs `undertone data get cifar-10`
-    Fig3(NetworkOptions),
+    Fig3(NeuralOptions),
     /// Table II: noise, accuracy and the DLG attack on MNIST; needs `undertone data get mnist`
-    Table2(NetworkOptions),
-    /// Table I: budget and iterations as noise is multiplied by 1 to 6
+    Table2(NeuralOptions),
+    /// Table I: budget and iterations with 1 to 6 times the noise
     Table1 {
         #[command(flatten)]
         common: Common,
@@ -55,30 +55,30 @@ enum Experiment {
         /// The ridge, which the paper does not give
         #[arg(long, value_name = "R", default_value_t = CLOSEST.ridge)]
         ridge: f64,
-        /// Every coordinate starts evenly between -S and S; the paper does not give S
+        /// Every coordinate starts at a random point between -S and S; the paper does not give S
         #[arg(long, value_name = "S", default_value_t = CLOSEST.start_spread)]
         start_spread: f64,
-        /// Look for the batch, ridge and start that come closest to the paper, instead
+        /// Search for the batch, ridge and start that come closest to the paper's numbers instead
         #[arg(long, conflicts_with_all = ["batch", "ridge", "start_spread", "out"])]
         search: bool,
     },
 }
 
-/// Experiments on networks keep finished runs in their folder, and go on from there.
+/// Options of experiments with neural networks, which keep finished runs in their folder and continue from these.
 #[derive(Args)]
-struct NetworkOptions {
+struct NeuralOptions {
     #[command(flatten)]
     output: Output,
-    /// How many seeds: 1 to N
+    /// Repeat with seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Fewer rounds and records: some ten minutes on two cores
+    /// Use fewer rounds and records: about ten minutes on two cores
     #[arg(long)]
     quick: bool,
-    /// Run this many rounds instead (not shielded, which has its own)
+    /// Run this many rounds instead of the paper's; shielded has its own number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=100_000))]
     rounds: Option<u64>,
-    /// Records of a learner in each round, which the paper does not give (not shielded)
+    /// Records of a learner in each round, which the paper does not give; shielded has its own number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     batch: Option<u64>,
 }
@@ -87,7 +87,7 @@ struct NetworkOptions {
 struct Common {
     #[command(flatten)]
     output: Output,
-    /// How many seeds: 1 to N
+    /// Repeat with seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 }
@@ -102,13 +102,13 @@ struct Output {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    match &arguments.experiment {
-        Experiment::Fig1 { common, rounds } => run_fig1(common, *rounds)?,
-        Experiment::Fig2(options) => run_networks(options, "fig2", Images::Mnist)?,
-        Experiment::Fig3(options) => run_networks(options, "fig3", Images::Cifar10)?,
-        Experiment::Table2(options) => run_table2(options)?,
-        Experiment::Table1 { common, search: true, .. } => run_search(common)?,
-        Experiment::Table1 { common, batch, ridge, start_spread, .. } => {
+    match &arguments.result {
+        PaperResult::Fig1 { common, rounds } => run_fig1(common, *rounds)?,
+        PaperResult::Fig2(options) => run_neural_figure(options, "fig2", Images::Mnist)?,
+        PaperResult::Fig3(options) => run_neural_figure(options, "fig3", Images::Cifar10)?,
+        PaperResult::Table2(options) => run_table2(options)?,
+        PaperResult::Table1 { common, search: true, .. } => run_search(common)?,
+        PaperResult::Table1 { common, batch, ridge, start_spread, .. } => {
             let unknowns = Unknowns { batch: *batch, ridge: *ridge, start_spread: *start_spread };
             run_table1(common, unknowns)?;
         }
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl NetworkOptions {
+impl NeuralOptions {
     /// The full experiment or the quick one, with the changes of the command line.
     fn extent(&self, whole: Extent, quick: Extent) -> Extent {
         let extent = if self.quick { quick } else { whole };
@@ -131,7 +131,7 @@ impl NetworkOptions {
 
 impl Output {
     fn progress(&self, unit: &str, count: u64) -> ProgressBar {
-        progress_bar(unit, count, self.voice.talks())
+        progress_bar(unit, count, self.voice.prints())
     }
 
     /// Makes the folder for results. Called before the runs, so that none are wasted if it fails.
@@ -169,7 +169,7 @@ impl Output {
         let mut out = io::stdout().lock();
         if self.voice.json {
             writeln!(out, "{json}")?;
-        } else if self.voice.talks() {
+        } else if self.voice.prints() {
             print(&mut out)?;
             writeln!(out, "\nReport: {}", folder.join("report.html").display())?;
         }
@@ -236,7 +236,7 @@ fn run_search(common: &Common) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if common.output.voice.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
-    } else if common.output.voice.talks() {
+    } else if common.output.voice.prints() {
         writeln!(out, "distance  batch  ridge  start  our median iterations")?;
         for Candidate { unknowns, distance, medians } in &found {
             let medians: Vec<String> =
@@ -291,7 +291,7 @@ fn print_fig1(out: &mut dyn Write, found: &fig1::Figure) -> io::Result<()> {
     )
 }
 
-fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<(), Failure> {
+fn run_neural_figure(options: &NeuralOptions, name: &str, images: Images) -> Result<(), Failure> {
     let output = &options.output;
     let extent = options.extent(Extent::whole(images), Extent::quick(images));
     let (folder, mut store) = open(output, name)?;
@@ -300,14 +300,14 @@ fn run_networks(options: &NetworkOptions, name: &str, images: Images) -> Result<
     let found = watched(&progress, |watch| neural::figure(images, extent, &mut store, watch))?;
     let csv = spreadsheet::neural(&found)?;
     let page = neural_page(&found);
-    output.finish(&folder, name, &found, &csv, &page, |out| print_networks(out, &found))
+    output.finish(&folder, name, &found, &csv, &page, |out| print_neural_figure(out, &found))
 }
 
 /// The folder of an experiment, with its finished runs.
 fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NeuralRun>), Failure> {
     let folder = output.folder(name)?;
     let store = neural::open(&folder, name)?;
-    if output.voice.talks() && !store.runs.is_empty() {
+    if output.voice.prints() && !store.runs.is_empty() {
         writeln!(
             io::stderr(),
             "{} finished runs are kept in {}",
@@ -318,7 +318,7 @@ fn open(output: &Output, name: &str) -> Result<(PathBuf, RunStore<NeuralRun>), F
     Ok((folder, store))
 }
 
-fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
+fn print_neural_figure(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
     writeln!(
         out,
         "            training   test, own   test, public   ε for ever, δ = {:e}",
@@ -362,7 +362,7 @@ fn print_networks(out: &mut dyn Write, found: &NeuralFigure) -> io::Result<()> {
     Ok(())
 }
 
-fn run_table2(options: &NetworkOptions) -> Result<(), Failure> {
+fn run_table2(options: &NeuralOptions) -> Result<(), Failure> {
     let output = &options.output;
     let extent = options.extent(table2::WHOLE, table2::QUICK);
     let (folder, mut store) = open(output, "table2")?;

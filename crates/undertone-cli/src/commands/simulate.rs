@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use undertone::privacy::format_epsilon;
+use undertone::privacy::{PlannedLoss, Statement, format_epsilon};
 use undertone_lab::experiment::{Overrides, resolved};
+use undertone_lab::stream::LABELS_PUBLIC;
 use undertone_lab::summary::NOT_PRIVATE;
 use undertone_lab::{
     Ending, Measuring, RoundRow, RunEntropy, RunFacts, Setup, Summary, run_folder, simulate, stream,
@@ -25,10 +26,10 @@ const ROWS_MAX: u64 = 2000;
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: ConfigSource,
-    /// Make the run repeatable. NOT PRIVATE: whoever knows the seed can subtract the noise
+    /// Make the run repeatable. NOT PRIVATE: anyone who knows the seed can subtract the noise
     #[arg(long)]
     seed: Option<u64>,
-    /// Run this many rounds instead
+    /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
     /// Target (or cap) epsilon instead of the config's, at the config's delta
@@ -40,7 +41,7 @@ pub(crate) struct Arguments {
     /// Print the summary as JSON to stdout
     #[arg(long)]
     json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }
@@ -58,8 +59,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let setup = loaded.checked.setup()?;
     let rounds = loaded.checked.rounds;
     let streams = stream::load(&loaded.checked, &loaded.folder, arguments.seed.unwrap_or(0))?;
-    let talk = !arguments.quiet && !arguments.json;
-    if talk {
+    let prints = !arguments.quiet && !arguments.json;
+    if prints {
         introduce(&setup, rounds, &streams.name, arguments.seed)?;
     }
     let mut facts = RunFacts {
@@ -70,9 +71,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         test_records: streams.test.len(),
         records_scaled: streams.scaled,
         records_refused: streams.refused,
+        public: streams.public,
         seconds: 0.0,
     };
-    let progress = progress_bar("round", rounds, talk);
+    let progress = progress_bar("round", rounds, prints);
     let started = Instant::now();
     let entropy = RunEntropy::new(arguments.seed);
     let outcome = simulate(&setup, rounds, streams, entropy, Measuring::Evenly(ROWS_MAX), |row| {
@@ -100,7 +102,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
         writeln!(out)?;
-    } else if talk {
+    } else if prints {
         conclude(&summary, &folder)?;
     }
     if let Ending::BudgetExhausted { learner, refusal } = &outcome.ending {
@@ -166,20 +168,28 @@ fn conclude(summary: &Summary, folder: &Path) -> io::Result<()> {
             first.tracking_error, last.tracking_error
         )?,
     }
-    let delta = summary.learners.first().map_or(0.0, |learner| learner.delta);
-    let lifetime = summary
-        .lifetime_epsilon_max()
-        .filter(|_| !summary.ran_dry())
-        .map_or("no certificate".to_string(), |epsilon| {
-            format!("{} for ever", format_epsilon(epsilon))
-        });
-    writeln!(
-        out,
-        "  privacy          ε = {} spent, {lifetime}, at δ = {delta:e}",
-        format_epsilon(summary.epsilon_paid_max())
-    )?;
+    if let Some(privacy) = summary.privacy() {
+        writeln!(out, "  privacy          {}", in_one_line(&privacy))?;
+    }
+    if summary.labels_public {
+        writeln!(out, "  {LABELS_PUBLIC}")?;
+    }
     if !summary.private {
         writeln!(out, "  {NOT_PRIVATE}")?;
     }
     writeln!(out, "  report           {}", folder.join("report.html").display())
+}
+
+/// What was spent, planned and certified for ever.
+fn in_one_line(privacy: &Statement) -> String {
+    let mut parts = vec![format!("ε = {} spent", format_epsilon(privacy.spent.epsilon))];
+    if privacy.uses > 1 {
+        parts.push(format!("by a record drawn {} times", privacy.uses));
+    }
+    if let Some(PlannedLoss { rounds, loss }) = privacy.planned {
+        parts.push(format!("{} planned for {rounds} rounds", format_epsilon(loss.epsilon)));
+    }
+    parts.push(privacy.for_ever_words());
+    parts.push(format!("at δ = {:e}", privacy.delta));
+    parts.join(", ")
 }

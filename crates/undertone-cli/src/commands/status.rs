@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use undertone::privacy::{NO_BOUND, format_epsilon, format_epsilon_or};
-use undertone_node::history::History;
+use undertone_node::loss_history::History;
 use undertone_node::owner;
 
 /// Show what a learner is doing: a running one (--node), or the store of one that is not running (--store)
@@ -63,11 +63,12 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
     )?;
     let epsilon = format_epsilon_or(budget["epsilon"].as_f64(), NO_BOUND);
     write!(out, "ε spent   {epsilon} at δ = {}", budget["delta"])?;
-    for (key, words) in [("cap", "cap"), ("lifetime_epsilon", "lifetime bound")] {
-        if let Some(epsilon) = budget[key].as_f64() {
-            write!(out, ", {words} {}", format_epsilon(epsilon))?;
+    for (key, words) in [("cap", "cap"), ("pure_cap", "cap on pure ε")] {
+        if let Some(cap) = budget[key].as_f64() {
+            write!(out, ", {words} {}", format_epsilon(cap))?;
         }
     }
+    write!(out, ", {}", budget["for_ever"].as_str().unwrap_or("?"))?;
     writeln!(out)?;
     for (key, words) in [("loss", "loss"), ("accuracy", "accuracy"), ("distance", "distance")] {
         if let Some(number) = status[key].as_f64() {
@@ -75,14 +76,14 @@ fn print(out: &mut impl Write, status: &Value, budget: &Value) -> io::Result<()>
         }
     }
     for neighbour in status["neighbours"].as_array().into_iter().flatten() {
-        let standing = neighbour["standing"].as_str().unwrap_or("?");
+        let presence = neighbour["presence"].as_str().unwrap_or("?");
         match neighbour["newest"].as_u64() {
             Some(newest) => writeln!(
                 out,
-                "neighbour {}: {standing}, last heard in round {newest}",
+                "neighbour {}: {presence}, last heard in round {newest}",
                 neighbour["learner"]
             )?,
-            None => writeln!(out, "neighbour {}: {standing}, not heard yet", neighbour["learner"])?,
+            None => writeln!(out, "neighbour {}: {presence}, not heard yet", neighbour["learner"])?,
         }
     }
     Ok(())

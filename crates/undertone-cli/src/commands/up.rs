@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Run this many rounds instead of the config's
     #[arg(long)]
     rounds: Option<u64>,
-    /// At most this many records a second for each learner, to watch it learn
+    /// Read at most this many records a second in each learner, to watch it learn
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
     /// Keep the learners and their dashboards running after the last round, until Ctrl-C

@@ -1,24 +1,27 @@
-//! `undertone verify`: recomputes a ledger from its config.
+//! `undertone verify`: recomputes a ledger from its config, or an audit bundle from itself.
 
 use crate::agreement_source::load_agreement;
 use crate::failure::{FOUND_SOMETHING, Failure, finish};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use undertone::audit_bundle::verify_bundle;
 use undertone::privacy::{NO_BOUND, format_epsilon_or};
 use undertone::{LearnerVerification, Verification};
 use undertone_lab::ledger_file::verify_run;
 use undertone_node::store::DiskStore;
 
-/// Check a ledger offline: every charge is computed again from the config
+/// Check a ledger or an audit bundle: recompute every charge from the agreement and compare
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Run folder, as `undertone simulate` writes it; with --store, the agreement of the learner's network
+    /// Run folder, as `undertone simulate` writes it, or a file of `undertone audit-bundle`; with --store, the agreement
+    /// of the learner's network
     #[arg(value_name = "RUN", required_unless_present = "store")]
-    folder: Option<PathBuf>,
-    /// The store of a learner that does not run, instead of a run folder
+    path: Option<PathBuf>,
+    /// Check the store of a learner that is not running, instead of a run folder
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Print JSON
@@ -27,8 +30,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let found = match (&arguments.store, &arguments.folder) {
+    let found = match (&arguments.store, &arguments.path) {
         (Some(store), Some(agreement)) => verify_store(store, agreement)?,
+        (None, Some(path)) if path.is_file() => verify_file(path)?,
         (None, Some(folder)) => verify_run(folder)?,
         (_, None) => {
             return Err(anyhow!("--store: give the agreement of the learner's network too").into());
@@ -36,6 +40,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let code = if found.agrees { ExitCode::SUCCESS } else { ExitCode::from(FOUND_SOMETHING) };
     finish(code, print(&mut io::stdout().lock(), &found, arguments.json))
+}
+
+fn verify_file(path: &Path) -> anyhow::Result<Verification> {
+    let place = || path.display().to_string();
+    let bytes = fs::read(path).with_context(place)?;
+    verify_bundle(&bytes).with_context(place)
 }
 
 fn verify_store(path: &Path, agreement: &Path) -> anyhow::Result<Verification> {
@@ -51,19 +61,25 @@ fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<(
         serde_json::to_writer_pretty(&mut *out, found).map_err(io::Error::from)?;
         return writeln!(out);
     }
+    for fault in &found.faults {
+        writeln!(out, "DISAGREES: {fault}")?;
+    }
     for learner in &found.learners {
-        match (&learner.disagreement, learner.epsilon) {
-            (Some(disagreement), _) => {
-                writeln!(out, "learner {}: DISAGREES: {disagreement}", learner.learner)?;
-            }
-            (None, epsilon) => writeln!(
+        let LearnerVerification { learner, receipts, epsilon, delta, uses, disagreement } = learner;
+        match disagreement {
+            Some(disagreement) => writeln!(out, "learner {learner}: DISAGREES: {disagreement}")?,
+            None => writeln!(
                 out,
-                "learner {}: {} receipts agree, ε = {}",
-                learner.learner,
-                learner.receipts,
-                format_epsilon_or(epsilon, NO_BOUND)
+                "learner {learner}: {receipts} receipts agree, ε = {} at δ = {:e}{}",
+                format_epsilon_or(*epsilon, NO_BOUND),
+                delta.unwrap_or_default(),
+                match uses {
+                    0 | 1 => String::new(),
+                    uses => format!(", by a record that was used {uses} times"),
+                }
             )?,
         }
     }
-    Ok(())
+    found.notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
+    writeln!(out, "unit: {}", found.unit)
 }

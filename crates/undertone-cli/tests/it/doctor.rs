@@ -4,7 +4,8 @@ use super::Shell;
 use std::fs;
 
 /// What must change in the starter config for every condition to hold.
-const SOUND: [(&str, &str); 7] = [
+const SOUND: [(&str, &str); 8] = [
+    ("kind = \"gaussian\"", "kind = \"laplace\""),
     ("ridge = 0.001", "ridge = 0.1"),
     ("radius = 20.0", "radius = 1.0"),
     ("step = 8.0", "step = 0.01"),
@@ -113,8 +114,49 @@ fn bad_configs_have_code_2_and_all_their_faults() {
     );
     let path = shell.config("memory", &[("kind = \"exact\"", "kind = \"moments\"")]);
     let (_, err) = shell.expect(2, &["doctor", &path]);
-    assert!(err.contains("memory moments does not support"), "{err}");
+    assert!(err.contains("memory: moments does not support"), "{err}");
     shell.expect(2, &["doctor", "missing.toml"]);
     fs::write(shell.path().join("not.toml"), "rounds = [1,").unwrap();
     shell.expect(2, &["doctor", "not.toml"]);
+}
+
+#[test]
+fn a_shielded_config_ends_with_code_0_and_says_what_its_certificate_rests_on() {
+    let shell = Shell::new();
+    let (out, err) = shell.expect(0, &["doctor", "--preset", "shielded-mushrooms"]);
+    assert!(err.is_empty() && !out.contains('✗') && !out.contains("Theorem "), "{out}");
+    for part in [
+        "method shielded, 300 rounds",
+        "✓ no record's gradient is longer than G: G = 0.25, clipped by model.clip = 0.25",
+        "C = 2G = 0.5",
+        "Gaussian noise",
+        "h_t = 800 + 1·(t + 1)",
+        "weights enter no charge",
+        "Everything holds.",
+    ] {
+        assert!(out.contains(part), "{part} not in\n{out}");
+    }
+    let diagnosis = json(&shell, 0, &["--preset", "shielded-mushrooms"]);
+    assert_eq!((&diagnosis["method"], &diagnosis["holds"]), (&"shielded".into(), &true.into()));
+    assert!(diagnosis["theorems"].as_object().unwrap().is_empty());
+    // The neural networks' presets need no data to be examined.
+    shell.expect(0, &["doctor", "--preset", "shielded-mnist"]);
+    // Controls: what is wrong is still found, with code 1.
+    shell.expect(0, &["new", "mine", "--preset", "shielded-mushrooms"]);
+    let path = shell.path().join("mine.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let found = json(&shell, 1, &["mine.toml"]);
+        (broken(&found).join(" "), shell.expect(1, &["doctor", "mine.toml"]).0)
+    };
+    let (ids, out) = changed("interval = 8", "interval = 300");
+    assert!(
+        ids == "shielded.interval" && out.contains("set schedule.interval to at most 299"),
+        "{out}"
+    );
+    assert!(out.contains("1 of 7 do not hold."), "{out}");
+    let (ids, out) = changed("coupling = 0.63", "coupling = 2.5");
+    assert!(ids == "shielded.weights" && out.contains("set schedule.coupling below"), "{out}");
 }

@@ -3,6 +3,7 @@
 
 mod attack;
 mod audit;
+mod audit_bundle;
 mod chaos;
 mod compare;
 mod dashboard;
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
+use undertone::privacy::format_epsilon;
 
 /// Free ports to listen on, also again after a restart. Systems give connections ports from 32768 on (Linux) or higher, and
 /// a port of those might go to somebody else meanwhile. Others who test at the same time begin elsewhere.
@@ -88,6 +90,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "plan",
         "doctor",
         "audit",
+        "audit-bundle",
         "compare",
         "reproduce",
         "new",
@@ -144,6 +147,7 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
             ("step_exponent = 0.55", "step_exponent = 0.77"),
             ("coupling = 2.5", "coupling = 1.0"),
             ("coupling_exponent = 0.52", "coupling_exponent = 0.65"),
+            ("kind = \"gaussian\"", "kind = \"laplace\""),
             ("exponent = 0.01 ", "exponent = 0.11 "),
             ("calibrate = \"lifetime\"", "scale = 1.0"),
             ("epsilon = 8.0", "# no cap"),
@@ -160,7 +164,8 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
     for (bound, key, expected) in [
         ("tight", "pure_epsilon", 241.75),
         ("tight", "zcdp", 7.1535),
-        ("tight", "epsilon", 25.86),
+        // By the exact Rényi divergence of Laplace noise; 25.86 is the conversion of zCDP.
+        ("tight", "epsilon", 25.0911),
         ("theorem5i", "pure_epsilon", 20_575.0),
         ("theorem5ii", "pure_epsilon", 412.88),
     ] {
@@ -170,6 +175,48 @@ fn the_numbers_to_hold_come_out_of_the_budget_command() {
     let arguments = ["budget", "--config", &path, "--json", "--bound", "theorem5i"];
     let report: serde_json::Value = serde_json::from_str(&shell.expect(0, &arguments).0).unwrap();
     assert!(report["learners"][0]["lifetime"]["pure_epsilon"].is_null());
+}
+
+#[test]
+fn records_drawn_again_are_not_priced_as_if_they_were_used_once() {
+    let shell = Shell::new();
+    let preset = ["--preset", "paper-mushrooms", "--rounds", "1500"];
+    let (out, _) = shell.expect(0, &[&["budget"], &preset[..]].concat());
+    let report: serde_json::Value =
+        serde_json::from_str(&shell.expect(0, &[&["budget", "--json"], &preset[..]].concat()).0)
+            .unwrap();
+    let learner = &report["learners"][0];
+    let (paid, once) = (learner["epsilon"].as_f64(), learner["epsilon_used_once"].as_f64());
+    assert_eq!(learner["uses"].as_u64(), Some(1500), "no warm-up, one record a round");
+    assert!(paid > once, "{paid:?} {once:?}");
+    let (paid, once) = (format_epsilon(paid.unwrap()), format_epsilon(once.unwrap()));
+    let row = out.lines().find(|line| line.trim_start().starts_with("0 ")).unwrap();
+    assert!(row.contains(&paid) && !row.contains(&once), "{row}");
+    assert!(out.contains("each draw is paid for") && out.contains("in all 1500 draws"), "{out}");
+    assert!(out.contains(&format!("which pays epsilon {once}")), "{out}");
+    let arguments = ["simulate", "--seed", "1", "--out", "again"];
+    let (out, _) = shell.expect(0, &[&arguments[..], &preset[..]].concat());
+    let text = fs::read_to_string(shell.path().join("again/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let learners = summary["learners"].as_array().unwrap();
+    let most = |key: &str| {
+        let each = learners.iter().filter_map(|learner| learner[key].as_f64());
+        format_epsilon(each.fold(0.0, f64::max))
+    };
+    let line = out.lines().find(|line| line.trim_start().starts_with("privacy")).unwrap();
+    let draws = learners.iter().filter_map(|learner| learner["draws_max"].as_u64()).max().unwrap();
+    assert!(draws >= 2, "the control: records are drawn again here");
+    let expected = format!("ε = {} spent, by a record drawn {draws} times", most("epsilon"));
+    assert!(line.contains(&expected), "{line}");
+    assert!(
+        !line.contains(&most("epsilon_used_once")) && line.contains("no certificate"),
+        "{line}"
+    );
+    let (out, _) = shell.expect(0, &["verify", "again"]);
+    assert!(out.contains(&format!(", by a record that was used {draws} times")), "{out}");
+    // The control: records that are used once need no such words.
+    let (out, _) = shell.expect(0, &["budget"]);
+    assert!(!out.contains("drawn") && !out.contains("used once"), "{out}");
 }
 
 #[test]
@@ -307,7 +354,8 @@ fn a_ledger_is_verified_and_a_changed_one_is_found() {
     let shell = Shell::new();
     shell.expect(0, &["simulate", "--rounds", "12", "--quiet", "--out", "run"]);
     let (out, _) = shell.expect(0, &["verify", "run"]);
-    assert!(out.contains("learner 4: 12 receipts agree"), "{out}");
+    assert!(out.contains("learner 4: 12 receipts agree, ε = "), "{out}");
+    assert!(out.contains(" at δ = 1e-6\nunit: one record of one learner"), "{out}");
     let path = shell.path().join("run/ledger.ndjson");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();

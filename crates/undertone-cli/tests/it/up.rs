@@ -27,6 +27,12 @@ fn five_processes_run_all_rounds_and_go_on_later() {
         let epsilon = |k: usize| ends[k]["epsilon"].as_f64().unwrap();
         assert!(ends.len() == 2 && epsilon(1) > epsilon(0), "what is spent stays spent");
     }
+    // The experiment deals records by their labels, and the node that replays it says what follows.
+    let store = ["--store", "net/learner-0.redb", "--out", "model"];
+    shell.expect(0, &[&["export", "net/agreement.toml"], &store[..]].concat());
+    let model = fs::read(shell.path().join("model")).unwrap();
+    let model = String::from_utf8_lossy(&model).into_owned();
+    assert!(model.contains("safe to publish only where labels and the split"), "{model}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::graph::{Graph, LEARNERS_MAX};
 use crate::method::Method;
 use crate::{Domain, Loss};
 
-/// Checks everything. Returns `None` only if faults leave nothing to build.
+/// Checks everything. Returns `None` only if no agreement can be built because of the faults.
 pub(super) fn check(raw: &RawAgreement, faults: &mut Faults) -> Option<Agreement> {
     let graph = graph(&raw.network, faults);
     // Without a graph a fault is already noted. The rest is checked as for a small network.

@@ -1,4 +1,4 @@
-//! Collecting everything that is wrong with an agreement or experiment, so that it can be mended in one go.
+//! Collecting everything that is wrong with an agreement or experiment, so that it can be corrected at once.
 
 use super::Range;
 use super::raw::OneOrEach;

@@ -33,7 +33,7 @@ fn fourier(inputs: usize, gamma: f64, dimension: usize) -> FeatureTransform {
 #[test]
 fn every_shared_fact_changes_the_id() {
     type Change = (&'static str, fn(&mut Agreement));
-    let changes: [Change; 46] = [
+    let changes: [Change; 47] = [
         ("name", |a| a.name.push('x')),
         ("label", |a| a.records.label = Some("y".into())),
         ("classes", |a| a.records.classes = Some(vec!["a".into(), "b".into()])),
@@ -73,8 +73,11 @@ fn every_shared_fact_changes_the_id() {
         ("delta", |a| a.delta = 1e-5),
         ("theorem5i", |a| a.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5i })),
         ("theorem5ii", |a| a.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii })),
-        ("shielded", |a| a.method = Method::Shielded(Shielded { interval: 1 })),
-        ("interval", |a| a.method = Method::Shielded(Shielded { interval: 2 })),
+        ("shielded", |a| a.method = Method::Shielded(Shielded::default())),
+        ("momentum", |a| a.method = Method::Shielded(Shielded { interval: 1, momentum: 0.5 })),
+        ("interval", |a| {
+            a.method = Method::Shielded(Shielded { interval: 2, ..Shielded::default() })
+        }),
         ("dsgd", |a| a.method = Method::Dsgd),
         ("dola", |a| a.method = Method::Dola),
         ("pdop", |a| a.method = Method::Pdop(Pdop { step_ratio: 0.5, noise_ratio: 0.25 })),

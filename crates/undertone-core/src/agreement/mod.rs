@@ -5,6 +5,7 @@
 
 mod bounds;
 mod check;
+mod condition_id;
 mod digits;
 mod faults;
 mod features;
@@ -16,7 +17,6 @@ mod memory;
 mod model;
 mod neural;
 mod noise;
-mod numbers;
 mod privacy;
 mod range;
 mod raw;
@@ -25,18 +25,20 @@ mod schedule;
 #[cfg(test)]
 pub(crate) mod tests;
 mod theorem_conditions;
+mod theorem_numbers;
 
+pub use condition_id::ConditionId;
 pub use digits::Digits;
 pub use faults::{Fault, Faults};
 pub use identity::NetworkId;
 pub use memory::MEMORY_CUTOFF;
-pub use numbers::{Limits, Numbers};
 pub use range::Range;
 pub use raw::{
     OneOrEach, RawAgreement, RawBounds, RawEdges, RawFeatures, RawMemory, RawModel, RawNetwork,
     RawNoise, RawParameters, RawPrivacy, RawRecords, RawSchedule,
 };
 pub use theorem_conditions::{Condition, all_conditions};
+pub use theorem_numbers::{Limits, Numbers};
 
 use crate::graph::{Graph, Spectrum};
 use crate::method::Method;
@@ -53,7 +55,8 @@ use crate::{
 pub struct Agreement {
     /// The name of the network.
     pub name: String,
-    /// Whether conditions of the theorems may be broken.
+    /// Whether conditions of the theorems may be broken. A field, because [`Agreement::check`] refuses an agreement by
+    /// it. No part of the id, because it changes nothing that a learner computes.
     pub unproven: bool,
     /// The members and which of them are neighbours.
     pub graph: Graph,
@@ -85,7 +88,9 @@ pub struct Agreement {
     pub noise_exponents: Vec<f64>,
     /// Where the noise scales come from.
     pub noise_scale: NoiseScale,
-    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target.
+    /// The cap of each learner, if its owner sets one. If noise is calibrated, also the target. A field, because the
+    /// noise scales of all learners are computed from the targets. No part of the id, because a cap is its owner's own
+    /// choice: what other learners must agree on is the scale that followed from it, and that is in the id.
     pub caps: Vec<Option<Cap>>,
     /// The δ that budgets are reported at.
     pub delta: f64,
@@ -236,7 +241,7 @@ impl Agreement {
 
     /// Checks an agreement as [`Agreement::check`] does, but lets it break conditions of the theorems.
     ///
-    /// To run such an agreement, its authors must set `unproven = true`, and `check` is the way in.
+    /// This is for examining it. To run it, its authors must set `unproven = true`, and [`Agreement::check`] checks it.
     ///
     /// # Errors
     /// Every other fault, all at once.

@@ -28,7 +28,7 @@ pub(super) fn noise(
         raw.kind.as_deref(),
         &[("laplace", NoiseKind::Laplace), ("gaussian", NoiseKind::Gaussian)],
     );
-    // A record that is used in one step only pays for a few rounds: what later noise is like does not matter to it.
+    // A record that is used in one step pays for a few rounds only, whatever the noise of later rounds is.
     let once = method.describe().gradients.are_of_newest_batch();
     let range = if once { Range::SignedExponent } else { Range::Exponent };
     let exponents = faults.each("noise.exponent", raw.exponent.as_ref(), learners, range);
@@ -41,7 +41,7 @@ pub(super) fn noise(
         faults.push(
             "privacy.pure_epsilon",
             "",
-            "Gaussian noise has no pure epsilon; use epsilon and delta",
+            "Gaussian noise has no pure epsilon: use epsilon and delta, or noise.kind = \"laplace\"",
         );
     }
     Noise { kind, exponents, scale }

@@ -172,6 +172,7 @@ pub struct RawSchedule {
     pub coupling: Option<f64>,
     pub coupling_exponent: Option<f64>,
     pub interval: Option<u64>,
+    pub momentum: Option<f64>,
     pub step_ratio: Option<f64>,
 }
 

@@ -269,7 +269,9 @@ fn a_memory_that_forgets_needs_its_keys_and_unproven() {
     assert_eq!(config.memory, MemoryKind::Window { rounds: 20 });
     let mechanism = config.mechanisms(PowerLaw::ZERO, &[1.0; 5])[0];
     assert_eq!(mechanism.forgetting, crate::Forgetting::Window { rounds: 20 });
-    assert!(config.broken_conditions().iter().any(|found| found.id == "algorithm1.gradient"));
+    assert!(
+        config.broken_conditions().iter().any(|found| found.id == ConditionId::HistoryGradient)
+    );
     let changed = |change: &dyn Fn(&mut RawAgreement)| {
         let mut raw = forgetful();
         change(&mut raw);

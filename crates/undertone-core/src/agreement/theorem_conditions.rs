@@ -4,6 +4,7 @@
 //! everything that Assumptions 1 to 5 and Theorems 1 to 5 ask for. Both are made by the same functions.
 
 use super::Digits::{Down, Exact, Nearest, Up};
+use super::condition_id::ConditionId;
 use super::{Agreement, Numbers};
 use crate::noise::NoiseKind;
 use crate::{Domain, MemoryKind};
@@ -13,8 +14,8 @@ use std::fmt;
 /// One condition of an assumption or theorem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
-    /// A name for programs, which does not change.
-    pub id: &'static str,
+    /// Which condition it is.
+    pub id: ConditionId,
     /// The assumption or theorem that requires it.
     pub name: &'static str,
     /// The key of the agreement it depends on most.
@@ -102,7 +103,7 @@ fn domain(agreement: &Agreement) -> Condition {
         Domain::Simplex { .. } => ("a simplex, which is flat".into(), false),
     };
     Condition {
-        id: "assumption1.domain",
+        id: ConditionId::Domain,
         name: "Assumption 1",
         path: "parameters.set",
         holds: Some(holds),
@@ -114,7 +115,7 @@ fn domain(agreement: &Agreement) -> Condition {
 
 fn convexity(numbers: &Numbers) -> Condition {
     Condition {
-        id: "assumption1.convexity",
+        id: ConditionId::Convexity,
         name: "Assumption 1",
         path: "model.loss",
         holds: Some(numbers.strong_convexity >= 0.0),
@@ -126,26 +127,26 @@ fn convexity(numbers: &Numbers) -> Condition {
 
 /// A constant that only has to exist.
 struct Constant {
-    id: &'static str,
+    id: ConditionId,
     name: &'static str,
     statement: &'static str,
     symbol: &'static str,
 }
 
 const GRADIENT: Constant = Constant {
-    id: "assumption1.gradient",
+    id: ConditionId::Gradient,
     name: "Assumption 1",
     statement: "‖∇f_i‖ ≤ D on Θ",
     symbol: "D = G + ridge × radius of Θ",
 };
 const DEVIATION: Constant = Constant {
-    id: "assumption3.deviation",
+    id: ConditionId::Deviation,
     name: "Assumption 3",
     statement: "E‖∇l − ∇f_i‖² ≤ κ²",
     symbol: "κ = G = C/2",
 };
 const SPREAD: Constant = Constant {
-    id: "assumption5.spread",
+    id: ConditionId::Spread,
     name: "Assumption 5",
     statement: "‖∇l(θ, ξ) − ∇l(θ, ξ')‖ ≤ C on Θ",
     symbol: "C",
@@ -169,7 +170,7 @@ fn second_eigenvalue(agreement: &Agreement, numbers: &Numbers) -> Condition {
         None => format!("δ₂ not computed for {} learners", agreement.graph.learners()),
     };
     Condition {
-        id: "assumption2.connected",
+        id: ConditionId::Connected,
         name: "Assumption 2",
         path: "network.topology",
         // A graph that is not connected is a fault of the agreement, so δ₂ < 0 even where it is not known.
@@ -195,7 +196,7 @@ fn smallest_eigenvalue(agreement: &Agreement, numbers: &Numbers) -> Condition {
         ),
     };
     Condition {
-        id: "assumption2.eigenvalue",
+        id: ConditionId::Eigenvalue,
         name: "Assumption 2",
         path: "network.weight",
         holds,
@@ -212,7 +213,7 @@ fn smoothness(agreement: &Agreement, numbers: &Numbers) -> Condition {
         false => format!("L = {}", Nearest.of(numbers.smoothness)),
     };
     Condition {
-        id: "assumption3.smoothness",
+        id: ConditionId::Smoothness,
         name: "Assumption 3",
         path: if agreement.neural.is_some() { "model.loss" } else { "model.lasso" },
         holds: Some(!(lasso > 0.0) && numbers.smoothness.is_finite()),
@@ -225,7 +226,7 @@ fn smoothness(agreement: &Agreement, numbers: &Numbers) -> Condition {
 fn noise_growth(numbers: &Numbers) -> Condition {
     let (least, most) = (numbers.noise_exponent_min, numbers.noise_exponent_max);
     Condition {
-        id: "assumption4.noise",
+        id: ConditionId::NoiseExponent,
         name: "Assumption 4",
         path: "noise.exponent",
         holds: Some(least > 0.0 && above(0.5, most)),
@@ -240,7 +241,7 @@ fn coupling_exponent(numbers: &Numbers) -> Condition {
     let floor = numbers.limits().coupling_exponent_floor;
     let equal = (u - floor).abs() <= TOLERANCE;
     Condition {
-        id: "assumption4.coupling",
+        id: ConditionId::CouplingExponent,
         name: "Assumption 4",
         path: "schedule.coupling_exponent",
         holds: Some(above(u, floor)),
@@ -257,7 +258,7 @@ fn coupling_exponent(numbers: &Numbers) -> Condition {
 fn step_exponent(numbers: &Numbers) -> Condition {
     let (u, v) = (numbers.coupling_exponent, numbers.step_exponent);
     Condition {
-        id: "assumption4.step",
+        id: ConditionId::StepExponent,
         name: "Assumption 4",
         path: "schedule.step_exponent",
         holds: Some(above(v, u) && above(1.0, v)),
@@ -279,7 +280,7 @@ fn exact_gradient(agreement: &Agreement) -> Condition {
         MemoryKind::Decaying { .. } => ("memory decaying, which forgets", false),
     };
     Condition {
-        id: "algorithm1.gradient",
+        id: ConditionId::HistoryGradient,
         name: "Algorithm 1",
         path: "memory.kind",
         holds: Some(holds),
@@ -291,7 +292,7 @@ fn exact_gradient(agreement: &Agreement) -> Condition {
 
 fn strong_convexity(numbers: &Numbers) -> Condition {
     Condition {
-        id: "theorem1.convexity",
+        id: ConditionId::StrongConvexity,
         name: "Theorems 1, 3 and 5",
         path: "model.ridge",
         holds: Some(numbers.strong_convexity > 0.0),
@@ -304,7 +305,7 @@ fn strong_convexity(numbers: &Numbers) -> Condition {
 fn coupling_size(numbers: &Numbers) -> Condition {
     let limit = numbers.limits().coupling_max;
     Condition {
-        id: "theorem1.coupling",
+        id: ConditionId::CouplingSize,
         name: "Theorems 1, 2 and 5",
         path: "schedule.coupling",
         holds: limit.map(|limit| at_most(numbers.coupling, limit)),
@@ -318,27 +319,32 @@ fn coupling_size(numbers: &Numbers) -> Condition {
 fn step_size_strongly_convex(numbers: &Numbers) -> Condition {
     let convex = numbers.strong_convexity > 0.0;
     let unknown = if convex { "δ₂ is not known" } else { "no bound at μ = 0" };
+    let ratio_min = numbers.limits().ratio_min_strongly_convex;
     Condition {
-        id: "theorem1.step",
         name: "Theorems 1 and 5",
         statement: "λ0 ≤ −γ0 δ₂ μ/(μ² + 8L²)",
-        ..step_size(numbers, numbers.limits().ratio_min_strongly_convex, unknown)
+        ..step_size(ConditionId::StepSizeStronglyConvex, numbers, ratio_min, unknown)
     }
 }
 
 fn step_size_convex(numbers: &Numbers) -> Condition {
+    let ratio_min = numbers.limits().ratio_min_convex;
     Condition {
-        id: "theorem2.step",
         name: "Theorem 2",
         statement: "λ0 ≤ −δ₂ γ0/(2(L² + κ² + D²))",
-        ..step_size(numbers, numbers.limits().ratio_min_convex, "δ₂ is not known")
+        ..step_size(ConditionId::StepSizeConvex, numbers, ratio_min, "δ₂ is not known")
     }
 }
 
-fn step_size(numbers: &Numbers, ratio_min: Option<f64>, unknown: &str) -> Condition {
+fn step_size(
+    id: ConditionId,
+    numbers: &Numbers,
+    ratio_min: Option<f64>,
+    unknown: &str,
+) -> Condition {
     let limit = ratio_min.map(|ratio| numbers.coupling / ratio);
     Condition {
-        id: "",
+        id,
         name: "",
         path: "schedule.step",
         holds: limit.map(|limit| at_most(numbers.step, limit)),
@@ -352,7 +358,7 @@ fn exponents_convex(numbers: &Numbers) -> Condition {
     let (u, v) = (numbers.coupling_exponent, numbers.step_exponent);
     let floor = numbers.limits().step_exponent_floor;
     Condition {
-        id: "theorem2.exponents",
+        id: ConditionId::ExponentsConvex,
         name: "Theorems 2 and 4",
         path: "schedule.step_exponent",
         holds: Some(above(u, 0.5) && above(v, floor) && above(1.0, v)),
@@ -368,7 +374,7 @@ fn laplace(agreement: &Agreement) -> Condition {
         NoiseKind::Gaussian => ("Gaussian", false),
     };
     Condition {
-        id: "theorem5.noise",
+        id: ConditionId::LaplaceNoise,
         name: "Theorem 5",
         path: "noise.kind",
         holds: Some(holds),

@@ -37,7 +37,7 @@ pub enum GraphError {
         learners: usize,
     },
     /// No draw gave a connected graph.
-    #[error("no connected random graph found in {attempts} draws: raise the probability or degree")]
+    #[error("none of {attempts} random graphs with this probability or degree was connected")]
     NotConnected {
         /// The number of draws.
         attempts: u32,

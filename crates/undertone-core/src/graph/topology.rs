@@ -1,7 +1,7 @@
 //! Topologies of a network.
 
 use super::GraphError;
-use crate::LearnerId;
+use crate::{LearnerId, PublicRandom};
 
 /// An undirected edge, with `from < to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,7 +135,7 @@ fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>
         edges.extend((0..learners / 2).map(|i| edge(i, i + learners / 2)));
     }
     let mut present: std::collections::BTreeSet<Edge> = edges.iter().copied().collect();
-    let mut random = SplitMix(seed);
+    let mut random = PublicRandom::new(seed);
     for _ in 0..ATTEMPTS {
         for _ in 0..10 * edges.len() {
             swap_ends(&mut edges, &mut present, &mut random);
@@ -150,13 +150,13 @@ fn random_regular(learners: usize, degree: usize, seed: u64) -> Result<Vec<Edge>
 fn swap_ends(
     edges: &mut [Edge],
     present: &mut std::collections::BTreeSet<Edge>,
-    random: &mut SplitMix,
+    random: &mut PublicRandom,
 ) {
     let (first, second) = (random.below(edges.len()), random.below(edges.len()));
     let (left, right) = (edges[first], edges[second]);
     let (a, b) = (left.from.0 as usize, left.to.0 as usize);
     let (mut c, mut d) = (right.from.0 as usize, right.to.0 as usize);
-    if random.next() & 1 == 1 {
+    if random.next_u64() & 1 == 1 {
         (c, d) = (d, c);
     }
     if a == c || a == d || b == c || b == d {
@@ -176,7 +176,7 @@ fn erdos_renyi(learners: usize, probability: f64, seed: u64) -> Result<Vec<Edge>
     if !(probability > 0.0 && probability <= 1.0) {
         return Err(GraphError::Probability { probability });
     }
-    let mut random = SplitMix(seed);
+    let mut random = PublicRandom::new(seed);
     for _ in 0..ATTEMPTS {
         let edges: Vec<Edge> = pairs(learners).filter(|_| random.unit() < probability).collect();
         if is_connected(learners, &edges) {
@@ -205,26 +205,4 @@ fn is_connected(learners: usize, edges: &[Edge]) -> bool {
         }
     }
     groups == 1
-}
-
-/// A public pseudorandom generator for random graphs. Never used for noise.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
 }

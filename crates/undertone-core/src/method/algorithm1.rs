@@ -14,7 +14,7 @@ use crate::persist::Fields;
 use crate::privacy::forgetting_lifetime;
 use crate::privacy::{
     Cost, Lifetime, MESSAGES_CHARGED, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms,
-    Standing, StepEffect, Tail, TailTerm, forgetting_from_here, sum_then_tail,
+    Standing, StepEffect, Tail, TailTerm, lifetime_from_present, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, LossConstants, Round};
@@ -40,7 +40,7 @@ pub enum Bound {
     Theorem5ii,
 }
 
-/// Algorithm 1 at work in one learner.
+/// Algorithm 1's part of one learner.
 struct Algorithm1Update {
     /// θ̂_{t+1} − θ_t. Kept only to avoid an allocation in every round.
     change: Vec<f64>,
@@ -100,6 +100,7 @@ const DESCRIPTION: MethodDescription = MethodDescription {
     gradients: Gradients::History,
     bound: Some(Bound::Tight),
     interval: None,
+    momentum: None,
     theorems_apply: true,
     runs_on_a_network: true,
 };
@@ -183,8 +184,7 @@ impl Account for Algorithm1 {
                 self.whole_history_lifetime(facts, &Standing::at_start())
             }
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                let contraction = forgetting_lifetime::contraction(facts, true)?;
-                let machine = forgetting_machine_ratio(facts, contraction);
+                let (contraction, machine) = forgetting_contraction_and_machine(facts)?;
                 forgetting_lifetime::lifetime(facts, contraction, machine)
             }
         }
@@ -196,14 +196,9 @@ impl Account for Algorithm1 {
         planned: &Lifetime,
         from: &Standing<'_>,
     ) -> Result<Lifetime, NoCertificate> {
-        match facts.forgetting {
-            Forgetting::Never => self.whole_history_lifetime(facts, from),
-            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                let contraction = forgetting_lifetime::contraction(facts, true)?;
-                let machine = forgetting_machine_ratio(facts, contraction);
-                forgetting_from_here(facts, contraction, machine, planned, from)
-            }
-        }
+        let of_whole_history = || self.whole_history_lifetime(facts, from);
+        let contraction_and_machine = || forgetting_contraction_and_machine(facts);
+        lifetime_from_present(facts, planned, from, of_whole_history, contraction_and_machine)
     }
 }
 
@@ -318,6 +313,12 @@ impl Algorithm1 {
         tail.push(TailTerm { constant: unit * messages, decay, machine: true });
         tail.cost()
     }
+}
+
+/// What the certificate rests on if records are forgotten: the contraction, and the machine's charge.
+fn forgetting_contraction_and_machine(facts: &Mechanism) -> Result<(f64, f64), NoCertificate> {
+    let contraction = forgetting_lifetime::contraction(facts, true)?;
+    Ok((contraction, forgetting_machine_ratio(facts, contraction)))
 }
 
 /// A bound, over all rounds, on what machine arithmetic adds to the ratio of sensitivity and noise

@@ -16,11 +16,13 @@ pub struct MethodDescription {
     pub gradients: Gradients,
     /// How the account bounds its sensitivity, where there is a choice.
     pub bound: Option<Bound>,
-    /// A gradient is released every so many rounds, where that is a setting of the method.
+    /// A gradient is released once in this many rounds, if that is a setting of the method.
     pub interval: Option<u64>,
+    /// The share of a learner's last step that is part of its next one, where that is a setting of the method.
+    pub momentum: Option<f64>,
     /// Whether the paper's theorems speak of it: they are about Algorithm 1.
     pub theorems_apply: bool,
-    /// Whether daemons can run it: it releases something, and makes up for releases that come late.
+    /// Whether daemons can run it: it releases something, and uses releases that arrive late.
     pub runs_on_a_network: bool,
 }
 
@@ -39,6 +41,7 @@ impl MethodDescription {
             gradients,
             bound: None,
             interval: None,
+            momentum: None,
             theorems_apply: false,
             runs_on_a_network: false,
         }
@@ -143,6 +146,14 @@ mod tests {
             found("other"),
             "schedule.interval: has a meaning only with method = \"first\" or method = \"second\"; remove it"
         );
+    }
+
+    #[test]
+    fn methods_are_found_by_what_is_true_of_them() {
+        assert_eq!(Method::names_where(|method| method.theorems_apply), ["algorithm1"]);
+        let on_networks = Method::names_where(|method| method.runs_on_a_network);
+        assert_eq!(on_networks, ["algorithm1", "shielded"]);
+        assert_eq!(Method::names_where(|_| true), ENTRIES.map(|entry| entry.name));
     }
 
     #[test]

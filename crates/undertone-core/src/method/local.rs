@@ -29,7 +29,7 @@ pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
     Box::new(LocalUpdate { change: vec![0.0; dimension] })
 }
 
-/// Learning alone at work in one learner.
+/// The part of a learner that learns alone.
 struct LocalUpdate {
     /// θ_{t+1} − θ_t before the projection. Kept only to avoid an allocation in every round.
     change: Vec<f64>,

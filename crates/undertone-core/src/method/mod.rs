@@ -62,6 +62,16 @@ impl Method {
         entry::read(&ENTRIES, raw, faults)
     }
 
+    /// The names of the methods of which this is true, with their default settings. Messages name methods by it, so that
+    /// a new one is in them.
+    #[must_use]
+    pub fn names_where(is_one: impl Fn(&MethodDescription) -> bool) -> Vec<&'static str> {
+        let default =
+            |entry: &Entry| (entry.read)(&RawAgreement::default(), &mut Faults::default());
+        let all = ENTRIES.into_iter().map(|entry| default(entry).describe());
+        all.filter(|description| is_one(description)).map(|description| description.name).collect()
+    }
+
     /// What the account asks of the method.
     pub(crate) fn account(&self) -> &dyn Account {
         match self {
@@ -78,7 +88,7 @@ impl Method {
     pub(crate) fn update<M: Memory>(&self, dimension: usize) -> Box<dyn Update<M>> {
         match self {
             Method::Algorithm1(_) => algorithm1::update(dimension),
-            Method::Shielded(_) => shielded::update(dimension),
+            Method::Shielded(method) => shielded::update(method, dimension),
             Method::Dsgd => dsgd::update(dimension),
             Method::Dola => dola::update(dimension),
             Method::Pdop(_) => pdop::update(dimension),
@@ -155,7 +165,7 @@ pub(crate) trait Account {
     /// A bound on everything the learner will ever pay.
     fn lifetime(&self, facts: &Mechanism) -> Result<Lifetime, NoCertificate>;
 
-    /// The same from where a learner stands, once a round has departed from the plan behind `planned`.
+    /// The same from the present state of a learner, once a round has departed from the plan behind `planned`.
     fn lifetime_from(
         &self,
         _facts: &Mechanism,
@@ -228,7 +238,7 @@ pub(crate) trait Account {
         let expected = Expected::of(schedule, base);
         match self.describe().gradients {
             Gradients::History => expected,
-            // Learners go on from the noisy copy that they sent.
+            // Learners continue from the noisy copy that they sent.
             Gradients::NewestAtOwn | Gradients::NewestAtMixed => {
                 Expected { noise: 1.0, ..expected }
             }
@@ -278,7 +288,7 @@ impl Expected {
     }
 }
 
-/// A method at work in one learner: what is released, and how the parameters move.
+/// A method's part of one learner: what is released, and how the parameters move.
 pub(crate) trait Update<M: Memory>: Send + Sync {
     /// Draws the release of this round, for which the learner has paid.
     fn release(

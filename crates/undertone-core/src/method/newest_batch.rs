@@ -11,7 +11,7 @@ use crate::noise::Entropy;
 use crate::persist::Fields;
 use crate::release::{LatePull, Release, ReleaseView};
 
-/// One of the three at work in one learner.
+/// The part of one learner that these three methods share.
 pub(super) struct NewestBatchUpdate {
     /// What was sent in this round.
     sent: Vec<f64>,

@@ -61,7 +61,7 @@ impl Account for Pdop {
         encoder.number(noise_ratio);
     }
 
-    /// The noise of its own copy, with which a learner goes on, shrinks too.
+    /// A learner continues from its own noisy copy, whose noise shrinks too.
     fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
         let expected = Expected::of(schedule, base);
         Expected {

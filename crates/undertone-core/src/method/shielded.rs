@@ -1,14 +1,15 @@
 //! The shielded method: noise on the history gradient instead of the parameters.
 //!
-//! x_{t+1} = P[x_t + γ_t Σ_j w_ij (x_j − x_t) − λ_t (∇_t(x_t) + ν_t)], with ν_t drawn when
-//! round t + 1 releases x_{t+1}. Everything sent is computed from perturbed gradients, taken at points that
-//! were themselves computed from perturbed gradients. So x is public, and a record pays only for
-//! its share C / h_t of each gradient. Neither convexity, smoothness nor contraction is needed (ADR
-//! 0012).
+//! x_{t+1} = P[m_t + β s_t − λ_t (∇_t(x_t) + ν_t)], where m_t = x_t + γ_t Σ_j w_ij (x_j − x_t) is x_t mixed with
+//! the neighbours' releases, s_t = x_t − m_{t−1} is the learner's own last step, and ν_t is drawn when round t + 1
+//! releases x_{t+1}. Everything sent is computed from perturbed gradients, taken at points that were
+//! themselves computed from perturbed gradients. So x is public, and a record pays only for its share C / h_t
+//! of each gradient. Momentum β costs nothing: s_t is public too. Neither convexity, smoothness nor
+//! contraction is needed (ADR 0012).
 
 use super::entry::{Entry, Key, MethodDescription};
 use super::{Account, Attendance, Expected, Gradients, Method, Perturbs, State, Update};
-use crate::agreement::{Faults, RawAgreement};
+use crate::agreement::{Faults, Range, RawAgreement};
 use crate::encoding::Encoder;
 use crate::learner::ReleaseError;
 use crate::memory::Memory;
@@ -18,27 +19,40 @@ use crate::planner::{ScheduleShape, estimate_without_carrying};
 use crate::privacy::forgetting_lifetime;
 use crate::privacy::{
     Cost, Lifetime, Mechanism, NoCertificate, ROUNDING, RoundScales, RoundTerms, Standing,
-    StepEffect, Tail, TailTerm, forgetting_from_here, sum_then_tail,
+    StepEffect, Tail, TailTerm, lifetime_from_present, sum_then_tail,
 };
 use crate::release::{LatePull, Release, ReleaseView};
 use crate::{Forgetting, Round, Schedule};
 
 /// The shielded method: one record moves a release by C / h_t, and no effect carries over to later
 /// rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shielded {
     /// A gradient is released once in this many rounds; other rounds only mix public values. At
     /// least 1.
     pub interval: u64,
+    /// β: this share of a learner's last step is part of its next one. From 0, and below 1.
+    pub momentum: f64,
+}
+
+impl Default for Shielded {
+    /// A gradient in every round, without momentum.
+    fn default() -> Shielded {
+        Shielded { interval: 1, momentum: 0.0 }
+    }
 }
 
 pub(super) const ENTRY: Entry = Entry {
     name: DESCRIPTION.name,
-    keys: &[Key { path: INTERVAL, is_set: |raw| raw.schedule.interval.is_some() }],
+    keys: &[
+        Key { path: INTERVAL, is_set: |raw| raw.schedule.interval.is_some() },
+        Key { path: MOMENTUM, is_set: |raw| raw.schedule.momentum.is_some() },
+    ],
     read,
 };
 
 const INTERVAL: &str = "schedule.interval";
+const MOMENTUM: &str = "schedule.momentum";
 /// The longest interval.
 const INTERVAL_MAX: u64 = 1_000_000;
 
@@ -49,6 +63,7 @@ const DESCRIPTION: MethodDescription = MethodDescription {
     gradients: Gradients::History,
     bound: None,
     interval: Some(1),
+    momentum: Some(0.0),
     theorems_apply: false,
     runs_on_a_network: true,
 };
@@ -58,19 +73,37 @@ fn read(raw: &RawAgreement, faults: &mut Faults) -> Method {
     if !(1..=INTERVAL_MAX).contains(&interval) {
         faults.push(INTERVAL, interval, format!("must be 1 to {INTERVAL_MAX}"));
     }
-    Method::Shielded(Shielded { interval: interval.max(1) })
+    let momentum = faults.number(MOMENTUM, raw.schedule.momentum.or(Some(0.0)), Range::Fraction);
+    Method::Shielded(Shielded { interval: interval.max(1), momentum })
 }
 
-pub(super) fn update<M: Memory>(dimension: usize) -> Box<dyn Update<M>> {
-    Box::new(ShieldedUpdate { gradient: vec![0.0; dimension], is_perturbed: false })
+pub(super) fn update<M: Memory>(method: &Shielded, dimension: usize) -> Box<dyn Update<M>> {
+    let step = if method.momentum > 0.0 { vec![0.0; dimension] } else { Vec::new() };
+    let gradient = vec![0.0; dimension];
+    Box::new(ShieldedUpdate { gradient, is_perturbed: false, momentum: method.momentum, step })
 }
 
-/// The shielded method at work in one learner.
+/// The shielded method's part of one learner.
 struct ShieldedUpdate {
     /// From `absorb` to `release` the gradient that the release will perturb: private. After a `release`
     /// that took one, the perturbed gradient: public.
     gradient: Vec<f64>,
     is_perturbed: bool,
+    /// β.
+    momentum: f64,
+    /// s_t: how far the last gradient moved x, from the mixed point to what was sent. Public. Empty without
+    /// momentum.
+    step: Vec<f64>,
+}
+
+impl ShieldedUpdate {
+    /// Notes the step from the mixed point to what was sent. It is taken from what was sent, so that a learner that is
+    /// computed again after a restart has the same one.
+    fn note_step(&mut self, mixed: &[f64], sent: &[f64]) {
+        for ((step, sent), mixed) in self.step.iter_mut().zip(sent).zip(mixed) {
+            *step = sent - mixed;
+        }
+    }
 }
 
 impl<M: Memory> Update<M> for ShieldedUpdate {
@@ -82,7 +115,9 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
     ) -> Result<Release, ReleaseError> {
         let round = state.round();
         let mechanism = *state.mechanism();
-        if mechanism.gradient_is_released(round) {
+        let moves = mechanism.gradient_is_released(round);
+        let mixed = (moves && self.momentum > 0.0).then(|| state.theta.clone());
+        if moves {
             let lambda = mechanism.step(Round(round.0 - 1));
             let key = entropy.key(state.id, round)?;
             let mut noisy = vec![0.0; self.gradient.len()];
@@ -93,6 +128,9 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
             for (value, slope) in state.theta.iter_mut().zip(&self.gradient) {
                 *value -= lambda * slope;
             }
+            for (value, step) in state.theta.iter_mut().zip(&self.step) {
+                *value += self.momentum * step;
+            }
             state.confine(lambda);
         }
         let grid = mechanism.release_grid(round)?;
@@ -100,6 +138,9 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
             // Rounds towards zero, so that x stays within the radius. Adding 0.0 removes −0, which
             // the wire format cannot encode.
             *value = (*value / grid.step()).trunc() * grid.step() + 0.0;
+        }
+        if let Some(mixed) = mixed {
+            self.note_step(&mixed, &state.theta);
         }
         Ok(Release::new(state.id, round, grid, state.theta.as_slice().into()))
     }
@@ -129,8 +170,11 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
         attendance
     }
 
-    /// The release holds x itself. The gradient is not needed any more.
+    /// The release holds x itself, and with it the last step. The gradient is not needed any more.
     fn restore(&mut self, state: &mut State<M>, drawn: ReleaseView<'_>) {
+        if state.mechanism().gradient_is_released(drawn.round) {
+            self.note_step(&state.theta, drawn.values);
+        }
         state.theta.copy_from_slice(drawn.values);
         self.gradient.fill(0.0);
     }
@@ -139,6 +183,7 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
         if !released {
             fields.numbers(&mut self.gradient);
         }
+        fields.numbers(&mut self.step);
     }
 
     fn pending_gradient(&self) -> Option<&[f64]> {
@@ -152,27 +197,35 @@ impl<M: Memory> Update<M> for ShieldedUpdate {
 
 impl Account for Shielded {
     fn describe(&self) -> MethodDescription {
-        MethodDescription { interval: Some(self.interval), ..DESCRIPTION }
+        MethodDescription {
+            interval: Some(self.interval),
+            momentum: Some(self.momentum),
+            ..DESCRIPTION
+        }
     }
 
     fn write(&self, raw: &mut RawAgreement) {
         raw.schedule.interval = Some(self.interval);
+        raw.schedule.momentum = Some(self.momentum);
     }
 
     fn with_interval(&self, interval: u64) -> Option<Method> {
-        Some(Method::Shielded(Shielded { interval }))
+        Some(Method::Shielded(Shielded { interval, ..*self }))
     }
 
     fn encode(&self, encoder: &mut Encoder) {
-        let &Shielded { interval } = self;
+        let &Shielded { interval, momentum } = self;
         encoder.count(interval);
+        encoder.number(momentum);
     }
 
-    /// One step every `interval` rounds, spread evenly over them.
+    /// One step every `interval` rounds, spread evenly over them. With momentum a gradient moves x by 1/(1 − β) of its
+    /// step in the end.
     fn expected(&self, schedule: &Schedule, base: f64) -> Expected {
         #[expect(clippy::cast_precision_loss, reason = "a model, not an account")]
         let interval = self.interval as f64;
         let Expected { step, coupling, .. } = Expected::of(schedule, base);
+        let step = step / (1.0 - self.momentum);
         Expected { step: step / interval, coupling, noise: step * step / interval }
     }
 
@@ -236,7 +289,7 @@ impl Account for Shielded {
                 self.whole_history_lifetime(facts, &Standing::at_start())
             }
             Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                // A gradient in every round costs no less than one every so many.
+                // A gradient in every round costs at least as much as one in every `interval` rounds.
                 let facts = &in_every_round(facts);
                 let contraction = forgetting_lifetime::contraction(facts, false)?;
                 forgetting_lifetime::lifetime(facts, contraction, forgetting_machine_ratio(facts))
@@ -250,14 +303,12 @@ impl Account for Shielded {
         planned: &Lifetime,
         from: &Standing<'_>,
     ) -> Result<Lifetime, NoCertificate> {
-        match facts.forgetting {
-            Forgetting::Never => self.whole_history_lifetime(facts, from),
-            Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
-                let contraction = forgetting_lifetime::contraction(&in_every_round(facts), false)?;
-                let machine = forgetting_machine_ratio(facts);
-                forgetting_from_here(facts, contraction, machine, planned, from)
-            }
-        }
+        let of_whole_history = || self.whole_history_lifetime(facts, from);
+        let contraction_and_machine = || {
+            let contraction = forgetting_lifetime::contraction(&in_every_round(facts), false)?;
+            Ok((contraction, forgetting_machine_ratio(facts)))
+        };
+        lifetime_from_present(facts, planned, from, of_whole_history, contraction_and_machine)
     }
 
     /// Everything but the newest gradient is public: who was heard changes no cost.
@@ -267,7 +318,8 @@ impl Account for Shielded {
 }
 
 fn in_every_round(facts: &Mechanism) -> Mechanism {
-    Mechanism { method: Method::Shielded(Shielded { interval: 1 }), ..*facts }
+    // What momentum does is no part of the account.
+    Mechanism { method: Method::Shielded(Shielded::default()), ..*facts }
 }
 
 fn forgetting_machine_ratio(facts: &Mechanism) -> f64 {

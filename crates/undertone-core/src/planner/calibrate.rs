@@ -11,12 +11,18 @@ use crate::privacy::{Cap, Horizon, Mechanism, NoScale, calibrate_scale};
 /// With these scales, the certified cost of every learner is at most its target.
 ///
 /// # Errors
-/// When a learner has no target, or no scale meets it.
+/// When a learner has no target, no scale meets it, or nothing is released within the horizon.
 pub fn calibrate(
     agreement: &Agreement,
     memory_error: PowerLaw,
     horizon: Horizon,
 ) -> Result<Vec<f64>, PlannerError> {
+    if let (Horizon::Rounds(rounds), Some(interval)) =
+        (horizon, agreement.method.describe().interval)
+        && interval > rounds
+    {
+        return Err(PlannerError::NothingReleased { interval, rounds });
+    }
     // The largest scale enters every learner's charge for machine arithmetic, so the scales must
     // meet their targets with a bound on all of them. That charge is 2⁻⁴⁴ of the noise, so one
     // repetition is normally enough. More than a few mean that the charge outgrows the noise over

@@ -49,7 +49,7 @@ pub use calibrate::calibrate;
 pub(crate) use estimate::{estimate_by_lifetime, estimate_by_recursion, estimate_without_carrying};
 pub use predict::{Forecast, ForecastPoint, predict};
 pub(crate) use search::ScheduleShape;
-pub use search::{Tuned, tune};
+pub use search::{Tuned, interval_max, tune};
 
 use crate::privacy::{Horizon, NoCertificate};
 use crate::{LearnerId, PowerLaw};
@@ -120,10 +120,19 @@ pub enum PlannerError {
         /// Records the agreement needs.
         taken: u64,
     },
-    /// The search supports only full histories.
+    /// The run is over before a gradient leaves.
     #[error(
-        "memory.kind forgets: schedules are searched for full histories only; choose step and coupling by hand, and have the noise calibrated"
+        "schedule.interval = {interval}: no gradient is released in {rounds} rounds, so nothing would be learnt and nothing spent; use at most {}",
+        interval_max(*rounds)
     )]
+    NothingReleased {
+        /// A gradient in every so many rounds.
+        interval: u64,
+        /// Rounds planned.
+        rounds: u64,
+    },
+    /// The search supports only full histories.
+    #[error("memory.kind forgets, and schedules are searched for full histories only")]
     Forgetting,
     /// Every round needs a record.
     #[error(

@@ -32,8 +32,8 @@ pub struct Tuned {
 ///
 /// # Guarantee
 /// The result meets every target over the horizon, breaks no condition of the theorems unless
-/// `unproven` is set, uses at most `records` records a learner, and has a predicted error no larger
-/// than that of the agreement it started from.
+/// `unproven` is set, uses at most `records` records a learner, releases a gradient within the
+/// planned rounds, and has a predicted error no larger than that of the agreement it started from.
 ///
 /// # Errors
 /// When there are too few records, or neither the start nor any schedule found can be calibrated.
@@ -75,12 +75,32 @@ pub fn tune(start: &Agreement, goal: &Goal) -> Result<Tuned, PlannerError> {
     Ok(Tuned { agreement: start.clone(), scales, forecast, before, compared })
 }
 
+/// The longest interval between gradients with which one is released within the planned rounds.
+///
+/// A run of T rounds releases in rounds 0 to T − 1, the first of which depends on no record; the account counts
+/// rounds 1 to T. So it is T − 1, and with one round the only choice there is.
+#[must_use]
+pub fn interval_max(rounds: u64) -> u64 {
+    rounds.saturating_sub(1).max(1)
+}
+
+/// Refuses an agreement that is over before a gradient leaves: nothing would be learnt, at an ε of 0.
+fn check_something_is_released(agreement: &Agreement, rounds: u64) -> Result<(), PlannerError> {
+    match agreement.method.describe().interval {
+        Some(interval) if interval > interval_max(rounds) => {
+            Err(PlannerError::NothingReleased { interval, rounds })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The prediction for the calibrated start, if the start is allowed.
 fn start_forecast(
     predictor: &Predictor,
     start: &Agreement,
     goal: &Goal,
 ) -> Result<(Vec<f64>, Forecast), PlannerError> {
+    check_something_is_released(start, goal.outlook.rounds)?;
     let taken = start.records.taken_after(goal.outlook.rounds);
     if taken > goal.records {
         return Err(PlannerError::RecordsTaken { records: goal.records, taken });
@@ -286,7 +306,12 @@ impl<'a> Search<'a> {
         {
             return false;
         }
-        if point.0[INTERVAL] > 0 && self.agreement.method.describe().interval.is_none() {
+        let interval = INTERVALS[point.index(INTERVAL)];
+        let longest = match self.agreement.method.describe().interval {
+            Some(_) => interval_max(self.goal.outlook.rounds),
+            None => 1,
+        };
+        if interval > longest {
             return false;
         }
         let free = self.agreement.method.account().exponents_are_free();

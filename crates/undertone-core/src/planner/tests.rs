@@ -5,6 +5,7 @@ use super::*;
 use crate::agreement::tests::{checked, good};
 use crate::agreement::{Agreement, OneOrEach, RawAgreement};
 use crate::method::{Algorithm1, Bound, Method};
+use crate::noise::NoiseKind;
 use crate::privacy::{Cap, NoCertificate, lifetime, planned_cost};
 use proptest::prelude::*;
 
@@ -177,6 +178,91 @@ fn the_curve_starts_at_zero_ends_with_the_run_and_stays_finite() {
         assert!(forecast.objective.is_finite());
         assert!(forecast.points.iter().all(|point| point.tracking_error <= 8.0 * 400.0 * 1.001));
     }
+}
+
+/// The shielded method with a gradient in every so many rounds.
+fn shielded(interval: u64) -> Agreement {
+    config(|raw| {
+        raw.method = Some("shielded".into());
+        raw.schedule.interval = Some(interval);
+        raw.schedule.step_exponent = Some(0.0);
+        raw.schedule.coupling_exponent = Some(0.0);
+        raw.noise.kind = Some("gaussian".into());
+        raw.noise.exponent = Some(OneOrEach::One(0.0));
+    })
+}
+
+/// What the search must never choose: 24 rounds between gradients in a run of 20 learn nothing, at an ε of 0.
+#[test]
+fn a_tuned_plan_releases_a_gradient_within_its_rounds_and_spends_its_budget() {
+    for rounds in [1, 2, 5, 20, 100] {
+        for (interval, horizon) in [
+            (1, Horizon::Rounds(rounds)),
+            (24, Horizon::Rounds(rounds)),
+            (1, Horizon::Lifetime),
+            (24, Horizon::Lifetime),
+            (128, Horizon::Lifetime),
+        ] {
+            let start = shielded(interval);
+            let outlook = Outlook { rounds, heterogeneity: 1.0 };
+            let records = 100 + rounds;
+            let goal =
+                Goal { outlook, horizon, memory_error: PowerLaw::ZERO, records, warmup_max: 100 };
+            let tuned = tune(&start, &goal).unwrap();
+            let found = tuned.agreement.method.describe().interval.unwrap();
+            assert!(
+                found < rounds.max(2),
+                "{found} in {rounds} rounds from {interval}, {horizon:?}"
+            );
+            for mechanism in tuned.agreement.mechanisms(PowerLaw::ZERO, &tuned.scales) {
+                // The releases of a run of these rounds, and those that the account counts.
+                for last in [(rounds - 1).max(1), rounds] {
+                    assert!(planned_cost(&mechanism, last).zcdp > 0.0);
+                }
+                let spent = planned_cost(&mechanism, rounds).epsilon(NoiseKind::Gaussian, 1e-6);
+                let finite = matches!(horizon, Horizon::Rounds(_));
+                assert!(spent > 0.0 && (!finite || spent > 8.0 * (1.0 - 1e-6)), "{spent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn control_a_plan_that_releases_no_gradient_is_predicted_to_be_better_than_any_that_does() {
+    // Its noise, calibrated for ever, is the least of all, and the model spreads a step over the rounds between two:
+    // nothing but the rule keeps the search from it.
+    let outlook = Outlook { rounds: 20, heterogeneity: 1.0 };
+    let (horizon, memory_error) = (Horizon::Lifetime, PowerLaw::ZERO);
+    let goal = Goal { outlook, horizon, memory_error, records: 120, warmup_max: 100 };
+    let mut start = shielded(1);
+    start.caps.fill(Some(Cap::Approximate { epsilon: 1.0, delta: 1e-6 }));
+    let best = tune(&start, &goal).unwrap();
+    let every = best.agreement.method.describe().interval.unwrap();
+    let idle = [24, 32, 64, 128].map(|interval| {
+        let mut idle = best.agreement.clone();
+        idle.method = idle.method.with_interval(interval);
+        #[expect(clippy::cast_precision_loss, reason = "small whole numbers")]
+        let longer = interval as f64 / every as f64;
+        // The same mean step a round.
+        idle.schedule.step.initial *= longer;
+        let scales = calibrate(&idle, memory_error, horizon).unwrap();
+        let mechanism = idle.mechanisms(memory_error, &scales)[0];
+        assert!(planned_cost(&mechanism, 20).zcdp <= 0.0, "it spends nothing");
+        predict(&idle, &scales, &outlook).objective
+    });
+    let least = idle.into_iter().fold(f64::INFINITY, f64::min);
+    assert!(least < best.forecast.objective, "{idle:?} {:?}", best.forecast);
+}
+
+#[test]
+fn a_horizon_without_a_gradient_is_refused_with_the_longest_interval_that_has_one() {
+    let horizon = Horizon::Rounds(20);
+    let refused = PlannerError::NothingReleased { interval: 24, rounds: 20 };
+    assert_eq!(calibrate(&shielded(24), PowerLaw::ZERO, horizon).unwrap_err(), refused);
+    assert!(refused.to_string().contains("use at most 19"), "{refused}");
+    assert!(calibrate(&shielded(20), PowerLaw::ZERO, horizon).is_ok());
+    // For ever there is a cost, and a scale that meets the target.
+    assert!(calibrate(&shielded(24), PowerLaw::ZERO, Horizon::Lifetime).is_ok());
 }
 
 proptest! {

@@ -2,12 +2,12 @@
 
 use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
-use super::from_here::Standing;
+use super::format::format_scientific_up;
 use super::lifetime::{Lifetime, NoCertificate};
+use super::lifetime_from_present::Standing;
 use super::mechanism::{Mechanism, RoundScales, RoundTerms};
 use super::price::Price;
 use super::record_accounts::RecordAccounts;
-use super::shown::format_scientific_up;
 use crate::persist::{Fields, Persist};
 use crate::{Forgetting, Round};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,16 @@ pub enum Cap {
         /// At this δ.
         delta: f64,
     },
+}
+
+impl Cap {
+    /// Its ε: at the cap's δ, or pure.
+    #[must_use]
+    pub fn epsilon(self) -> f64 {
+        match self {
+            Cap::Pure { epsilon } | Cap::Approximate { epsilon, .. } => epsilon,
+        }
+    }
 }
 
 /// Why a release was refused. Nothing was drawn and nothing may be sent.
@@ -65,11 +75,15 @@ pub enum Refusal {
 /// It uses the weights actually heard and the records actually held, so it stays right when
 /// neighbours are missing. Its totals only grow. A round takes O(1) time and space. If records are
 /// forgotten, both grow with the number of rounds whose records still count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Accountant {
     mechanism: Mechanism,
+    cap: Option<Cap>,
+    /// The cap as a cost.
     limit: Cost,
     round: Round,
+    /// Whether the release of this round was paid for.
+    paid: bool,
     /// The schedules in this round.
     scales: RoundScales,
     /// The machine charge of θ when it was last computed, if rounds were skipped since then.
@@ -83,7 +97,7 @@ pub struct Accountant {
 }
 
 /// The records whose cost is followed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Records {
     /// Only record 0, which pays most if nothing is forgotten (ADR 0004).
     First { sensitivity: f64, spent: Total },
@@ -91,7 +105,7 @@ enum Records {
     Each(RecordAccounts),
 }
 
-/// Weights heard are summed in another order than planned ones: they may differ by so much of themselves.
+/// The largest relative difference between the weights heard and those planned: they are summed in another order.
 const WEIGHT_ROUNDING: f64 = 1e-12;
 
 /// What the release of a round costs.
@@ -124,14 +138,37 @@ impl Accountant {
         };
         let round = Round::ZERO;
         let scales = mechanism.scales(round);
-        let (carried, has_departed, missing) = (0.0, false, 0);
-        Accountant { mechanism, limit, round, scales, carried, has_departed, missing, records }
+        Accountant {
+            mechanism,
+            cap,
+            limit,
+            round,
+            paid: false,
+            scales,
+            carried: 0.0,
+            has_departed: false,
+            missing: 0,
+            records,
+        }
     }
 
     /// The public facts the account is based on.
     #[must_use]
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism
+    }
+
+    /// The cap, if there is one.
+    #[must_use]
+    pub fn cap(&self) -> Option<Cap> {
+        self.cap
+    }
+
+    /// Whether a round departed from the plan, by a neighbour that counts or a record that was missing, or by rounds
+    /// that were skipped. The certificate of the plan is then void.
+    #[must_use]
+    pub fn has_departed(&self) -> bool {
+        self.has_departed
     }
 
     /// The round whose release is charged next.
@@ -208,8 +245,8 @@ impl Accountant {
             Records::First { sensitivity, spent } => (*sensitivity, *spent, None),
             Records::Each(accounts) => (0.0, Total::default(), Some(accounts)),
         };
-        let &Accountant { round, carried, missing, .. } = self;
-        let standing = Standing { round, sensitivity, spent, carried, missing, each };
+        let &Accountant { round, paid, carried, missing, .. } = self;
+        let standing = Standing { round, paid, sensitivity, spent, carried, missing, each };
         self.mechanism.method.account().lifetime_from(&self.mechanism, planned, &standing)
     }
 
@@ -241,6 +278,7 @@ impl Accountant {
             // The release of round 0 depends on no record.
             Records::Each(_) => {}
         }
+        self.paid = true;
         Ok(cost)
     }
 
@@ -260,6 +298,7 @@ impl Accountant {
             Records::Each(accounts) => accounts.advance(&self.mechanism, terms),
         }
         self.enter(self.round.next());
+        self.paid = false;
         self.carried = 0.0;
     }
 
@@ -286,6 +325,7 @@ impl Accountant {
         if until > self.round {
             self.carried = self.carried.max(self.mechanism.machine_sensitivity_at(&self.scales));
             self.has_departed = true;
+            self.paid = false;
             self.enter(until);
         }
     }
@@ -344,6 +384,7 @@ impl Accountant {
 impl Persist for Accountant {
     fn visit(&mut self, fields: &mut dyn Fields) {
         fields.count(&mut self.round.0);
+        fields.flag(&mut self.paid);
         fields.number(&mut self.carried);
         fields.flag(&mut self.has_departed);
         fields.count(&mut self.missing);

@@ -2,6 +2,7 @@
 
 use super::conversion::zcdp_from_epsilon;
 use super::cost::{Cost, Total};
+use super::fixed_costs::FixedCosts;
 use super::lifetime::{Lifetime, NoCertificate, lifetime};
 use super::mechanism::Mechanism;
 use super::record_accounts::RecordAccounts;
@@ -23,6 +24,20 @@ pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
     }
 }
 
+/// The same, release by release: what [`planned_cost`] adds up. With Laplace noise it may have a smaller ε.
+#[must_use]
+pub fn planned_costs(mechanism: &Mechanism, rounds: u64) -> FixedCosts {
+    match mechanism.forgetting {
+        Forgetting::Never => record_costs(mechanism, Round::ZERO, rounds),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+            // Who pays most zCDP may not be who pays most at another order. Evenly over all rounds, nobody pays more.
+            let mut costs = FixedCosts::new(mechanism);
+            costs.add_total(rounds, planned_account(mechanism, rounds).spent());
+            costs
+        }
+    }
+}
+
 /// What releases in rounds 0 to `rounds` reveal of all records of a learner together (user level).
 ///
 /// If all records may be replaced at once, the average over a batch or a history moves by up to C,
@@ -30,14 +45,26 @@ pub fn planned_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
 /// Algorithm 1.
 #[must_use]
 pub fn user_cost(mechanism: &Mechanism, rounds: u64) -> Cost {
-    let mut sensitivity = 0.0;
     let mut total = Total::default();
+    for_user(mechanism, rounds, |cost| total.add(cost));
+    total.cost()
+}
+
+/// The same, release by release.
+#[must_use]
+pub fn user_costs(mechanism: &Mechanism, rounds: u64) -> FixedCosts {
+    let mut costs = FixedCosts::new(mechanism);
+    for_user(mechanism, rounds, |cost| costs.add(cost));
+    costs
+}
+
+fn for_user(mechanism: &Mechanism, rounds: u64, mut charge: impl FnMut(Cost)) {
+    let mut sensitivity = 0.0;
     for t in 0..rounds {
         let step = mechanism.step_effect(&mechanism.planned_terms(Round(t)));
         sensitivity = step.next(sensitivity, step.reach);
-        total.add(mechanism.cost(Round(t + 1), sensitivity));
+        charge(mechanism.cost(Round(t + 1), sensitivity));
     }
-    total.cost()
 }
 
 /// The round in which the record arrives that pays most zCDP for the releases of rounds 0 to `rounds`; 0 stands for
@@ -68,14 +95,27 @@ fn planned_account(mechanism: &Mechanism, rounds: u64) -> RecordAccounts {
 /// zero until then. If nothing is forgotten, record 0 (or any of the warm-up) pays most.
 #[must_use]
 pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
-    let mut sensitivity = 0.0;
     let mut total = Total::default();
+    for_record(mechanism, arrival, rounds, |cost| total.add(cost));
+    total.cost()
+}
+
+/// The same, release by release.
+#[must_use]
+pub fn record_costs(mechanism: &Mechanism, arrival: Round, rounds: u64) -> FixedCosts {
+    let mut costs = FixedCosts::new(mechanism);
+    for_record(mechanism, arrival, rounds, |cost| costs.add(cost));
+    costs
+}
+
+fn for_record(mechanism: &Mechanism, arrival: Round, rounds: u64, mut charge: impl FnMut(Cost)) {
+    let mut sensitivity = 0.0;
     let mut weights = PlannedWeight::new(mechanism, arrival);
     for t in arrival.0..=rounds {
         let round = Round(t);
         // The release of the arrival round itself does not depend on the record.
         if t > arrival.0 {
-            total.add(mechanism.cost(round, sensitivity));
+            charge(mechanism.cost(round, sensitivity));
         }
         let terms = mechanism.planned_terms(round);
         sensitivity = match mechanism.forgetting {
@@ -87,7 +127,6 @@ pub fn record_cost(mechanism: &Mechanism, arrival: Round, rounds: u64) -> Cost {
             }
         };
     }
-    total.cost()
 }
 
 /// The weight of one record, round by round, when records arrive as planned.
@@ -152,7 +191,8 @@ impl From<NoCertificate> for NoScale {
 /// # Guarantee
 /// With the returned scale, the cost over the horizon is at most the target: sensitivity does not
 /// depend on the noise, so pure ε scales as 1/scale and zCDP as 1/scale², and the result is checked
-/// and raised until it holds.
+/// and raised until it holds. Costs are counted as the accountant enforces a cap of this target, so it refuses no
+/// round of the horizon. With Laplace noise [`planned_costs`] may show a smaller ε than was asked for (ADR 0026).
 ///
 /// # Errors
 /// When no scale can meet the target.

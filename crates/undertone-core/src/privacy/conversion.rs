@@ -51,19 +51,37 @@ pub fn epsilon_from_zcdp(zcdp: f64, delta: f64) -> f64 {
         return f64::INFINITY;
     }
     let log_inverse_delta = -delta.ln();
-    // `excess` is α − 1. Everything is computed from it, because α itself rounds to 1 for large ρ.
+    // The classical conversion uses α − 1 = √(ln(1/δ)/ρ); the optimum lies below it.
+    let centre = 0.5 * (log_inverse_delta / zcdp).ln();
+    let best = least_epsilon(delta, (centre - 6.0, centre + 2.0), |excess| zcdp + zcdp * excess);
+    best.min(raised(zcdp + 2.0 * (zcdp * log_inverse_delta).sqrt()))
+}
+
+/// The least over orders α of D_α + ln(1 − 1/α) − ln(δα)/(α − 1), where α − 1 is e to the power of a number in the given
+/// range.
+///
+/// # Guarantee
+/// If `divergence`, given α − 1, bounds the Rényi divergence of order α for every α, what has it is (ε, δ)-differentially
+/// private.
+pub(super) fn least_epsilon(
+    delta: f64,
+    (low, high): (f64, f64),
+    divergence: impl Fn(f64) -> f64,
+) -> f64 {
+    let log_inverse_delta = -delta.ln();
+    // `excess` is α − 1. Everything is computed from it, because α itself rounds to 1 for large costs.
     let at = |log_excess: f64| {
         let excess = log_excess.exp();
         let shrink = -(1.0 / excess).ln_1p();
-        zcdp + zcdp * excess + shrink + (log_inverse_delta - excess.ln_1p()) / excess
+        divergence(excess) + shrink + (log_inverse_delta - excess.ln_1p()) / excess
     };
-    // The classical conversion uses α − 1 = √(ln(1/δ)/ρ); the optimum lies below it, and the
-    // function of ln(α − 1) has a single minimum there.
-    let centre = 0.5 * (log_inverse_delta / zcdp).ln();
-    let best = golden_section_minimum(at, centre - 6.0, centre + 2.0);
-    let classical = zcdp + 2.0 * (zcdp * log_inverse_delta).sqrt();
-    let epsilon = if best.is_finite() { best.min(classical).max(0.0) } else { classical };
-    // 1e-13 is far more than the rounding of these logarithms and sums.
+    // (α − 1) times all of it is convex in α, as (α − 1)D_α is: so its quotient by α − 1 has a single minimum.
+    let found = golden_section_minimum(at, low, high);
+    if found.is_finite() { raised(found.max(0.0)) } else { f64::INFINITY }
+}
+
+/// 1e-13 is far more than the rounding of these logarithms and sums.
+fn raised(epsilon: f64) -> f64 {
     epsilon * (1.0 + 1e-13) + 1e-15
 }
 

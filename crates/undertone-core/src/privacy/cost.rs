@@ -30,8 +30,11 @@ impl Cost {
     /// pure ε is r times and zCDP r² times as large.
     #[must_use]
     pub fn of_repeated(self, uses: u64) -> Cost {
+        if uses <= 1 {
+            return self;
+        }
         #[expect(clippy::cast_precision_loss, reason = "uses stay far below 2^53")]
-        let uses = uses.max(1) as f64;
+        let uses = uses as f64;
         Cost { pure: uses * self.pure * ROUNDING, zcdp: uses * uses * self.zcdp * ROUNDING }
     }
 

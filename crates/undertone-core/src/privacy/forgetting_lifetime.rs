@@ -90,7 +90,7 @@ struct Arrivals {
     last: Option<u64>,
 }
 
-/// After so many rounds a record weighs nothing or, where it is never cut off, less than 2⁻⁴⁰ of a new one.
+/// The number of rounds after which a record weighs nothing or, if it is never dropped, less than 2⁻⁴⁰ of a new one.
 pub(super) fn settling_rounds(forgetting: Forgetting) -> u64 {
     let rounds = match forgetting.limit() {
         Some(limit) => limit,

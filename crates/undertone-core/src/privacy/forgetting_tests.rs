@@ -268,7 +268,7 @@ fn a_shielded_record_pays_for_its_weight_in_every_gradient_that_is_released() {
         (Forgetting::Decaying { factor: 0.8, rounds: None }, 2),
     ] {
         let mut mechanism = constant(forgetting);
-        mechanism.method = Method::Shielded(Shielded { interval });
+        mechanism.method = Method::Shielded(Shielded { interval, ..Shielded::default() });
         mechanism.warmup = 40;
         let rounds = 600;
         let story = planned_story(&mechanism, rounds);

@@ -246,8 +246,8 @@ pub fn verify(
         if receipt.previous != ledger.previous {
             return Err(Disagreement::Chain { round });
         }
+        check_terms(mechanism, receipt, records, place == 0)?;
         if place > 0 {
-            check_terms(mechanism, receipt, records)?;
             let terms = RoundTerms {
                 round: accountant.round(),
                 weight_heard: receipt.weight_heard,
@@ -268,22 +268,28 @@ pub fn verify(
     Ok(accountant)
 }
 
+/// Checks what a receipt says of the round before, of which the first has none.
 fn check_terms(
     mechanism: &Mechanism,
     receipt: &Receipt,
     records_before: u64,
+    is_first: bool,
 ) -> Result<(), Disagreement> {
     let round = receipt.round;
+    let weight_max = if is_first { 0.0 } else { mechanism.weight };
     let weight = receipt.weight_heard;
     let impossible =
         |field, found, reason| Err(Disagreement::Impossible { round, field, found, reason });
-    if !(weight >= 0.0 && weight <= mechanism.weight * (1.0 + 1e-9)) {
+    if !(weight >= 0.0 && weight <= weight_max * (1.0 + 1e-9)) {
         return impossible("weight_heard", weight, "the neighbours' weights add up to less");
     }
+    #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
+    let records = receipt.records as f64;
     if receipt.records < records_before {
-        #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
-        let found = receipt.records as f64;
-        return impossible("records", found, "records that have arrived do not become fewer");
+        return impossible("records", records, "records that have arrived do not become fewer");
+    }
+    if is_first && receipt.records > 0 {
+        return impossible("records", records, "no round came before the first receipt");
     }
     Ok(())
 }
@@ -373,6 +379,11 @@ mod tests {
             Disagreement::Impossible { .. }
         ));
         assert!(matches!(found(&|list| list[7].records = 1), Disagreement::Impossible { .. }));
+        assert!(matches!(found(&|list| list[0].records = 1), Disagreement::Impossible { .. }));
+        assert!(matches!(
+            found(&|list| list[0].weight_heard = 0.1),
+            Disagreement::Impossible { .. }
+        ));
         assert!(matches!(
             found(&|list| {
                 list.remove(7);

@@ -4,7 +4,7 @@
 //! follows what really happened, and caps are enforced on it.
 
 use super::cost::{Cost, ROUNDING};
-use super::from_here::Standing;
+use super::lifetime_from_present::Standing;
 use super::mechanism::Mechanism;
 use crate::Round;
 use crate::noise::NoiseKind;
@@ -106,7 +106,8 @@ pub(crate) fn sum_then_tail(
     for ahead in 0..=SEARCH_LIMIT {
         let (t, round) = (first + ahead, Round(first + ahead));
         // A checkpoint before round t is paid: everything below t is in `spent`.
-        let begins_with_tail = ahead == 0 && first > 0 && !(start.carried > 0.0);
+        let is_paid = ahead == 0 && start.paid;
+        let begins_with_tail = ahead == 0 && !is_paid && first > 0 && !(start.carried > 0.0);
         if ahead.is_power_of_two() || begins_with_tail {
             match tail_from(round, sensitivity) {
                 Ok(tail) => {
@@ -122,7 +123,9 @@ pub(crate) fn sum_then_tail(
             }
         }
         let carried = if ahead == 0 { start.carried } else { 0.0 };
-        spent.add(mechanism.price(round).with_machine_least(carried).cost(sensitivity));
+        if !is_paid {
+            spent.add(mechanism.price(round).with_machine_least(carried).cost(sensitivity));
+        }
         sensitivity = mechanism.next_sensitivity(sensitivity, &start.terms(mechanism, round));
     }
     best.ok_or(failure)

@@ -62,7 +62,7 @@ pub struct RoundTerms {
 }
 
 /// The values of all schedules in one round.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RoundScales {
     /// λ_t.
     pub(crate) step: f64,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// # Guarantee
 /// For every record that ever arrived, some entry has at least its sensitivity, its weight in every
 /// later round and what it has paid. So the largest values over all entries are bounds for every record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecordAccounts {
     weights: RecordWeights,
     /// Records that had arrived by the last round.
@@ -28,7 +28,7 @@ pub(super) struct RecordAccounts {
 }
 
 /// One record of a round: all records of a round pay the same.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RecordAccount {
     /// Its arrival; that of the one that has paid most, where it stands for several.
     arrival: Round,

@@ -245,7 +245,7 @@ proptest! {
         error in 0.0f64..0.2, error_decay in 0.6f64..2.0, warmup in 0u64..2000, batch in 1u64..2000,
         interval in 1u64..20, exponent in 0.0f64..0.3, scale in 0.01f64..10.0,
     ) {
-        let mut mechanism = reference_of(Method::Shielded(Shielded { interval }));
+        let mut mechanism = reference_of(Method::Shielded(Shielded { interval, ..Shielded::default() }));
         mechanism.radius = 10.0;
         mechanism.memory_error = PowerLaw::decaying(error, error_decay);
         mechanism.noise.scale = PowerLaw::growing(scale, exponent);
@@ -283,7 +283,7 @@ proptest! {
     fn no_round_that_was_calibrated_for_is_refused(
         epsilon in 0.05f64..20.0, log_delta in -25.0f64..-5.0, rounds in 1u64..200, gaussian: bool,
     ) {
-        let mut mechanism = reference_of(Method::Shielded(Shielded { interval: 1 }));
+        let mut mechanism = reference_of(Method::Shielded(Shielded::default()));
         mechanism.warmup = 100;
         if gaussian {
             mechanism.noise.kind = NoiseKind::Gaussian;

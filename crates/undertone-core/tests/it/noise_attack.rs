@@ -5,23 +5,17 @@
 
 use std::collections::BTreeSet;
 
+use undertone_core::PublicRandom;
 use undertone_core::noise::NoiseKind;
 
 use crate::release;
 
-/// The textbook sampler on a splitmix64 stream. NOT PRIVATE: the thing to be broken.
-struct Textbook(u64);
+/// The textbook sampler on a public generator. NOT PRIVATE: the thing to be broken.
+struct Textbook(PublicRandom);
 
 impl Textbook {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
     fn release(&mut self, value: f64) -> f64 {
-        let uniform = (self.word() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
+        let uniform = self.0.unit() - 0.5;
         textbook_sum(value, uniform)
     }
 }
@@ -48,7 +42,7 @@ fn textbook_can_release(y: f64, value: f64) -> bool {
 
 #[test]
 fn support_attack_breaks_the_textbook_sampler() {
-    let mut sampler = Textbook(7);
+    let mut sampler = Textbook(PublicRandom::new(7));
     let (mut own, mut other) = (0, 0);
     for _ in 0..5_000 {
         let y = sampler.release(0.0);
@@ -91,7 +85,7 @@ fn fine_releases(releases: impl Iterator<Item = f64>) -> usize {
 
 #[test]
 fn precision_attack_breaks_the_textbook_sampler() {
-    let mut sampler = Textbook(8);
+    let mut sampler = Textbook(PublicRandom::new(8));
     let mut count = |value| fine_releases((0..200_000).map(|_| sampler.release(value)));
     // Small sums have finer last places, which θ = 1 makes rarer than ε = 1 allows.
     let (at_zero, at_one) = (count(0.0), count(1.0));

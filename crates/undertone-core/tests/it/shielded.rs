@@ -7,8 +7,8 @@ use undertone_core::privacy::{
     Accountant, Mechanism, NoCertificate, NoiseLaw, lifetime, planned_cost,
 };
 use undertone_core::{
-    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Round,
-    Schedule, Score,
+    Domain, Forgetting, Learner, LearnerId, LearnerSetup, LossConstants, Memory, PowerLaw, Release,
+    Round, Schedule, Score,
 };
 
 /// A gradient that is whatever the test wants it to be.
@@ -71,7 +71,7 @@ fn mechanism(interval: u64, kind: NoiseKind) -> Mechanism {
         forgetting: Forgetting::Never,
         noise: NoiseLaw { kind, scale: PowerLaw::growing(0.4, 0.0) },
         noise_max: PowerLaw::growing(0.4, 0.0),
-        method: Method::Shielded(Shielded { interval }),
+        method: Method::Shielded(Shielded { interval, ..Shielded::default() }),
     }
 }
 
@@ -145,6 +145,67 @@ fn the_lifetime_bound_is_above_any_run_and_near_a_long_one() {
     let mut shrinking = mechanism(1, NoiseKind::Gaussian);
     shrinking.noise.scale.exponent = -0.5;
     assert!(matches!(lifetime(&shrinking), Err(NoCertificate::Diverges { .. })));
+}
+
+#[test]
+fn a_share_of_the_last_step_is_part_of_the_next_and_costs_nothing() {
+    let gradient: Vec<f64> = (0..DIMENSION).map(|j| 0.02 * (j as f64).sin()).collect();
+    for (interval, momentum) in [(1, 0.9), (3, 0.5)] {
+        let mut facts = mechanism(interval, NoiseKind::Gaussian);
+        facts.noise.scale = PowerLaw::growing(0.05, 0.0);
+        let plain = facts;
+        facts.method = Method::Shielded(Shielded { interval, momentum });
+        assert_eq!(lifetime(&facts), lifetime(&plain));
+        let mut learner = learner(facts, gradient.clone());
+        let mut entropy = FixedEntropy { cipher: Cipher::Aes256Ctr, label: 5 };
+        let (mut before, mut step) = (vec![0.0; DIMENSION], vec![0.0; DIMENSION]);
+        let mut moved_by_momentum = 0.0_f64;
+        for t in 0..12 {
+            learner.observe(&[(), (), ()]);
+            let sent = learner.release(&mut entropy).unwrap().values().to_vec();
+            if let Some(noisy) = learner.perturbed_gradient() {
+                for (j, noisy) in noisy.iter().enumerate() {
+                    // Nothing is mixed here, so the mixed point is what was sent before. The grid of x is 2⁻³².
+                    let expected = before[j] + momentum * step[j] - 0.5 * noisy;
+                    assert!((sent[j] - expected).abs() < 1e-8, "round {t}");
+                    step[j] = sent[j] - before[j];
+                    moved_by_momentum = moved_by_momentum.max((momentum * step[j]).abs());
+                }
+            }
+            before = sent;
+            learner.absorb(&[]);
+        }
+        assert!(moved_by_momentum > 0.005, "the control: momentum moves something here");
+    }
+}
+
+/// A learner with momentum that is computed again from its records and stored releases goes on with the same bits.
+#[test]
+fn a_learner_with_momentum_that_is_computed_again_has_the_same_last_step() {
+    let gradient: Vec<f64> = (0..DIMENSION).map(|j| 0.1 * (j as f64).sin()).collect();
+    for interval in [1, 2] {
+        let mut facts = mechanism(interval, NoiseKind::Gaussian);
+        facts.method = Method::Shielded(Shielded { interval, momentum: 0.8 });
+        let run = |rounds: u64, again_until: u64, sent: &mut Vec<Release>| {
+            let mut learner = learner(facts, gradient.clone());
+            let mut entropy = FixedEntropy { cipher: Cipher::Aes256Ctr, label: 9 };
+            for t in 0..rounds {
+                learner.observe(&[()]);
+                if t < again_until {
+                    learner.release_again((&sent[usize::try_from(t).unwrap()]).into()).unwrap();
+                } else {
+                    let release = learner.release(&mut entropy).unwrap();
+                    sent.push(release);
+                }
+                learner.absorb(&[]);
+            }
+        };
+        let mut whole = Vec::new();
+        run(12, 0, &mut whole);
+        let mut resumed = whole[..7].to_vec();
+        run(12, 7, &mut resumed);
+        assert_eq!(whole, resumed);
+    }
 }
 
 #[test]

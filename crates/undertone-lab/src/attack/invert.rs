@@ -11,7 +11,7 @@ use argmin::solver::quasinewton::LBFGS;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use undertone_models::PublicRandom;
-use undertone_models::neural::{Guess, NeuralError, NeuralNetwork};
+use undertone_models::neural::{Guess, NeuralNetwork};
 
 /// How labels are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -55,8 +55,8 @@ const EXPLAINED: f64 = 1e-10;
 /// What an attacker knows.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The neural network's layers.
-    pub network: &'a NeuralNetwork,
+    /// The neural network.
+    pub neural: &'a NeuralNetwork,
     /// The parameters at which the gradient was taken, as observed.
     pub theta: &'a [f64],
     /// The mean gradient of the records, as observed.
@@ -69,25 +69,25 @@ pub struct Evidence<'a> {
 
 /// Searches for the records behind a gradient, until `interrupted`.
 ///
-/// # Errors
-/// When parameters or gradient do not fit the neural network.
+/// # Panics
+/// When parameters or gradient do not fit the neural network: bugs in the caller.
 pub fn invert(
     evidence: Evidence<'_>,
     labels: Labels,
     effort: Effort,
     seed: u64,
     interrupted: &(dyn Fn() -> bool + Sync),
-) -> Result<Reconstruction, NeuralError> {
-    let Evidence { network, theta, gradient: target, records, range } = evidence;
+) -> Reconstruction {
+    let Evidence { neural, theta, gradient: target, records, range } = evidence;
     let size: f64 = target.iter().map(|x| x * x).sum();
     let known = match labels {
         Labels::Dlg => None,
-        Labels::Idlg => Some(label_of_gradient(network, target)),
+        Labels::Idlg => Some(label_of_gradient(neural, target)),
     };
     // Scaled to norm one, so that steps and tolerances mean the same for every gradient.
     let scale = if size > 0.0 { size } else { 1.0 };
     let matching = Matching {
-        network,
+        neural,
         theta,
         target,
         records,
@@ -100,14 +100,14 @@ pub fn invert(
     let mut order = PublicRandom::new(seed);
     for _ in 0..effort.starts.max(1) {
         let start: Vec<f64> = (0..matching.variables()).map(|_| order.unit()).collect();
-        matching.evaluate(&start)?;
+        matching.evaluate(&start);
         matching.left.set(POINTS_PER_STEP * effort.iterations);
         descend(&matching, start, effort.iterations);
         if matching.least() < EXPLAINED || interrupted() {
             break;
         }
     }
-    Ok(matching.best(range))
+    matching.best(range)
 }
 
 /// Minimises by L-BFGS. It ends when its line search fails; the best point is kept in any case.
@@ -124,8 +124,8 @@ fn descend(matching: &Matching<'_>, start: Vec<f64>, iterations: u64) {
 }
 
 /// The class whose bias has the most negative gradient: p − y is below zero only for the label.
-fn label_of_gradient(network: &NeuralNetwork, target: &[f64]) -> usize {
-    let biases = &target[target.len().saturating_sub(network.classes())..];
+fn label_of_gradient(neural: &NeuralNetwork, target: &[f64]) -> usize {
+    let biases = &target[target.len().saturating_sub(neural.classes())..];
     let steepest: Vec<f64> = biases.iter().map(|slope| -slope).collect();
     largest(&steepest)
 }
@@ -141,7 +141,7 @@ struct Seen {
 
 /// The mismatch of guesses, as a function to minimise.
 struct Matching<'a> {
-    network: &'a NeuralNetwork,
+    neural: &'a NeuralNetwork,
     theta: &'a [f64],
     target: &'a [f64],
     records: usize,
@@ -160,34 +160,34 @@ const CERTAIN: f64 = 100.0;
 impl Matching<'_> {
     /// Features of all records, then their label logits.
     fn variables(&self) -> usize {
-        let labels = if self.known.is_some() { 0 } else { self.network.classes() };
-        self.records * (self.network.features() + labels)
+        let labels = if self.known.is_some() { 0 } else { self.neural.classes() };
+        self.records * (self.neural.features() + labels)
     }
 
     fn label_logits(&self, point: &[f64]) -> Vec<Vec<f64>> {
-        let classes = self.network.classes();
+        let classes = self.neural.classes();
         match self.known {
             Some(label) => {
                 let certain = |class| if class == label { CERTAIN } else { 0.0 };
                 vec![(0..classes).map(certain).collect(); self.records]
             }
             None => {
-                let logits = &point[self.records * self.network.features()..];
+                let logits = &point[self.records * self.neural.features()..];
                 logits.chunks_exact(classes).map(<[f64]>::to_vec).collect()
             }
         }
     }
 
     /// Computes the mismatch at a point, and its gradient.
-    fn evaluate(&self, point: &[f64]) -> Result<(), NeuralError> {
-        let features = self.network.features();
+    fn evaluate(&self, point: &[f64]) {
+        let features = self.neural.features();
         let labels = self.label_logits(point);
         let inputs = point[..self.records * features].chunks_exact(features);
         let guesses: Vec<Guess<'_>> = inputs
             .zip(&labels)
             .map(|(input, label_logits)| Guess { input, label_logits })
             .collect();
-        let found = self.network.gradient_match(self.theta, &guesses, self.target)?;
+        let found = self.neural.gradient_match(self.theta, &guesses, self.target);
         let mut slopes = found.input_gradients.concat();
         if self.known.is_none() {
             slopes.extend(found.label_gradients.concat());
@@ -201,7 +201,6 @@ impl Matching<'_> {
         seen.point = point.to_vec();
         seen.mismatch = mismatch;
         seen.slopes = slopes;
-        Ok(())
     }
 
     fn at<T>(&self, point: &[f64], value: fn(&Seen) -> T) -> Result<T, argmin::core::Error> {
@@ -212,7 +211,7 @@ impl Matching<'_> {
                 return Err(argmin::core::Error::msg("enough"));
             };
             self.left.set(left);
-            self.evaluate(point)?;
+            self.evaluate(point);
         }
         Ok(value(&self.seen.borrow()))
     }
@@ -225,7 +224,7 @@ impl Matching<'_> {
     fn best(&self, range: Option<(f64, f64)>) -> Reconstruction {
         let nothing = (f64::INFINITY, vec![0.0; self.variables()]);
         let (mismatch, point) = self.seen.take().best.unwrap_or(nothing);
-        let features = self.network.features();
+        let features = self.neural.features();
         let inputs = point[..self.records * features].chunks_exact(features);
         let (low, high) = range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let cut = |input: &[f64]| input.iter().map(|value| value.clamp(low, high)).collect();

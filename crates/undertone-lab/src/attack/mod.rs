@@ -192,7 +192,7 @@ pub fn attack(
     let records = check(loaded, &settings)?;
     let mut jobs = Vec::new();
     let mut victims = Vec::new();
-    let mut network = None;
+    let mut model = None;
     for seed in 1..=settings.seeds {
         let (mut setup, mut streams) = prepare(&loaded.checked, &loaded.folder, seed)?;
         if (watch.interrupted)() {
@@ -213,16 +213,16 @@ pub fn attack(
                 jobs.push((first + learner, multiple, heard));
             }
         }
-        network = Some(setup.model);
+        model = Some(setup.model);
     }
-    let Some(AnyModel::Neural(model)) = network else {
+    let Some(AnyModel::Neural(model)) = model else {
         return Err(AttackError::NotNeural.into());
     };
-    let network = model.neural();
+    let neural = model.neural();
     let attempts: Result<Vec<(usize, Attempt)>, ExperimentError> = jobs
         .into_par_iter()
         .map(|(victim, multiple, heard)| {
-            let attempt = attempt(network, &settings, multiple, &heard, victim as u64, watch)?;
+            let attempt = attempt(neural, &settings, multiple, &heard, victim as u64, watch)?;
             (watch.done)();
             Ok((victim, attempt))
         })
@@ -232,7 +232,7 @@ pub fn attack(
     }
     let lines = (0..settings.multiples.len()).map(|index| line(&victims, index)).collect();
     let name = loaded.checked.agreement.name.clone();
-    let shape = network.spec().input;
+    let shape = neural.spec().input;
     let originals = || victims.iter().flat_map(|victim| &victim.originals);
     let error_of_random =
         range_of(originals()).map(|_| mean(originals().map(|one| of_random(one))));
@@ -273,7 +273,7 @@ pub fn reconstructions(loaded: &LoadedExperiment, settings: &Settings) -> u64 {
 /// Checks that an attack is possible. Returns how many records are behind a gradient.
 fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackError> {
     let agreement = &loaded.checked.agreement;
-    let Some(network) = &agreement.neural else { return Err(AttackError::NotNeural) };
+    let Some(neural) = &agreement.neural else { return Err(AttackError::NotNeural) };
     if !settings.multiples.iter().all(|multiple| (0.0..=1e6).contains(multiple)) {
         return Err(AttackError::Multiple);
     }
@@ -309,7 +309,7 @@ fn check(loaded: &LoadedExperiment, settings: &Settings) -> Result<u64, AttackEr
         if found != 1 {
             return Err(AttackError::OneRecordOnly(found));
         }
-        if !matches!(network.layers.last(), Some(LayerSpec::Dense { .. })) {
+        if !matches!(neural.layers.last(), Some(LayerSpec::Dense { .. })) {
             return Err(AttackError::NoBiases);
         }
     }
@@ -343,7 +343,7 @@ fn hear(
 }
 
 fn attempt(
-    network: &NeuralNetwork,
+    neural: &NeuralNetwork,
     settings: &Settings,
     multiple: f64,
     heard: &Overheard,
@@ -352,13 +352,13 @@ fn attempt(
 ) -> Result<Attempt, ExperimentError> {
     let originals: Vec<Vec<f64>> = heard.truth.iter().map(features).collect();
     let evidence = Evidence {
-        network,
+        neural,
         theta: &heard.theta,
         gradient: &heard.gradient,
         records: heard.truth.len(),
         range: range_of(originals.iter()),
     };
-    let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted)?;
+    let found = invert(evidence, settings.labels, settings.effort, seed, watch.interrupted);
     if (watch.interrupted)() {
         return Err(ExperimentError::Interrupted);
     }

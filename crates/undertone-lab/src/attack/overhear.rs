@@ -107,7 +107,7 @@ fn estimate(
     let id = releases[index].learner();
     let round = Round(round);
     let coupling = mechanism.schedule.coupling.at(round);
-    // The other methods go on from their own noisy copy.
+    // With the other methods a learner continues from its own noisy copy.
     let gradients = mechanism.method.describe().gradients;
     let base = if gradients.are_of_newest_batch() { releases[index].values() } else { own };
     let mut mixed = base.to_vec();

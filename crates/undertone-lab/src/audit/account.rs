@@ -5,7 +5,7 @@
 //! promised in advance is not below the account.
 
 use super::Effort;
-use super::facts::{Facts, account_rounds};
+use super::audited_learner::{Facts, account_rounds};
 use super::limits::{Extent, round_cost, rounds_in_all};
 use super::replay::{Make, Measured, ROUNDING};
 use super::report::{Check, Layer, Verdict};

@@ -1,6 +1,6 @@
 //! Records outside the declared bounds must be refused: all claims depend on the bounds.
 
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::limits::Extent;
 use super::replay::{Make, Pair, replay};
 use super::report::{Check, Layer, Verdict};

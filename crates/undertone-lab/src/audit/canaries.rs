@@ -14,7 +14,7 @@
 //! Steinke, Nasr and Jagielski (2023), one-run auditing, here with independent coordinates.
 
 use super::Effort;
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::intervals::{ALPHA, critical, lower, strength};
 use super::limits::{round_cost, rounds_in_all};
 use super::replay::Make;

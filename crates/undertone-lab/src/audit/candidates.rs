@@ -1,6 +1,6 @@
 //! Pairs of records worth trying: a fixed list, and small changes to a pair.
 
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::replay::Pair;
 use super::scenario::record;
 use super::subject::Subject;

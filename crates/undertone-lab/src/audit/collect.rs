@@ -1,9 +1,9 @@
 //! The residuals of many runs: noise over its claimed scale; and the exact properties of releases.
 
 use super::Effort;
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::limits::{self, Extent, round_cost, rounds_in_all};
-use super::public::PublicPoint;
+use super::release_reconstruction::PublicPoint;
 use super::replay::Make;
 use super::scenario::{Background, Message, Scenario};
 use super::subject::{Subject, Trial};

@@ -1,6 +1,6 @@
 //! The learner of a config as a subject.
 
-use super::facts::driven;
+use super::audited_learner::driven;
 use super::subject::{Claims, Subject, Trial};
 use undertone::method::Perturbs;
 use undertone::noise::Entropy;
@@ -19,7 +19,7 @@ const START_SEED: u64 = 0x5747_0000_0000_0000;
 /// The learner of a config, as `simulate` builds it.
 pub struct LearnerSubject<E> {
     learner: Learner<AuditMemory>,
-    /// Scales nothing: a record outside the bounds is to be refused, and to be seen to be.
+    /// Scales no record: the audit checks that a record outside the bounds is refused.
     checker: RecordChecker,
     entropy: E,
     /// This round's release, kept so that a second call does not draw again.

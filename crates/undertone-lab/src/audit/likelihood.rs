@@ -12,7 +12,7 @@
 //! inspect are the ones that are sent, and leaves small errors to those layers.
 
 use super::Effort;
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::intervals::{ALPHA, lower, separation, upper};
 use super::limits::{self, Extent, in_parallel, rounds_in_all};
 use super::replay::{Make, Outcome, Pair, replay};

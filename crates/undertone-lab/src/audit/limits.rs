@@ -4,7 +4,7 @@
 //! actually held and the weights actually heard, so a smaller scenario tests the same claims.
 
 use super::Effort;
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use undertone::{Forgetting, MemoryKind};
 
 /// Longer warm-ups are cut to this, or to less for large models.

@@ -20,18 +20,18 @@
 //! state what was cut.
 
 mod account;
+mod audited_learner;
 mod bounds;
 mod canaries;
 mod candidates;
 mod collect;
 mod correlations;
-mod facts;
 mod groups;
 mod intervals;
 mod learner_subject;
 mod likelihood;
 mod limits;
-mod public;
+mod release_reconstruction;
 mod replay;
 mod report;
 mod residuals;
@@ -39,13 +39,13 @@ mod scenario;
 mod search;
 mod subject;
 
-pub use facts::Facts;
+pub use audited_learner::Facts;
 pub use learner_subject::LearnerSubject;
 pub use report::{AuditReport, Check, Layer, LearnerAudit, Verdict, passes};
 pub use subject::{Claims, Subject, Trial};
 
 use crate::stream::Streams;
-use undertone::method::Perturbs;
+use undertone::method::{Method, MethodDescription, Perturbs};
 use undertone::{LearnerId, ReleaseError};
 use undertone_models::BoundedRecord;
 use undertone_models::Setup;
@@ -105,16 +105,21 @@ pub struct Options {
 /// Other methods, which are for comparison only, are not supported: their learners continue from
 /// what they sent, including noise, which the twins of a replay do not share.
 #[must_use]
-pub fn unsupported(setup: &Setup) -> Option<&'static str> {
+pub fn unsupported(setup: &Setup) -> Option<String> {
     if setup.model.linear().is_none() {
-        return Some("the audit knows linear models only, no neural networks");
+        return Some("the audit knows linear models only, no neural networks".into());
     }
     if setup.agreement.model.declared_by_user().is_some() {
-        return Some("the audit knows the losses that come with the program, not a user's own");
+        let text = "the audit knows the losses that come with the program, not a user-defined loss";
+        return Some(text.into());
     }
-    let method = setup.agreement.method.describe();
-    let supported = method.theorems_apply || method.perturbs == Perturbs::Gradient;
-    (!supported).then_some("the audit knows the methods algorithm1 and shielded only")
+    let names = Method::names_where(is_supported).join(" and ");
+    let supported = is_supported(&setup.agreement.method.describe());
+    (!supported).then(|| format!("the audit knows the methods {names} only"))
+}
+
+fn is_supported(method: &MethodDescription) -> bool {
+    method.theorems_apply || method.perturbs == Perturbs::Gradient
 }
 
 /// Audits every distinct learner of a setup, which must be [supported](unsupported), over `rounds`

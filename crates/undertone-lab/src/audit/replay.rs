@@ -6,7 +6,7 @@
 //! gradients are compared. Nothing else needs to be compared: given the earlier releases, the point
 //! is the same. There is no cap: a replay that is refused tests nothing. (`account` tests the cap.)
 
-use super::facts::{Facts, driven};
+use super::audited_learner::{Facts, driven};
 use super::report::{Check, Layer, Verdict};
 use super::scenario::Scenario;
 use super::search::Found;

@@ -16,9 +16,9 @@
 //! | repeat | asked twice for one round, the same bytes | exact | one bit |
 
 use super::Effort;
+use super::audited_learner::Facts;
 use super::collect::{Collection, collect};
 use super::correlations::{Family, Sum};
-use super::facts::Facts;
 use super::intervals::{ALPHA, critical};
 use super::replay::Make;
 use super::report::{Check, Layer, Verdict};

@@ -1,6 +1,6 @@
 //! The surroundings of the learner under audit: the other records, and what its neighbours send.
 
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use super::limits::{self, Extent};
 use super::subject::Subject;
 use crate::entropy::SeededEntropy;

@@ -6,8 +6,8 @@
 //! replayed over the whole run, as the first record and as later ones.
 
 use super::Effort;
+use super::audited_learner::Facts;
 use super::candidates::{Point, candidate, candidates, moved};
-use super::facts::Facts;
 use super::limits::{Extent, in_parallel, tries};
 use super::replay::{Make, Measured, Outcome, replay};
 use super::scenario::{Background, Message, Scenario};

@@ -114,7 +114,12 @@ fn without_decay(raw: &mut RawExperiment) {
 
 fn newest_batch(raw: &mut RawExperiment) {
     raw.agreement.memory = undertone::agreement::RawMemory::default();
+    without_keys_of_shielded(raw);
+}
+
+fn without_keys_of_shielded(raw: &mut RawExperiment) {
     raw.agreement.schedule.interval = None;
+    raw.agreement.schedule.momentum = None;
 }
 
 /// Makes the experiment of a method at a budget. The planner tunes every method with the same effort.
@@ -139,7 +144,7 @@ pub fn settings(
     // The same kind of noise for all methods: at equal zCDP, Laplace noise has twice the variance.
     raw.agreement.noise.kind = Some("gaussian".into());
     match method {
-        ComparedMethod::Algorithm1 => raw.agreement.schedule.interval = None,
+        ComparedMethod::Algorithm1 => without_keys_of_shielded(raw),
         ComparedMethod::Shielded => without_decay(raw),
         ComparedMethod::Dsgd | ComparedMethod::Dola => {
             without_decay(raw);
@@ -170,7 +175,7 @@ fn local(base: &LoadedExperiment) -> Result<Settings, ExperimentError> {
     let method = ComparedMethod::Local;
     let mut raw = settings(base, ComparedMethod::Shielded, None)?.raw;
     raw.agreement.method = Some(method.name().into());
-    raw.agreement.schedule.interval = None;
+    without_keys_of_shielded(&mut raw);
     raw.agreement.noise.scale = Some(OneOrEach::One(1.0));
     let LoadedExperiment { raw, checked: experiment, .. } = checked(raw, base, method)?;
     Ok(Settings { method, epsilon: None, experiment, raw })

@@ -101,6 +101,17 @@ pub enum Partition {
     },
 }
 
+impl Partition {
+    /// Whether a record's label decides which learner holds it: then labels are public.
+    #[must_use]
+    pub fn depends_on_labels(self) -> bool {
+        match self {
+            Partition::Iid | Partition::InOrder => false,
+            Partition::ByClass | Partition::Dirichlet { .. } | Partition::OwnClass { .. } => true,
+        }
+    }
+}
+
 /// The order in which a learner's records arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordOrder {

@@ -1,30 +1,5 @@
 //! Class shares drawn from a Dirichlet distribution.
 
-use super::random::{portion, shuffled};
-use std::collections::BTreeMap;
-
-/// Assigns the records of each class in proportions drawn for that class.
-pub(super) fn dirichlet(
-    classes: BTreeMap<usize, Vec<usize>>,
-    alpha: f64,
-    shares: &mut [Vec<usize>],
-    shuffle: &mut impl FnMut() -> u64,
-) {
-    for records in classes.into_values() {
-        let proportions = draw_dirichlet(alpha, shares.len(), shuffle);
-        let mut records = shuffled(records, shuffle);
-        let count = records.len();
-        // Cutting at rounded cumulative proportions drops no record.
-        let mut before = 0.0;
-        for (share, proportion) in shares.iter_mut().zip(proportions).rev() {
-            before += proportion;
-            let kept = count - portion(count, before).min(count);
-            share.extend(records.drain(kept.min(records.len())..));
-        }
-        shares[0].extend(records);
-    }
-}
-
 /// Proportions from the symmetric Dirichlet distribution.
 ///
 /// They are gamma variables divided by their sum. The computation uses logarithms, because for a small alpha

@@ -3,8 +3,24 @@
 //! The paper's experiments give each learner records of a few classes only; the other partitions range from
 //! that to an even distribution. Randomness comes in as a source of uniform 64-bit numbers. It protects
 //! nothing, so small biases (below 2⁻³² for any realistic number of records) are accepted.
+//!
+//! # What one record can change
+//! The certificate compares two histories of one learner that differ in one record, all else being equal. So
+//! who holds a record, and where it comes in that learner's order, must not follow from any *other* record:
+//!
+//! - `iid` and `in-order` look at positions alone.
+//! - `by-class`, `dirichlet` and `own-class` look at positions and at the record's own class. A record whose
+//!   class changes goes to another learner, and no other record changes learner or order. Even so two learners
+//!   then have one record fewer and one more, which the certificate does not speak of: in such an experiment
+//!   labels are public ([`Partition::depends_on_labels`]).
 
+mod deal;
 mod dirichlet;
+#[cfg(test)]
+mod neighbour_tests;
+#[cfg(test)]
+mod proportion_tests;
+mod proportions;
 mod random;
 mod test_records;
 #[cfg(test)]
@@ -14,23 +30,28 @@ pub use test_records::{train_test_split, train_then_test};
 
 use crate::experiment::Partition;
 use crate::stream::StreamError;
-use dirichlet::dirichlet;
-use random::{portion, shuffled};
-use std::collections::BTreeMap;
+use dirichlet::draw_dirichlet;
+use random::shuffled;
 
 /// Assigns every record to exactly one learner, and returns the record indices of each learner.
 ///
-/// Each learner's records are in random order, except with [`Partition::InOrder`]. The result depends only
-/// on the labels and the source of randomness. Except with [`Partition::Iid`] and [`Partition::InOrder`],
-/// labels must be classes 0.0, 1.0, 2.0 ….
+/// Each learner's records are in random order, except with [`Partition::InOrder`]. Except with
+/// [`Partition::Iid`] and [`Partition::InOrder`], labels must be classes 0.0, 1.0, 2.0 … below `classes`, which
+/// is part of the schema: a number taken from the labels themselves would follow from single records.
+///
+/// # Guarantee
+/// Which learner holds a record follows from its position, the source of randomness and, where the partition
+/// depends on labels, its own class. Neither that nor the order of any two records of one learner, nor how much
+/// is drawn from the source, follows from another record.
 ///
 /// # Errors
 /// When a label is not a class, or a learner would hold no record.
 ///
 /// # Panics
-/// When there are no learners, or a parameter is out of range: a bug in the caller, as no experiment has it.
+/// When there are no learners, or a parameter is out of range: bugs in the caller, because the experiment was checked.
 pub fn split(
     labels: &[f64],
+    classes: usize,
     learners: usize,
     partition: Partition,
     shuffle: &mut impl FnMut() -> u64,
@@ -40,97 +61,55 @@ pub fn split(
     if records < learners {
         return Err(StreamError::TooFewRecords { records, learners });
     }
-    let mut shares = vec![Vec::new(); learners];
-    let remedy = match partition {
+    let (proportions, remedy) = match partition {
         Partition::Iid => {
-            assign_in_turn(shuffled((0..records).collect(), shuffle), &mut shares);
-            "use fewer learners"
+            let shares = in_turn(shuffled((0..records).collect(), shuffle), learners);
+            return Ok(shares.into_iter().map(|share| shuffled(share, shuffle)).collect());
         }
         // The records keep their order, which is the order of time.
-        Partition::InOrder => {
-            assign_in_turn((0..records).collect(), &mut shares);
-            return Ok(shares);
-        }
-        Partition::ByClass => {
-            by_class(&classes(labels)?, &mut shares, shuffle);
-            "use fewer learners, or records of every class"
-        }
+        Partition::InOrder => return Ok(in_turn((0..records).collect(), learners)),
+        Partition::ByClass => (
+            proportions::by_class(classes, learners),
+            "use fewer learners, or records of every class, or change the seed",
+        ),
         Partition::Dirichlet { alpha } => {
             assert!(alpha > 0.0 && alpha.is_finite(), "the experiment's alpha was checked");
-            dirichlet(classes(labels)?, alpha, &mut shares, shuffle);
-            "raise alpha, use fewer learners, or change the seed"
+            let drawn = (0..classes).map(|_| draw_dirichlet(alpha, learners, shuffle)).collect();
+            (drawn, "raise alpha, use fewer learners, or change the seed")
         }
         Partition::OwnClass { share } => {
             assert!((0.0..=1.0).contains(&share), "the experiment's share was checked");
-            own_class(classes(labels)?, share, &mut shares, shuffle);
-            "lower the share, use fewer learners, or more records"
+            (
+                proportions::own_class(classes, learners, share),
+                "lower the share, use fewer learners, or more records",
+            )
         }
     };
-    if let Some(learner) = shares.iter().position(Vec::is_empty) {
-        return Err(StreamError::EmptyLearner { learner, remedy });
+    let shares = deal::by_class(&class_of_each(labels, classes)?, &proportions, shuffle);
+    match shares.iter().position(Vec::is_empty) {
+        Some(learner) => Err(StreamError::EmptyLearner { learner, remedy }),
+        None => Ok(shares),
     }
-    // Otherwise each learner would see its classes one after the other.
-    Ok(shares.into_iter().map(|share| shuffled(share, shuffle)).collect())
 }
 
-/// The records of each class present.
-fn classes(labels: &[f64]) -> Result<BTreeMap<usize, Vec<usize>>, StreamError> {
-    let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (record, &label) in labels.iter().enumerate() {
+/// The class of every record.
+fn class_of_each(labels: &[f64], classes: usize) -> Result<Vec<usize>, StreamError> {
+    let class = |(record, &label): (usize, &f64)| {
         if !(label >= 0.0 && label < f64::from(u32::MAX) && label.fract().abs() <= 0.0) {
             return Err(StreamError::NotAClass { record });
         }
-        classes.entry(label as usize).or_default().push(record);
-    }
-    Ok(classes)
-}
-
-fn by_class(
-    classes: &BTreeMap<usize, Vec<usize>>,
-    shares: &mut [Vec<usize>],
-    shuffle: &mut impl FnMut() -> u64,
-) {
-    let learners = shares.len();
-    let class_count = classes.last_key_value().map_or(1, |(&last, _)| last + 1);
-    for (&class, records) in classes {
-        let group = if class_count > learners {
-            class % learners..class % learners + 1
-        } else {
-            let (size, larger) = (learners / class_count, learners % class_count);
-            let first = class * size + class.min(larger);
-            first..first + size + usize::from(class < larger)
-        };
-        assign_in_turn(shuffled(records.clone(), shuffle), &mut shares[group]);
-    }
-}
-
-fn own_class(
-    classes: BTreeMap<usize, Vec<usize>>,
-    share: f64,
-    shares: &mut [Vec<usize>],
-    shuffle: &mut impl FnMut() -> u64,
-) {
-    let learners = shares.len();
-    for (class, records) in classes {
-        let owner = class % learners;
-        let mut own = shuffled(records, shuffle);
-        if learners > 1 {
-            let rest = own.split_off(portion(own.len(), share));
-            // The learner that is served first changes from class to class.
-            let start = class % (learners - 1);
-            for (position, record) in rest.into_iter().enumerate() {
-                let other = (start + position) % (learners - 1);
-                shares[other + usize::from(other >= owner)].push(record);
-            }
-        }
-        shares[owner].extend(own);
-    }
+        Some(label as usize)
+            .filter(|&class| class < classes)
+            .ok_or(StreamError::NotAClass { record })
+    };
+    labels.iter().enumerate().map(class).collect()
 }
 
 /// Assigns records to learners in turn.
-fn assign_in_turn(records: Vec<usize>, shares: &mut [Vec<usize>]) {
-    let learners = shares.len();
+fn in_turn(records: Vec<usize>, learners: usize) -> Vec<Vec<usize>> {
+    let mut shares = vec![Vec::new(); learners];
     for (position, record) in records.into_iter().enumerate() {
         shares[position % learners].push(record);
     }
+    shares
 }

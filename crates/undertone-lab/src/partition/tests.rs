@@ -2,29 +2,35 @@ use proptest::prelude::*;
 
 use super::dirichlet::draw_dirichlet;
 use super::*;
+use undertone_models::PublicRandom;
 
-/// SplitMix64, which is enough for tests.
-fn source(mut state: u64) -> impl FnMut() -> u64 {
-    move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
+pub(super) fn source(seed: u64) -> impl FnMut() -> u64 {
+    let mut random = PublicRandom::new(seed);
+    move || random.next_u64()
 }
 
-fn labels(counts: &[usize]) -> Vec<f64> {
+pub(super) fn labels(counts: &[usize]) -> Vec<f64> {
     let of_class = |(class, &count): (usize, &usize)| vec![class as f64; count];
     counts.iter().enumerate().flat_map(of_class).collect()
 }
 
-fn held(shares: &[Vec<usize>], labels: &[f64], learner: usize, class: usize) -> usize {
+/// As [`split`], with the classes that the labels have.
+fn deal(
+    labels: &[f64],
+    learners: usize,
+    partition: Partition,
+    shuffle: &mut impl FnMut() -> u64,
+) -> Result<Vec<Vec<usize>>, StreamError> {
+    let last = labels.iter().copied().filter(|label| label.is_finite()).fold(0.0, f64::max);
+    split(labels, last as usize + 1, learners, partition, shuffle)
+}
+
+pub(super) fn held(shares: &[Vec<usize>], labels: &[f64], learner: usize, class: usize) -> usize {
     let is_class = |&&record: &&usize| (labels[record] - class as f64).abs() < 0.5;
     shares[learner].iter().filter(is_class).count()
 }
 
-fn partitions() -> impl Strategy<Value = Partition> {
+pub(super) fn partitions() -> impl Strategy<Value = Partition> {
     prop_oneof![
         Just(Partition::Iid),
         Just(Partition::InOrder),
@@ -43,8 +49,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let labels = labels(&counts);
-        let first = split(&labels, learners, partition, &mut source(seed)).ok();
-        let second = split(&labels, learners, partition, &mut source(seed)).ok();
+        let first = deal(&labels, learners, partition, &mut source(seed)).ok();
+        let second = deal(&labels, learners, partition, &mut source(seed)).ok();
         prop_assert_eq!(&first, &second);
         if let Some(shares) = first {
             prop_assert_eq!(shares.len(), learners);
@@ -69,17 +75,25 @@ proptest! {
 
 #[test]
 fn five_learners_and_two_classes_split_as_in_the_paper() {
-    let labels = labels(&[30, 20]);
-    let shares = split(&labels, 5, Partition::ByClass, &mut source(1)).unwrap();
-    let table: Vec<[usize; 2]> =
-        (0..5).map(|learner| [0, 1].map(|class| held(&shares, &labels, learner, class))).collect();
-    assert_eq!(table, [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10]]);
+    let labels = labels(&[300, 200]);
+    let shares = deal(&labels, 5, Partition::ByClass, &mut source(1)).unwrap();
+    let owners = [[0, 1, 2].as_slice(), [3, 4].as_slice()];
+    for (class, (count, owners)) in [300, 200].into_iter().zip(owners).enumerate() {
+        let each: Vec<usize> =
+            (0..5).map(|learner| held(&shares, &labels, learner, class)).collect();
+        assert_eq!(each.iter().sum::<usize>(), count);
+        for (learner, &held) in each.iter().enumerate() {
+            // Blocks of sixty records of one class are dealt evenly.
+            let even = if owners.contains(&learner) { count / owners.len() } else { 0 };
+            assert!(held.abs_diff(even) <= 2, "class {class}: {each:?}");
+        }
+    }
 }
 
 #[test]
 fn more_classes_than_learners_wrap_around() {
     let labels = labels(&[4; 5]);
-    let shares = split(&labels, 2, Partition::ByClass, &mut source(1)).unwrap();
+    let shares = deal(&labels, 2, Partition::ByClass, &mut source(1)).unwrap();
     for class in 0..5 {
         assert_eq!(held(&shares, &labels, class % 2, class), 4);
     }
@@ -87,29 +101,14 @@ fn more_classes_than_learners_wrap_around() {
 
 #[test]
 fn a_deal_in_order_keeps_the_order() {
-    let shares = split(&[0.5; 7], 3, Partition::InOrder, &mut source(1)).unwrap();
+    let shares = deal(&[0.5; 7], 3, Partition::InOrder, &mut source(1)).unwrap();
     assert_eq!(shares, [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
 }
 
 #[test]
 fn an_even_deal_is_even() {
-    let shares = split(&labels(&[7, 10]), 5, Partition::Iid, &mut source(1)).unwrap();
+    let shares = deal(&labels(&[7, 10]), 5, Partition::Iid, &mut source(1)).unwrap();
     assert_eq!(shares.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 3, 3, 3]);
-}
-
-#[test]
-fn own_class_gives_the_share_to_the_owner_and_the_rest_evenly() {
-    let labels = labels(&[100; 10]);
-    let partition = Partition::OwnClass { share: 0.4 };
-    let shares = split(&labels, 5, partition, &mut source(1)).unwrap();
-    for class in 0..10 {
-        for learner in 0..5 {
-            let expected = if learner == class % 5 { 40 } else { 15 };
-            assert_eq!(held(&shares, &labels, learner, class), expected);
-        }
-    }
-    let alone = split(&labels, 1, partition, &mut source(1)).unwrap();
-    assert_eq!(alone[0].len(), 1000);
 }
 
 /// An experiment cannot hold such a value: it was checked when it was read.
@@ -117,7 +116,7 @@ fn own_class_gives_the_share_to_the_owner_and_the_rest_evenly() {
 fn parameters_out_of_range_are_a_bug_in_the_caller() {
     let two = labels(&[4, 4]);
     let sound = |partition| {
-        std::panic::catch_unwind(|| split(&two, 2, partition, &mut source(1)).is_ok()).is_ok()
+        std::panic::catch_unwind(|| deal(&two, 2, partition, &mut source(1)).is_ok()).is_ok()
     };
     for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(!sound(Partition::Dirichlet { alpha }), "{alpha}");
@@ -134,7 +133,7 @@ fn parameters_out_of_range_are_a_bug_in_the_caller() {
 fn what_cannot_be_shared_out_is_an_error_that_says_what_to_change() {
     let two = labels(&[4, 4]);
     let run = |labels: &[f64], learners, partition| {
-        split(labels, learners, partition, &mut source(1)).unwrap_err()
+        deal(labels, learners, partition, &mut source(1)).unwrap_err()
     };
     let error = run(&two, 9, Partition::Iid);
     assert!(matches!(error, StreamError::TooFewRecords { records: 8, learners: 9 }), "{error}");
@@ -142,9 +141,14 @@ fn what_cannot_be_shared_out_is_an_error_that_says_what_to_change() {
         let error = run(&[0.0, label], 2, Partition::ByClass);
         assert!(matches!(error, StreamError::NotAClass { record: 1 }), "{error}");
     }
+    // The schema has two classes, and data without classes have none.
+    for (classes, record) in [(2, 1), (0, 0)] {
+        let error = split(&[0.0, 2.0], classes, 2, Partition::ByClass, &mut source(1)).unwrap_err();
+        assert!(matches!(error, StreamError::NotAClass { record: found } if found == record));
+    }
     // Class 1 has one record for two learners.
     let message = run(&labels(&[9, 1]), 4, Partition::ByClass).to_string();
-    assert!(message.contains("learner 3") && message.contains("fewer learners"), "{message}");
+    assert!(message.contains("no record") && message.contains("fewer learners"), "{message}");
     let message = run(&two, 8, Partition::Dirichlet { alpha: 1e-3 }).to_string();
     assert!(message.contains("raise alpha"), "{message}");
 }
@@ -153,7 +157,7 @@ fn what_cannot_be_shared_out_is_an_error_that_says_what_to_change() {
 fn a_broken_source_ends_all_the_same() {
     for value in [0, u64::MAX] {
         let partition = Partition::Dirichlet { alpha: 0.5 };
-        let _ = split(&labels(&[20, 20]), 3, partition, &mut || value);
+        let _ = deal(&labels(&[20, 20]), 3, partition, &mut || value);
     }
 }
 
@@ -191,28 +195,4 @@ fn control_a_dirichlet_of_another_alpha_or_mean_is_noticed() {
         let (mean, variance) = moments(alpha, seed);
         assert!(!fits(alpha, (1.1 * mean, variance)), "mean, alpha {alpha}");
     }
-}
-
-#[test]
-fn dirichlet_splits_give_each_learner_its_mean_share_of_a_class() {
-    // 400 splits of 1000 records: the mean share of a learner has a standard deviation of
-    // 0.0072, and the tolerance is seven of it. With alpha 2 no learner is ever left empty (the
-    // odds are below 1e-7), which with alpha 1 happens once in 15 000 splits.
-    let labels = labels(&[500, 500]);
-    let mut source = source(5);
-    let mut totals = [0.0; 4];
-    for _ in 0..400 {
-        let partition = Partition::Dirichlet { alpha: 2.0 };
-        let shares = split(&labels, 4, partition, &mut source).unwrap();
-        for (learner, total) in totals.iter_mut().enumerate() {
-            *total += held(&shares, &labels, learner, 1) as f64 / 500.0 / 400.0;
-        }
-    }
-    let even = |mean: &f64| (mean - 0.25).abs() < 0.05;
-    assert!(totals.iter().all(even), "{totals:?}");
-    // Control: own-class shares are not even, and the same test says so.
-    let shares = split(&labels, 4, Partition::OwnClass { share: 0.4 }, &mut source).unwrap();
-    let held: Vec<f64> =
-        (0..4).map(|learner| held(&shares, &labels, learner, 1) as f64 / 500.0).collect();
-    assert!(!held.iter().all(even), "{held:?}");
 }

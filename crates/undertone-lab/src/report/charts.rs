@@ -5,7 +5,8 @@ use super::number::{epsilon, number, percent};
 use super::plot::{Across, Band, Chart, Look, POINTS_MAX, STYLES, Series, thin};
 use crate::columns::{self, Column};
 use crate::simulate::{MEASURED_LEARNERS_MAX, RoundRow};
-use crate::summary::Summary;
+use crate::summary::{LearnerSummary, Summary};
+use undertone::privacy::ForEver;
 
 /// A level this many times above the highest value would flatten the curve: the caption states it instead.
 const LEVEL_FACTOR_MAX: f64 = 5.0;
@@ -214,13 +215,16 @@ fn prequential_loss(rows: &[RoundRow]) -> Chart {
 }
 
 fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
+    let record = match summary.draws_max() > 1 {
+        true => "the record that was used most",
+        false => "a record",
+    };
     let mut chart = Chart {
         id: "privacy-spent",
         title: "Privacy spent",
-        caption:
-            "ε at the run’s δ that a record used once has paid so far, by each learner’s account; \
-            lower is more private."
-                .into(),
+        caption: format!(
+            "ε at the run’s δ that {record} has paid so far, by each learner’s account; lower is more private."
+        ),
         y_label: "ε spent, at the run’s δ",
         scale: Scale::Linear,
         unit: Unit::Plain,
@@ -234,15 +238,21 @@ fn budget(summary: &Summary, rows: &[RoundRow]) -> Chart {
     let caps: Vec<f64> = summary.learners.iter().filter_map(|one| one.cap_epsilon).collect();
     let lives: Vec<f64> = summary.learners.iter().filter_map(|one| one.lifetime.epsilon).collect();
     let (cap, life) = (ends(&caps), ends(&lives));
+    let from_here = summary.learners.iter().any(|one| one.lifetime.from_here);
+    let beyond_cap = |one: &LearnerSummary| matches!(one.statement.for_ever(), ForEver::Cap { .. });
     let alike = match (cap, life) {
-        (Some(cap), Some(life)) => near(cap.0, life.0) && near(cap.1, life.1),
+        (Some(cap), Some(life)) if !from_here => near(cap.0, life.0) && near(cap.1, life.1),
         _ => false,
     };
     if alike {
         level(&mut chart, rows, highest, "cap, and bound for ever", Look::Level(1), cap);
     } else {
         level(&mut chart, rows, highest, "cap", Look::Level(1), cap);
-        level(&mut chart, rows, highest, "bound for ever", Look::Level(2), life);
+        // The cap ends the run before a bound above it is reached.
+        if !summary.learners.iter().any(beyond_cap) {
+            let label = if from_here { "bound for ever from here" } else { "bound for ever" };
+            level(&mut chart, rows, highest, label, Look::Level(2), life);
+        }
     }
     chart
 }

@@ -22,9 +22,10 @@ pub use neural_reproduction::{neural_page, table2_page};
 pub use reproduction::{fig1_page, table1_page};
 
 use crate::simulate::RoundRow;
-use crate::summary::Summary;
+use crate::summary::{RunEnding, Summary};
 use number::{MISSING, count, epsilon, escape, number, percent};
 use plot::{Chart, Size};
+use undertone::privacy::{Cap, ForEver, PlannedLoss};
 
 const STYLE: &str = include_str!("style.css");
 /// The page may load nothing; only its own style sheet is allowed.
@@ -93,11 +94,16 @@ fn banners(summary: &Summary) -> String {
         let warning = warning.strip_prefix("NOT PRIVATE: ").unwrap_or(warning);
         text += &banner("stop", "NOT PRIVATE", &format!("<p>{}.</p>", escape(&capital(warning))));
     }
+    if summary.labels_public {
+        let body = "<p>Labels and the split among learners are public in this experiment. The features of a \
+                    record are protected; its label is not.</p>";
+        text += &banner("warn", "LABELS ARE PUBLIC", body);
+    }
     let run = count(summary.rounds_run);
     let planned = count(summary.rounds_planned);
     match summary.ending {
-        "finished" => {}
-        "budget-exhausted" => {
+        RunEnding::Finished => {}
+        RunEnding::BudgetExhausted => {
             let why = summary.refusal.as_deref().unwrap_or("a release was refused");
             let body = format!(
                 "<p>The run stopped after {run} of {planned} rounds, because the next release would \
@@ -106,9 +112,9 @@ fn banners(summary: &Summary) -> String {
             );
             text += &banner("warn", "BUDGET EXHAUSTED", &body);
         }
-        _ => {
+        RunEnding::Interrupted => {
             let body = format!("<p>The run was interrupted after {run} of {planned} rounds.</p>");
-            text += &banner("warn", &summary.ending.to_uppercase(), &body);
+            text += &banner("warn", "INTERRUPTED", &body);
         }
     }
     if !summary.unproven.is_empty() {
@@ -159,31 +165,15 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
     } else {
         MISSING.into()
     };
-    let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
-    let caps = summary.learners.iter().filter_map(|one| one.cap_epsilon);
-    let spent = match (
-        caps.fold(None, |most: Option<f64>, cap| Some(most.unwrap_or(cap).max(cap))),
-        summary.learners.len(),
-    ) {
-        (Some(cap), 0 | 1) => format!("at δ = {delta}; cap {}", epsilon(cap)),
-        (Some(cap), _) => format!("at δ = {delta}, largest of all learners; cap {}", epsilon(cap)),
-        (None, 0 | 1) => format!("at δ = {delta}; no cap"),
-        (None, _) => format!("at δ = {delta}, largest of all learners; no cap"),
-    };
-    let known = !summary.learners.is_empty();
-    let for_ever = match summary.lifetime_epsilon_max().filter(|_| known) {
-        Some(bound) => card("ε for ever", &epsilon(bound), "bound over all future rounds"),
-        None => {
-            card("ε for ever", "no certificate", "no finite bound is proved for these settings")
-        }
-    };
+    let spent = spent_note(summary);
+    let for_ever = certified_card(summary);
     [
         test,
         match last.training_accuracy.filter(|_| measured) {
             Some(seen) => card("Training accuracy", &percent(seen), "learners’ own, records seen"),
             None => card("Tracking error", &tracking, "first → last measured round, ‖θᵢ − θ*‖²"),
         },
-        card("ε spent", &epsilon(summary.epsilon_max()), &spent),
+        card("ε spent", &epsilon(summary.epsilon_paid_max()), &spent),
         for_ever,
         card(
             "Prequential accuracy",
@@ -192,6 +182,61 @@ fn cards(summary: &Summary, rows: &[RoundRow]) -> String {
         ),
     ]
     .concat()
+}
+
+/// What the ε that was spent is of.
+fn spent_note(summary: &Summary) -> String {
+    let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
+    let mut note = format!("at δ = {delta}");
+    if summary.learners.len() > 1 {
+        note += ", largest of all learners";
+    }
+    if summary.draws_max() > 1 {
+        note +=
+            &format!(", by the record that was used most: {} times", count(summary.draws_max()));
+    }
+    let caps = summary.learners.iter().filter_map(|one| one.cap_epsilon);
+    match caps.reduce(f64::max) {
+        Some(cap) => note + &format!("; cap {}", epsilon(cap)),
+        None => note + "; no cap",
+    }
+}
+
+/// The ε that is certified: of the planned rounds where noise was chosen for them, else for ever.
+fn certified_card(summary: &Summary) -> String {
+    let Some(privacy) = summary.privacy() else {
+        return card("ε for ever", MISSING, "there are no learners");
+    };
+    if let Some(PlannedLoss { rounds, loss }) = privacy.planned {
+        let note = format!("over the {} rounds that the noise was chosen for", count(rounds));
+        return card("ε planned", &epsilon(loss.epsilon), &note);
+    }
+    match privacy.for_ever() {
+        ForEver::Bound(bound) if privacy.from_here => card(
+            "ε for ever from here",
+            &epsilon(bound.epsilon),
+            "what was spent and a bound on the rest, if all goes as planned from now on",
+        ),
+        ForEver::Bound(bound) => {
+            card("ε for ever", &epsilon(bound.epsilon), "bound over all future rounds")
+        }
+        ForEver::Cap { cap: Cap::Approximate { epsilon: cap, .. }, .. } => {
+            card("ε for ever", &epsilon(cap), "the cap: a release that would exceed it is refused")
+        }
+        ForEver::Cap { cap: Cap::Pure { epsilon: cap }, .. } => card(
+            "Pure ε for ever",
+            &epsilon(cap),
+            "the cap: a release that would exceed it is refused",
+        ),
+        ForEver::NoBound(_) if privacy.from_here => card(
+            "ε for ever from here",
+            "no finite bound",
+            "a round departed from the plan, and nothing is proved from there on",
+        ),
+        ForEver::NoBound(_) => {
+            card("ε for ever", "no certificate", "no finite bound is proved for these settings")
+        }
+    }
 }
 
 fn card(title: &str, figure: &str, note: &str) -> String {
@@ -204,10 +249,13 @@ fn card(title: &str, figure: &str, note: &str) -> String {
     )
 }
 
+/// The longest heading of a paragraph: `For ever from here`.
+const HEADING_MAX: usize = 18;
+
 /// The statement, with the heading of each paragraph in bold.
 fn statement(summary: &Summary) -> String {
     let paragraph = |text: &String| match text.split_once(": ") {
-        Some((head, rest)) if head.chars().count() <= 14 => {
+        Some((head, rest)) if head.chars().count() <= HEADING_MAX => {
             format!("<p><strong>{}:</strong> {}</p>\n", escape(head), escape(rest))
         }
         _ => format!("<p>{}</p>\n", escape(text)),

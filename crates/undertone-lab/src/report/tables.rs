@@ -3,6 +3,7 @@
 use super::number::{MISSING, count, decimal, epsilon, escape, number};
 use crate::summary::{LearnerSummary, Summary};
 use undertone::noise::NoiseKind;
+use undertone::privacy::ForEver;
 
 /// The most learners in the table; `summary.json` has all.
 const LEARNERS_MAX: usize = 100;
@@ -17,6 +18,7 @@ fn learners(summary: &Summary) -> String {
         return String::new();
     }
     let redrawn = summary.learners.iter().any(|one| one.draws_max > 1);
+    let for_ever = for_ever_heading(summary);
     let mut head = vec!["Learner", "Records"];
     if redrawn {
         head.push("Most draws of a record");
@@ -27,7 +29,7 @@ fn learners(summary: &Summary) -> String {
         "ε spent",
         "Pure ε",
         "zCDP",
-        "ε for ever",
+        for_ever,
         "Cap on ε",
         "Ran dry",
     ]);
@@ -36,7 +38,10 @@ fn learners(summary: &Summary) -> String {
     let body: String = shown.iter().map(|one| learner(one, redrawn)).collect();
     let delta = summary.learners.first().map_or(MISSING.into(), |one| number(one.delta));
     let mut note =
-        format!("ε spent and ε for ever hold at δ = {delta}. Unit: {}.", escape(summary.unit));
+        format!("ε spent and {for_ever} hold at δ = {delta}. Unit: {}.", escape(summary.unit));
+    if redrawn {
+        note += " What was spent is what the record has paid that was drawn most.";
+    }
     if summary.learners.iter().any(|one| one.noise_exponent.abs() > 0.0) {
         note += " The noise grows with the round t as ρ₀ (t + 1)<sup>ς</sup>.";
     }
@@ -57,6 +62,18 @@ fn learners(summary: &Summary) -> String {
         "<section>\n<h2>Learners</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n\
          <tbody>\n{body}</tbody>\n</table></div>\n<p class=\"note\">{note}</p>\n</section>\n"
     )
+}
+
+/// A bound that the cap does not let a learner reach is labelled as what it is.
+fn for_ever_heading(summary: &Summary) -> &'static str {
+    let any = |is: fn(&LearnerSummary) -> bool| summary.learners.iter().any(is);
+    let beyond_cap = any(|one| matches!(one.statement.for_ever(), ForEver::Cap { .. }));
+    match (beyond_cap, any(|one| one.lifetime.from_here)) {
+        (true, false) => "ε if it ran on for ever without the cap",
+        (true, true) => "ε if it ran on for ever from here without the cap",
+        (false, true) => "ε for ever from here",
+        (false, false) => "ε for ever",
+    }
 }
 
 fn learner(one: &LearnerSummary, redrawn: bool) -> String {

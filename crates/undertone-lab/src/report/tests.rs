@@ -2,10 +2,13 @@ use super::run_page;
 use crate::budget::LifetimeBudget;
 use crate::metrics::Metrics;
 use crate::simulate::RoundRow;
-use crate::summary::{DataSummary, LearnerSummary, NOT_PRIVATE, NetworkSummary, Summary};
+use crate::summary::{
+    DataSummary, LearnerSummary, NOT_PRIVATE, NetworkSummary, RunEnding, Summary,
+};
 use proptest::prelude::*;
 use undertone::method::Bound;
 use undertone::noise::NoiseKind;
+use undertone::privacy::{Cap, Loss, NoCertificate, Statement};
 
 const CHARTS: [&str; 9] = [
     "test-accuracy",
@@ -25,7 +28,8 @@ fn learner(id: u32) -> LearnerSummary {
         records: 1100,
         ran_dry: false,
         draws_max: 1,
-        epsilon_of_most_drawn: 1.0,
+        epsilon_of_most_drawn: 6.9754,
+        epsilon_used_once: 6.9754,
         pure_epsilon: Some(342.3),
         zcdp: 0.83,
         epsilon: 6.9754,
@@ -38,6 +42,21 @@ fn learner(id: u32) -> LearnerSummary {
         noise: NoiseKind::Laplace,
         noise_scale: 0.43,
         noise_exponent: 0.01,
+        statement: statement(6.9754, Some(8.0), Some(8.0)),
+    }
+}
+
+fn statement(spent: f64, cap: Option<f64>, lifetime: Option<f64>) -> Statement {
+    let loss = |epsilon| Loss { epsilon, pure_epsilon: Some(342.3), zcdp: 0.83 };
+    Statement {
+        unit: "one record",
+        delta: 1e-6,
+        uses: 1,
+        spent: loss(spent),
+        planned: None,
+        cap: cap.map(|epsilon| Cap::Approximate { epsilon, delta: 1e-6 }),
+        lifetime: lifetime.map(loss).ok_or(NoCertificate::NoContraction),
+        from_here: false,
     }
 }
 
@@ -49,7 +68,9 @@ fn summary(rows: &[RoundRow]) -> Summary {
         private: true,
         warning: None,
         seed: None,
-        ending: "finished",
+        labels_public: false,
+        schema_public: false,
+        ending: RunEnding::Finished,
         refusal: None,
         rounds_planned: 50,
         rounds_run: 50,
@@ -70,6 +91,8 @@ fn summary(rows: &[RoundRow]) -> Summary {
         last: rows.last().map(|row| row.metrics).unwrap_or_default(),
         prequential_accuracy: rows.last().and_then(|row| row.prequential_accuracy),
         unit: "one record",
+        planned_rounds: None,
+        planned_epsilon: None,
         learners: vec![learner(0), learner(1)],
         privacy_statement: vec!["Unit: one record & nothing else.".into()],
         seconds: 1.5,
@@ -150,7 +173,7 @@ fn text_from_a_config_cannot_become_markup() {
     run.name = evil.into();
     run.data.source = evil.into();
     run.unproven = vec![evil.into()];
-    run.ending = "budget-exhausted";
+    run.ending = RunEnding::BudgetExhausted;
     run.refusal = Some(evil.into());
     run.privacy_statement = vec![evil.into(), format!("{evil}: {evil}")];
     run.learners[0].lifetime =
@@ -187,7 +210,7 @@ fn banners_appear_where_they_apply_and_nowhere_else() {
     run.seed = Some(7);
     run.warning = Some(NOT_PRIVATE);
     run.unproven = vec!["Assumption 4: too fast".into()];
-    run.ending = "interrupted";
+    run.ending = RunEnding::Interrupted;
     let page = run_page(&run, &rows);
     for word in
         ["<strong>NOT PRIVATE", "<strong>UNPROVEN", "<strong>INTERRUPTED", "<li>Assumption 4"]
@@ -195,7 +218,7 @@ fn banners_appear_where_they_apply_and_nowhere_else() {
         assert!(page.contains(word), "{word}");
     }
     assert!(page.contains("--seed 7") && page.contains("not from this run"));
-    run.ending = "budget-exhausted";
+    run.ending = RunEnding::BudgetExhausted;
     run.refusal = Some("learner 1: spent 7.9 of 8".into());
     let page = run_page(&run, &rows);
     assert!(page.contains("<strong>BUDGET EXHAUSTED") && page.contains("spent 7.9 of 8"));
@@ -294,6 +317,7 @@ proptest! {
         run.learners[0].epsilon = extremes[0];
         run.learners[0].cap_epsilon = Some(extremes[1]);
         run.learners[1].lifetime.epsilon = Some(extremes[2]);
+        run.learners[1].statement = statement(extremes[0], Some(extremes[1]), Some(extremes[2]));
         run.seconds = extremes[3];
         let page = run_page(&run, &rows);
         prop_assert!(page.ends_with("</html>\n"));

@@ -1,6 +1,6 @@
 //! Figure 1: tracking error, regret and budget of Algorithm 1, DSGD, DOLA and PDOP on mushrooms.
 
-use super::other_methods::turn_into;
+use super::other_methods::apply_method;
 use super::quartiles::Quartiles;
 use super::table1::{CLOSEST, Unknowns};
 use super::tuning::{Tuned, tune};
@@ -88,7 +88,7 @@ pub(super) fn experiment_of(
         raw.agreement.model.ridge = Some(unknowns.ridge);
         raw.agreement.parameters.start_spread = Some(unknowns.start_spread);
         if method != ComparedMethod::Algorithm1 {
-            turn_into(method, raw, DOLA_STEP_EXPONENT, PDOP_NOISE_END / rounds as f64);
+            apply_method(method, raw, DOLA_STEP_EXPONENT, PDOP_NOISE_END / rounds as f64);
             raw.agreement.schedule.step = Some(step);
         }
         change(raw);

@@ -1,9 +1,10 @@
 //! The paper's experiments, reproduced and compared with its numbers.
 //!
-//! [`table1`] counts the iterations of learning as noise grows, [`unknowns`] searches for settings that the
+//! [`table1`] counts the iterations of learning as noise grows, [`closest_settings`] searches for settings that the
 //! paper does not state, [`fig1`] compares Algorithm 1 with three other methods, whose steps [`tuning`]
 //! chooses. [`neural`] does the same for neural networks (Figures 2 and 3), and [`table2`] attacks them.
 
+pub mod closest_settings;
 pub mod fig1;
 pub mod neural;
 mod other_methods;
@@ -12,7 +13,6 @@ pub mod spreadsheet;
 pub mod table1;
 pub mod table2;
 pub mod tuning;
-pub mod unknowns;
 
 use crate::error::ExperimentError;
 use crate::experiment::LoadedExperiment;

@@ -2,7 +2,7 @@
 //!
 //! Runs take minutes, so finished runs are kept, and an interrupted experiment can be continued.
 
-use super::other_methods::turn_into;
+use super::other_methods::apply_method;
 use super::quartiles::Quartiles;
 use super::{Watch, run, setup};
 use crate::compare::settings::ComparedMethod;
@@ -238,7 +238,7 @@ fn experiment_of(
         raw.agreement.records.batch = Some(extent.batch);
         match method {
             ComparedMethod::Dsgd | ComparedMethod::Dola | ComparedMethod::Pdop => {
-                turn_into(method, raw, DOLA_STEP_EXPONENT, 1.0);
+                apply_method(method, raw, DOLA_STEP_EXPONENT, 1.0);
             }
             ComparedMethod::Local => raw.agreement.method = Some(method.name().into()),
             ComparedMethod::Algorithm1 | ComparedMethod::Shielded => {}

@@ -14,7 +14,7 @@ const PDOP_STEP_RATIO: f64 = 0.97;
 
 /// Changes an experiment of Algorithm 1 into one of DSGD, DOLA or PDOP. Ratios are those of the paper to the
 /// power `pace`. As in the paper, DSGD has the step and noise of Algorithm 1.
-pub(super) fn turn_into(
+pub(super) fn apply_method(
     method: ComparedMethod,
     raw: &mut RawExperiment,
     dola_step_exponent: f64,

@@ -9,7 +9,7 @@ use crate::simulate::Measuring;
 use serde::Serialize;
 use undertone::agreement::OneOrEach;
 use undertone::noise::NoiseKind;
-use undertone::privacy::{Cost, Mechanism, lifetimes, planned_cost};
+use undertone::privacy::{Cost, lifetimes, planned_costs};
 use undertone_models::Setup;
 
 /// One column of the paper's table.
@@ -64,7 +64,7 @@ pub struct Unknowns {
     pub start_spread: f64,
 }
 
-/// The settings that came closest in [`search`](super::unknowns::search).
+/// The settings that came closest in [`search`](super::closest_settings::search).
 pub const CLOSEST: Unknowns = Unknowns { batch: 1, ridge: 0.3, start_spread: 0.7 };
 
 /// Pure ε, and ε at [`DELTA`].
@@ -162,27 +162,34 @@ fn convergence_round(
 }
 
 fn row(printed: Printed, setup: &Setup, rounds: &[f64]) -> Row {
-    let costs = |mechanism: &Mechanism| planned_cost(mechanism, printed.iterations);
+    let planned = setup.mechanisms.iter().map(|mechanism| {
+        let costs = planned_costs(mechanism, printed.iterations);
+        Certified { pure: costs.total().pure, approximate: costs.epsilon(DELTA) }
+    });
     // The setup has no certificate because records repeat. These are per use of a record.
     let for_ever: Option<Vec<Cost>> =
         lifetimes(&setup.mechanisms).into_iter().map(|bound| Some(bound.ok()?.total)).collect();
+    // The paper's noise is Laplace noise.
+    let certified_for_ever = |total: Cost| Certified {
+        pure: total.pure,
+        approximate: total.epsilon(NoiseKind::Laplace, DELTA),
+    };
     Row {
         printed,
         unit_formula: unit_formula(printed.multiple, printed.iterations),
-        certified: largest(&setup.mechanisms.iter().map(costs).collect::<Vec<_>>()),
-        certified_for_ever: for_ever.map(|costs| largest(&costs)),
+        certified: largest(planned),
+        certified_for_ever: for_ever
+            .map(|totals| largest(totals.into_iter().map(certified_for_ever))),
         iterations: Quartiles::of(rounds),
         never: rounds.iter().filter(|round| round.is_infinite()).count(),
     }
 }
 
-fn largest(costs: &[Cost]) -> Certified {
-    let most = |value: &dyn Fn(&Cost) -> f64| costs.iter().map(value).fold(0.0, f64::max);
-    Certified {
-        pure: most(&|cost| cost.pure),
-        // The paper's noise is Laplace noise.
-        approximate: most(&|cost| cost.epsilon(NoiseKind::Laplace, DELTA)),
-    }
+fn largest(certified: impl Iterator<Item = Certified>) -> Certified {
+    certified.fold(Certified { pure: 0.0, approximate: 0.0 }, |most, one| Certified {
+        pure: most.pure.max(one.pure),
+        approximate: most.approximate.max(one.approximate),
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::entropy::RunEntropy;
 use crate::metrics::Evaluator;
 use crate::stream::Stream;
 use rayon::prelude::*;
+use undertone::privacy::Cost;
 use undertone::{Learner, LearnerId, Release, ReleaseError, Score};
 use undertone_models::{AnyMemory, BoundedRecord, PublicRandom, Setup};
 
@@ -14,6 +15,13 @@ pub(crate) struct Member {
     pub(crate) stream: Stream,
     pub(super) batch: Vec<BoundedRecord>,
     pub(super) ran_dry: bool,
+}
+
+impl Member {
+    /// What its most used record has paid.
+    pub(super) fn paid(&self) -> Cost {
+        self.learner.accountant().spent().of_repeated(self.stream.draws_max())
+    }
 }
 
 /// All learners before round 0.

@@ -15,21 +15,21 @@ use crate::neural_metrics::NeuralEvaluator;
 use crate::optimum::is_feasible;
 use crate::stream::{StreamError, Streams, is_regression};
 use members::observe_all;
-use outcome::learner_outcome;
+use outcome::{learner_outcome, paid_account};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use thiserror::Error;
-use undertone::privacy::Receipt;
+use undertone::privacy::{Cost, ModelAccounts, Receipt};
 use undertone::{LearnerId, Memory, PublicModel, ReleaseError, Round, Score};
-use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, MemoryError, Record, Setup};
+use undertone_models::{AnyModel, BoundedRecord, DeclaredFault, Record, Setup, SetupError};
 
 /// Why a simulation failed.
 #[derive(Debug, Error)]
 pub enum SimulateError {
     /// The memory does not fit the loss.
-    #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A release failed for another reason than the budget.
     #[error("learner {learner}: {error}")]
     Release {
@@ -230,6 +230,8 @@ impl Simulation {
         Outcome {
             rows: self.rows.clone(),
             public: self.public.clone(),
+            accounts: ModelAccounts::new(self.members.iter().map(paid_account).collect()),
+            delta,
             learners,
             parameters: FinalParameters(thetas.map(Into::into).collect()),
             ledger: self.ledger.clone(),
@@ -316,7 +318,9 @@ fn row(
     let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
     #[expect(clippy::cast_precision_loss, reason = "record counts stay far below 2^53")]
     let correct = total.correct as f64;
-    let accounts = || members.iter().map(|member| member.learner.accountant());
+    let noise = setup.agreement.noise_kind;
+    let paid: Vec<Cost> = members.iter().map(Member::paid).collect();
+    let mechanisms = members.iter().map(|member| member.learner.accountant().mechanism());
     RoundRow {
         round: t,
         records: members.iter().map(|member| member.learner.memory().records()).sum(),
@@ -324,8 +328,8 @@ fn row(
         prequential_accuracy: share(correct, total.records)
             .filter(|_| !is_regression(&setup.agreement)),
         metrics,
-        epsilon: accounts().map(|account| account.epsilon(delta)).collect(),
-        pure_epsilon: accounts().map(|account| account.spent().pure).collect(),
-        noise_scale: accounts().map(|account| account.mechanism().noise_scale(Round(t))).collect(),
+        epsilon: paid.iter().map(|cost| cost.epsilon(noise, delta)).collect(),
+        pure_epsilon: paid.iter().map(|cost| cost.pure).collect(),
+        noise_scale: mechanisms.map(|mechanism| mechanism.noise_scale(Round(t))).collect(),
     }
 }

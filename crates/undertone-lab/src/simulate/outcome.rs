@@ -3,7 +3,7 @@
 use super::members::Member;
 use crate::metrics::Metrics;
 use std::fmt;
-use undertone::privacy::{Cost, Receipt, Refusal};
+use undertone::privacy::{Accountant, Cost, ModelAccounts, PaidAccount, Receipt, Refusal};
 use undertone::{LearnerId, Memory, PublicModel};
 
 /// One measured round: a line of `rounds.csv`.
@@ -19,9 +19,9 @@ pub struct RoundRow {
     pub prequential_accuracy: Option<f64>,
     /// The metrics.
     pub metrics: Metrics,
-    /// ε at the agreement's δ that each learner has spent, this round's release included.
+    /// ε at the agreement's δ that the most used record of each learner has paid, this round's release included.
     pub epsilon: Vec<f64>,
-    /// Pure ε that each learner has spent.
+    /// Pure ε that it has paid.
     pub pure_epsilon: Vec<f64>,
     /// The noise scale of this round's release, for each learner.
     pub noise_scale: Vec<f64>,
@@ -50,6 +50,10 @@ pub struct Outcome {
     pub rows: Vec<RoundRow>,
     /// The model that may be published.
     pub public: PublicModel,
+    /// What records have paid for it, each draw of a record counted.
+    pub accounts: ModelAccounts,
+    /// The δ that the agreement reports at.
+    pub delta: f64,
     /// One entry for each learner.
     pub learners: Vec<LearnerOutcome>,
     /// The learners' own parameters after the last round.
@@ -83,7 +87,7 @@ impl fmt::Debug for FinalParameters {
 }
 
 impl Outcome {
-    /// Whether a learner's records ran out, which voids its certificate.
+    /// Whether a learner's records ran out, which voids the certificate of its plan.
     #[must_use]
     pub fn ran_dry(&self) -> bool {
         self.learners.iter().any(|learner| learner.ran_dry)
@@ -99,8 +103,10 @@ pub struct LearnerOutcome {
     pub draws_max: u64,
     /// What a record used once has paid, at most.
     pub spent: Cost,
-    /// The same as ε at the agreement's δ.
+    /// ε at the agreement's δ that its most used record has paid.
     pub epsilon: f64,
+    /// Its account, of a record used once.
+    pub account: Accountant,
     /// Whether its records ran out before the last round.
     pub ran_dry: bool,
 }
@@ -111,7 +117,13 @@ pub(super) fn learner_outcome(member: &Member, delta: f64) -> LearnerOutcome {
         records: member.learner.memory().records(),
         draws_max: member.stream.draws_max(),
         spent: account.spent(),
-        epsilon: account.epsilon(delta),
+        epsilon: member.paid().epsilon(account.mechanism().noise.kind, delta),
+        account: account.clone(),
         ran_dry: member.ran_dry,
     }
+}
+
+pub(super) fn paid_account(member: &Member) -> PaidAccount {
+    let learner = &member.learner;
+    learner.accountant().paid_account(learner.id(), member.stream.draws_max())
 }

@@ -1,48 +1,43 @@
 //! Distributing records among learners.
 
 use super::source::record_order;
-use super::{Stream, StreamError, Streams};
-use crate::data::{Bounded, DataError, Dataset};
+use super::{PublicParts, Stream, StreamError, Streams};
+use crate::data::{DataError, Dataset, InPlace};
 use crate::experiment::{Experiment, RecordOrder};
 use crate::partition;
 use undertone_models::{BoundedRecord, PublicRandom, RecordChecker};
 
-/// A data set and its order.
+/// A data set, its order, and what of it is public.
 pub(super) struct OrderedSource {
     pub(super) dataset: Dataset,
     /// How many records at the end are for testing.
     pub(super) test_rows: usize,
     pub(super) in_time_order: bool,
-}
-
-impl OrderedSource {
-    /// A data set of unknown order.
-    pub(super) fn unordered(dataset: Dataset) -> OrderedSource {
-        OrderedSource { dataset, test_rows: 0, in_time_order: false }
-    }
+    pub(super) public: PublicParts,
 }
 
 /// Bounds the records and distributes them.
+///
+/// # Guarantee
+/// Who holds a record, and the order of any two records of one learner, follow from positions in the data set
+/// and, where the partition depends on labels, from the record's own label. So do the test records and what the
+/// starting points are drawn from. A record that is left out leaves a gap: those behind it do not move up.
 pub(super) fn distribute(
     experiment: &Experiment,
     source: OrderedSource,
     seed: u64,
 ) -> Result<Streams, StreamError> {
     let agreement = &experiment.agreement;
-    let OrderedSource { mut dataset, test_rows, in_time_order } = source;
-    let mut records = std::mem::take(&mut dataset.records);
-    let own_test = records.split_off(records.len() - test_rows.min(records.len()));
+    let OrderedSource { mut dataset, test_rows, in_time_order, mut public } = source;
+    let labels = dataset.labels();
     let checker = RecordChecker::of(agreement).map_err(DataError::from)?;
-    let mut bounded = Bounded::new(&checker, records)?;
-    let train_count = bounded.records.len();
-    let own_test = Bounded::new(&checker, own_test)?;
-    bounded.records.extend(own_test.records);
-    bounded.scaled += own_test.scaled;
-    bounded.refused += own_test.refused;
+    let InPlace { mut records, scaled, refused } =
+        InPlace::new(&checker, std::mem::take(&mut dataset.records))?;
 
     let file_order = record_order(&experiment.data, in_time_order) == RecordOrder::File;
     let mut order = PublicRandom::new(seed);
-    let count = bounded.records.len();
+    let count = records.len();
+    let train_count = count - test_rows.min(count);
     let (train, test) = match experiment.data.test_fraction {
         None if test_rows > 0 => ((0..train_count).collect(), (train_count..count).collect()),
         Some(fraction) if file_order => partition::train_then_test(count, fraction),
@@ -51,34 +46,38 @@ pub(super) fn distribute(
             partition::train_test_split(count, fraction, &mut || order.next_u64())
         }
     };
-    let labels: Vec<f64> = train.iter().map(|&index| bounded.records[index].label()).collect();
-    let learners = agreement.graph.learners();
-    let mut parts =
-        partition::split(&labels, learners, experiment.data.partition, &mut || order.next_u64())?;
+    let labels: Vec<f64> = train.iter().map(|&index| labels[index]).collect();
+    let classes = dataset.classes.as_ref().map_or(0, Vec::len);
+    let (learners, how) = (agreement.graph.learners(), experiment.data.partition);
+    let mut parts = partition::split(&labels, classes, learners, how, &mut || order.next_u64())?;
     if file_order {
         // The assignment stays random; each learner's records arrive in file order.
         parts.iter_mut().for_each(|part| part.sort_unstable());
     }
     // Every record goes to exactly one learner, so it is moved, not cloned: image sets are large.
-    let mut records: Vec<Option<BoundedRecord>> = bounded.records.into_iter().map(Some).collect();
-    let mut take = |index: usize| records[index].take().expect("every record is assigned once");
     let mut learners = Vec::with_capacity(parts.len());
     for (learner, part) in parts.into_iter().enumerate() {
-        let own: Vec<BoundedRecord> = part.iter().map(|&index| take(train[index])).collect();
-        if !experiment.data.repeat && agreement.records.warmup >= own.len() as u64 {
-            let needed = agreement.records.warmup;
+        let own: Vec<BoundedRecord> =
+            part.iter().filter_map(|&index| records[train[index]].take()).collect();
+        if own.is_empty() {
+            return Err(StreamError::NothingWithinBounds { learner });
+        }
+        let needed = agreement.records.warmup;
+        if !experiment.data.repeat && needed >= own.len() as u64 {
             return Err(StreamError::WarmupTooLong { learner, found: own.len(), needed });
         }
         learners.push(Stream::new(own, experiment.data.repeat));
     }
-    let test = test.into_iter().map(take).collect();
+    let test = test.into_iter().filter_map(|index| records[index].take()).collect();
+    public.labels |= how.depends_on_labels();
     Ok(Streams {
         name: dataset.name,
         classes: dataset.classes,
         learners,
         test,
-        scaled: bounded.scaled,
-        refused: bounded.refused,
+        scaled,
+        refused,
+        public,
         order,
     })
 }
@@ -104,7 +103,7 @@ mod tests {
             feature_names: vec!["number".into()],
             one_hot: Vec::new(),
         };
-        OrderedSource { dataset, test_rows: 5, in_time_order }
+        OrderedSource { dataset, test_rows: 5, in_time_order, public: PublicParts::default() }
     }
 
     fn numbers(records: &[BoundedRecord]) -> Vec<f64> {

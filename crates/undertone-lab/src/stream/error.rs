@@ -67,6 +67,15 @@ pub enum StreamError {
         /// Which key.
         key: &'static str,
     },
+    /// All records of a learner are outside the bounds.
+    #[error(
+        "learner {learner} holds no record within the bounds: raise bounds.feature_norm, or set \
+         bounds.out_of_bounds = \"scale\""
+    )]
+    NothingWithinBounds {
+        /// Which learner.
+        learner: usize,
+    },
     /// A learner has too few records.
     #[error("learner {learner} has {found} records, of which the warm-up of {needed} leaves none")]
     WarmupTooLong {

@@ -2,7 +2,7 @@
 
 use super::distribute::{OrderedSource, distribute};
 use super::source::{DataSource, EMBEDDED, find_source, is_image_folder};
-use super::{Stream, StreamError, Streams};
+use super::{PublicParts, Stream, StreamError, Streams};
 use crate::catalogue::recipe::{Layout, Recipe};
 use crate::catalogue::{self, Cache};
 use crate::data::{self, Bounded, DataError, Format, LoadOptions, check_shape};
@@ -20,10 +20,16 @@ pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams
     let mut source = match find_source(data, folder)? {
         DataSource::File(path) => {
             let options = load_options(agreement, data.format.as_deref())?;
-            if is_image_folder(data, &path) {
+            // Images come class by class: their order follows from their labels.
+            let by_label = is_image_folder(data, &path);
+            if by_label {
                 refuse_column_keys(agreement)?;
             }
-            OrderedSource::unordered(data::load(&path, &options)?)
+            let dataset = data::load(&path, &options)?;
+            let found = dataset.classes.is_some() && options.classes.is_none();
+            let schema = found || !dataset.one_hot.is_empty();
+            let public = PublicParts { labels: by_label, schema };
+            OrderedSource { dataset, test_rows: 0, in_time_order: false, public }
         }
         DataSource::Known(recipe) => {
             refuse_unused_keys(experiment, recipe)?;
@@ -41,6 +47,8 @@ pub fn load(experiment: &Experiment, folder: &Path, seed: u64) -> Result<Streams
                 dataset,
                 test_rows: recipe.test_rows,
                 in_time_order: recipe.in_time_order,
+                // The schema of a known set is published with it.
+                public: PublicParts::default(),
             }
         }
     };
@@ -78,7 +86,8 @@ pub fn from_records(
     let learners = learners?;
     let name = experiment.data.source.clone();
     let classes = agreement.records.classes.clone();
-    Ok(Streams { name, classes, learners, test, scaled, refused, order: PublicRandom::new(seed) })
+    let (public, order) = (PublicParts::default(), PublicRandom::new(seed));
+    Ok(Streams { name, classes, learners, test, scaled, refused, public, order })
 }
 
 fn load_options(agreement: &Agreement, format: Option<&str>) -> Result<LoadOptions, StreamError> {

@@ -3,10 +3,14 @@
 mod distribute;
 mod error;
 mod load;
+#[cfg(test)]
+mod neighbour_tests;
+mod public_parts;
 pub(crate) mod source;
 
 pub use error::StreamError;
 pub use load::{from_records, load};
+pub use public_parts::{LABELS_PUBLIC, PublicParts, UNIT_BESIDE_LABELS};
 pub use source::EMBEDDED;
 
 use crate::data::{Task, task};
@@ -28,6 +32,8 @@ pub struct Streams {
     pub scaled: u64,
     /// How many records were left out because they lie outside the bounds.
     pub refused: u64,
+    /// What of the records is public, beside their number.
+    pub public: PublicParts,
     /// Public randomness, in the state after the records were distributed.
     pub(crate) order: PublicRandom,
 }

@@ -111,7 +111,7 @@ fn load(folder: &Path, method: &str) -> LoadedExperiment {
     undertone::load(&Source::File(path), change, Strictness::Run).unwrap()
 }
 
-/// Gradients are taken at points with noise in them, which must not drown the network.
+/// Gradients are taken at points with noise in them, which must not drown the gradient of the neural network.
 fn mixes_noise_in(method: &str) -> bool {
     ["shielded", "dola", "pdop"].contains(&method)
 }
@@ -204,7 +204,8 @@ fn what_cannot_be_attacked_is_refused() {
     let huge = Settings { round: u64::MAX, ..settings(Labels::Dlg) };
     assert!(matches!(refused(huge), AttackError::TooManyRecords { .. }));
     let mut shielded = load(folder.path(), "shielded");
-    shielded.checked.agreement.method = Method::Shielded(Shielded { interval: 8 });
+    shielded.checked.agreement.method =
+        Method::Shielded(Shielded { interval: 8, ..Shielded::default() });
     for (round, next) in [(0, 7), (7 + 2, 15), (u64::MAX - 1, u64::MAX)] {
         let between = run(&shielded, Settings { round, ..settings(Labels::Dlg) });
         let AttackError::NoGradient { next: found, .. } = refusal(between) else {

@@ -1,6 +1,6 @@
 //! The audit of a shielded learner, which perturbs gradients: it passes an honest one, and catches faults.
 
-use crate::audit::{assert_caught, failed};
+use crate::audit::{assert_caught, failed, word};
 use crate::preset;
 use undertone::noise::NoiseKind;
 use undertone::{LearnerId, ModelSpec, PrivateParameters, Release, ReleaseError};
@@ -30,9 +30,7 @@ fn setup(kind: NoiseKind, interval: u64, clip: Option<f64>) -> Setup {
         raw.agreement.records.warmup = Some(20);
         raw.agreement.schedule.interval = Some(interval);
         raw.agreement.model.clip = clip;
-        if kind == NoiseKind::Gaussian {
-            raw.agreement.noise.kind = Some("gaussian".into());
-        }
+        raw.agreement.noise.kind = Some(word(kind).into());
     });
     loaded.checked.setup().unwrap()
 }

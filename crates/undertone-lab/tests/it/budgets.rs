@@ -3,7 +3,9 @@
 use crate::{preset, run};
 use undertone::agreement::OneOrEach;
 use undertone::method::{Algorithm1, Bound, Method};
-use undertone::privacy::epsilon_from_zcdp;
+use undertone::noise::NoiseKind;
+use undertone::privacy::Cost;
+use undertone_lab::LoadedExperiment;
 use undertone_lab::budget::budget;
 
 /// The numbers of a logistic config that the cost follows from.
@@ -89,9 +91,17 @@ fn close(found: f64, expected: f64, tolerance: f64) {
     assert!((found / expected - 1.0).abs() < tolerance, "found {found}, expected {expected}");
 }
 
+/// 120 rounds with Laplace noise.
+fn laplace() -> LoadedExperiment {
+    preset("mushrooms", |raw| {
+        raw.rounds = Some(120);
+        raw.agreement.noise.kind = Some("laplace".into());
+    })
+}
+
 #[test]
 fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
-    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let loaded = laplace();
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     for learner in &outcome.learners {
         let (zcdp, pure) = recompute(&default_facts(setup.scales()[0]), 119);
@@ -104,7 +114,7 @@ fn what_a_run_says_it_spent_is_what_an_independent_account_finds() {
 #[test]
 fn a_wrong_recursion_would_be_noticed() {
     // Control: one per cent less spread must not pass the test above.
-    let loaded = preset("mushrooms", |raw| raw.rounds = Some(120));
+    let loaded = laplace();
     let (setup, outcome) = run(&loaded.checked, 1, 10);
     let facts = Facts { spread: 0.99 * logistic_spread(20.0), ..default_facts(setup.scales()[0]) };
     let (zcdp, _) = recompute(&facts, 119);
@@ -118,14 +128,14 @@ fn calibrated_noise_meets_the_lifetime_target_exactly_and_never_passes_it() {
             raw.agreement.privacy.epsilon = Some(OneOrEach::One(epsilon))
         });
         let setup = loaded.checked.setup().unwrap();
-        let report = budget(&setup, 800, 1e-6);
+        let report = budget(&setup, 800, 1e-6, None);
         for learner in &report.learners {
             let lifetime = learner.lifetime.epsilon.unwrap();
             assert!(lifetime <= epsilon && lifetime > epsilon * (1.0 - 1e-6), "{lifetime}");
             assert!(learner.epsilon < lifetime);
             // A million rounds stay below the certificate, which is not far above them.
             let (zcdp, _) = recompute(&default_facts(learner.noise_scale), 1_000_000);
-            let long = epsilon_from_zcdp(zcdp, 1e-6);
+            let long = Cost { pure: f64::INFINITY, zcdp }.epsilon(NoiseKind::Gaussian, 1e-6);
             assert!(long <= lifetime && long > 0.99 * lifetime, "{long} {lifetime}");
         }
     }
@@ -139,7 +149,7 @@ fn learners_may_choose_their_own_budgets() {
     let setup = loaded.checked.setup().unwrap();
     let scales = setup.scales();
     assert!(scales.windows(2).all(|pair| pair[0] > pair[1]), "{scales:?}");
-    let report = budget(&setup, 100, 1e-6);
+    let report = budget(&setup, 100, 1e-6, None);
     for (learner, target) in report.learners.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
         assert!(learner.lifetime.epsilon.unwrap() <= target);
     }
@@ -149,9 +159,9 @@ fn learners_may_choose_their_own_budgets() {
 fn the_papers_own_settings_have_a_tight_budget_where_its_own_bound_is_vacuous() {
     let loaded = preset("paper-mushrooms", |raw| raw.rounds = Some(2000));
     let mut experiment = loaded.checked;
-    let tight = budget(&experiment.setup().unwrap(), 2000, 1e-6);
+    let tight = budget(&experiment.setup().unwrap(), 2000, 1e-6, None);
     experiment.agreement.method = Method::Algorithm1(Algorithm1 { bound: Bound::Theorem5ii });
-    let paper = budget(&experiment.setup().unwrap(), 2000, 1e-6);
+    let paper = budget(&experiment.setup().unwrap(), 2000, 1e-6, None);
     assert!(tight.unproven);
     assert!(tight.learners[0].pure_epsilon.unwrap() < 1e5);
     assert!(paper.learners[0].pure_epsilon.unwrap() > 1e30);
@@ -172,7 +182,7 @@ fn a_shielded_run_pays_for_each_gradient_and_nothing_else_and_learns() {
     for learner in &outcome.learners {
         close(learner.spent.zcdp, cost(299), 1e-9);
     }
-    let report = budget(&setup, 300, 1e-6);
+    let report = budget(&setup, 300, 1e-6, None);
     let certified = report.learners[0].lifetime.zcdp.unwrap();
     assert!(cost(2_000_000) <= certified && cost(2_000_000) > 0.99 * certified);
     // Control: the same without the cut would not pass.

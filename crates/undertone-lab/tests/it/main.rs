@@ -4,16 +4,20 @@
 
 mod attack;
 mod audit;
+mod audit_noise;
 mod audit_shielded;
 mod budgets;
 mod catalogue;
 mod golden;
 mod image_folders;
+mod independent;
 mod neural;
 mod online;
 mod planner;
+mod public_labels;
 mod runs;
 mod sensitivity;
+mod statements;
 mod streams;
 mod tidy;
 

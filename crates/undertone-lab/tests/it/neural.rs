@@ -1,4 +1,4 @@
-//! Networks in whole runs: what they learn, what they cost, and what one record can move.
+//! Neural networks in whole runs: what they learn, what they cost, and what one record can move.
 
 use crate::run;
 use safetensors::SafeTensors;
@@ -11,6 +11,7 @@ use undertone::persist::{load, save};
 use undertone::privacy::{NoCertificate, Receipt, verify};
 use undertone::{LearnerId, Memory, MemoryKind, Round};
 use undertone_lab::experiment::{Experiment, Overrides, RawExperiment, load_file, resolved};
+use undertone_lab::stream::PublicParts;
 use undertone_lab::{Measuring, RunEntropy, RunFacts, Summary, run_folder, simulate, stream};
 use undertone_models::memory::{NeuralArrival, NeuralHistory};
 use undertone_models::{AnyMemory, AnyModel, BoundedRecord, NeuralModel, Record};
@@ -110,7 +111,7 @@ fn shielded_networks_learn_what_no_line_divides_within_their_certificate() {
 }
 
 #[test]
-fn algorithm1_on_a_network_has_no_certificate_and_a_cap_stops_it_at_once() {
+fn algorithm1_on_a_neural_network_has_no_certificate_and_a_cap_stops_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment(folder.path(), |raw| {
         raw.agreement.method = Some("algorithm1".into());
@@ -288,6 +289,7 @@ fn the_public_network_is_written_layer_by_layer() {
         test_records: streams.test.len(),
         records_scaled: 0,
         records_refused: 0,
+        public: PublicParts::default(),
         seconds: 0.0,
     };
     let go = |_: Option<&_>| ControlFlow::Continue(());

@@ -200,9 +200,9 @@ fn huge_gradients_are_cut_and_not_called_infinite() {
     assert!(learn_with(&declared(1.0, None, None), steep).is_ok());
 }
 
-/// A network at zero would learn nothing.
+/// A neural network at zero would learn nothing.
 #[test]
-fn a_network_alone_does_not_start_at_zero() {
+fn a_neural_network_alone_does_not_start_at_zero() {
     let setup = setup(|raw| {
         raw.agreement.model.loss = Some("mlp".into());
         raw.agreement.model.classes = Some(2);

@@ -8,10 +8,12 @@ use undertone::agreement::OneOrEach;
 use undertone_lab::experiment::{LoadedExperiment, Overrides, RawExperiment, load_file, resolved};
 use undertone_lab::ledger_file::verify_run;
 use undertone_lab::presets::load_preset;
+use undertone_lab::stream::PublicParts;
 use undertone_lab::{
     Ending, Measuring, Outcome, RoundRow, RunEntropy, RunFacts, Summary, run_folder, simulate,
     stream,
 };
+use undertone_models::read_accounts;
 
 #[test]
 fn the_default_run_learns_privately() {
@@ -148,7 +150,7 @@ fn records_drawn_again_are_counted_and_said() {
     assert!(statement.contains("For ever: no certificate"), "{statement}");
     let learner = &summary.learners[0];
     // Pure ε, which doubles, may be the smaller one; zCDP is four times as large.
-    assert!(learner.epsilon_of_most_drawn > 1.999 * learner.epsilon, "r times the pure ε at least");
+    assert!(learner.epsilon > 1.999 * learner.epsilon_used_once, "r times the pure ε at least");
     assert!(statement.contains("NOT PRIVATE"));
 }
 
@@ -190,6 +192,7 @@ fn facts(loaded: &LoadedExperiment, seed: Option<u64>) -> RunFacts {
         test_records: 1,
         records_scaled: 0,
         records_refused: 0,
+        public: PublicParts::default(),
         seconds: 1.0,
     }
 }
@@ -264,6 +267,36 @@ fn only_the_public_model_is_written_as_a_model() {
         .map(|chunk| f64::from_le_bytes(chunk.try_into().unwrap()))
         .collect();
     assert_eq!(values, outcome.public.values());
+}
+
+/// The largest ε stood there without its δ, and in Python without repeated draws: 4.27 for 77.19.
+#[test]
+fn a_model_states_what_every_learner_in_it_has_paid_with_all_draws_of_a_record() {
+    let scratch = tempfile::tempdir().unwrap();
+    let loaded = preset("mushrooms", |raw| {
+        raw.rounds = Some(60);
+        raw.data.repeat = Some(true);
+        raw.agreement.records.batch = Some(60);
+        raw.agreement.noise.calibrate = None;
+        raw.agreement.noise.scale = Some(OneOrEach::Each(vec![1.0, 0.1, 1.0, 1.0, 1.0]));
+        raw.agreement.privacy.epsilon = None;
+    });
+    let folder = scratch.path().join("run");
+    let summary = write(&loaded, None, &folder);
+    let (accounts, delta) =
+        read_accounts(&fs::read(folder.join("model.safetensors")).unwrap()).unwrap();
+    assert_eq!(delta.to_bits(), loaded.checked.agreement.delta.to_bits());
+    assert_eq!(accounts.iter().count(), 5);
+    for (account, learner) in accounts.iter().zip(&summary.learners) {
+        assert_eq!(account.learner.0, learner.learner);
+        assert!(account.uses > 1 && account.uses == learner.draws_max);
+        let paid = learner.epsilon_of_most_drawn;
+        assert_eq!(account.epsilon(delta).to_bits(), paid.to_bits());
+        let once = account.one_use.epsilon(account.noise, delta);
+        assert!(paid > 1.5 * once, "the control: one use costs less");
+    }
+    assert_eq!(accounts.worst(delta).unwrap().learner.0, 1);
+    assert!(accounts.epsilon(delta) > 3.0 * summary.learners[0].epsilon_of_most_drawn);
 }
 
 /// A regression file: the label follows the first feature.
@@ -375,7 +408,7 @@ fn data_that_do_not_fit_the_config_are_refused_with_the_reason() {
         raw.agreement.records.centre = None;
         raw.agreement.bounds.out_of_bounds = Some("refuse".into());
     });
-    assert!(text.contains("data.partition"), "{text}");
+    assert!(text.contains("no record within the bounds"), "{text}");
 }
 
 #[test]

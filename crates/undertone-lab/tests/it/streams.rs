@@ -27,7 +27,7 @@ fn load(source: &str, order: Option<&str>) -> Streams {
         raw.agreement.records.normalise = None;
         raw.agreement.records.centre = None;
         raw.agreement.bounds.feature_norm = Some(1.0);
-        raw.agreement.model.features = Some(1);
+        raw.agreement.model.features = Some(1.into());
     });
     stream::load(&loaded.checked, Path::new("."), 5).unwrap()
 }

@@ -26,7 +26,7 @@ mod wavelets;
 
 use crate::record_bounds::check_shape;
 use crate::vector::{LANES, sum_lanes};
-use crate::{Features, ModelError, RecordError};
+use crate::{Features, RecordError, SetupError};
 use fourier::Fourier;
 use image::{ImageFeatures, ImageWorkspace};
 use std::fmt;
@@ -74,7 +74,7 @@ impl FeatureMap {
     ///
     /// # Errors
     /// When there is no such transform.
-    pub fn new(transform: FeatureTransform) -> Result<FeatureMap, ModelError> {
+    pub fn new(transform: FeatureTransform) -> Result<FeatureMap, SetupError> {
         transform.check()?;
         let (constants, workspaces) = (OnceLock::new(), Mutex::new(Vec::new()));
         Ok(FeatureMap { transform, constants, workspaces })

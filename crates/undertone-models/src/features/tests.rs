@@ -252,7 +252,7 @@ fn features_of_another_shape_or_with_other_values_are_refused_without_naming_the
 fn a_transform_that_does_not_exist_is_an_error() {
     let input = Shape { channels: 1, height: 28, width: 27 };
     let map = FeatureMap::new(FeatureTransform::Scattering { input, dimension: None });
-    assert_eq!(map.unwrap_err().to_string(), "features: height and width must be multiples of 4");
+    assert_eq!(map.unwrap_err().to_string(), "model: height and width must be multiples of 4");
 }
 
 /// What every machine must compute: constants, standardisation, projection and rounding included.

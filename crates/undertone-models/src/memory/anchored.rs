@@ -1,12 +1,12 @@
 //! A quadratic model of the history at an anchor, recomputed when its error bound exceeds the tolerance.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
+use super::{add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::history::History;
 use crate::packed_symmetric::PackedSymmetric;
 use crate::scalar_loss::ScalarLoss;
 use crate::vector::wide_dot;
-use crate::{BoundedRecord, Model};
+use crate::{BoundedRecord, Model, SetupError};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
@@ -46,7 +46,7 @@ impl Anchored {
     ///
     /// # Errors
     /// For losses without a bounded third derivative, or a tolerance that is not above zero.
-    pub fn new(model: Arc<Model>, tolerance: PowerLaw) -> Result<Anchored, MemoryError> {
+    pub fn new(model: Arc<Model>, tolerance: PowerLaw) -> Result<Anchored, SetupError> {
         let (loss, third_derivative_max) = check_model(&model, tolerance)?;
         let n = model.parameters();
         let zeros = vec![0.0; n].into_boxed_slice();
@@ -119,12 +119,12 @@ impl Anchored {
 pub(super) fn check_model(
     model: &Model,
     tolerance: PowerLaw,
-) -> Result<(ScalarLoss, f64), MemoryError> {
+) -> Result<(ScalarLoss, f64), SetupError> {
     super::check_second_moments("anchored", model)?;
     super::check_unclipped("anchored", model)?;
     let PowerLaw { initial, exponent } = tolerance;
     if !(initial > 0.0 && initial.is_finite() && exponent.is_finite()) {
-        return Err(MemoryError::Tolerance { initial, exponent });
+        return Err(SetupError::Tolerance { initial, exponent });
     }
     let bounds = model.bounds();
     // Only the power loss depends on the residual.

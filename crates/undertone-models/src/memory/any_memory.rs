@@ -1,10 +1,10 @@
 //! One type for all memories.
 
 use super::{
-    Anchored, DecayedMoments, Exact, MemoryError, Moments, NeuralArrival, NeuralHistory,
-    Polynomial, Recent, Recursive, unsupported_loss,
+    Anchored, DecayedMoments, Exact, Moments, NeuralArrival, NeuralHistory, Polynomial, Recent,
+    Recursive, unsupported_loss,
 };
-use crate::{AnyModel, BoundedRecord, NeuralModel};
+use crate::{AnyModel, BoundedRecord, NeuralModel, SetupError};
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
 use undertone_core::{Forgetting, Memory, MemoryKind, PowerLaw, Round, Score};
@@ -37,13 +37,13 @@ impl AnyMemory {
     ///
     /// # Errors
     /// If the kind does not support the model; the error names one that does.
-    pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, MemoryError> {
+    pub fn new(kind: MemoryKind, model: impl Into<AnyModel>) -> Result<AnyMemory, SetupError> {
         let model = match model.into() {
             AnyModel::Linear(model) => model,
             AnyModel::Neural(model) => return neural_memory(kind, model),
         };
         if model.lacks_function() {
-            return Err(MemoryError::NoFunction);
+            return Err(SetupError::NoFunction);
         }
         Ok(match kind {
             MemoryKind::Arrival => {
@@ -90,7 +90,7 @@ impl AnyMemory {
 pub(super) fn neural_memory(
     kind: MemoryKind,
     model: Arc<NeuralModel>,
-) -> Result<AnyMemory, MemoryError> {
+) -> Result<AnyMemory, SetupError> {
     let history = |window| AnyMemory::NeuralHistory(NeuralHistory::new(Arc::clone(&model), window));
     match kind {
         MemoryKind::Exact => Ok(history(None)),
@@ -100,11 +100,11 @@ pub(super) fn neural_memory(
         | MemoryKind::Recursive
         | MemoryKind::Polynomial { .. }
         | MemoryKind::Anchored { .. }
-        | MemoryKind::Decaying { .. } => Err(MemoryError::Neural),
+        | MemoryKind::Decaying { .. } => Err(SetupError::NeuralMemory),
     }
 }
 
-/// An expression about the memory that it is, whichever that is.
+/// Evaluates an expression for the memory in the enum, whatever its kind.
 macro_rules! whichever {
     ($any:expr, $memory:ident => $value:expr) => {
         match $any {

@@ -1,10 +1,10 @@
 //! Sufficient statistics of the squared loss with exponential weights.
 
-use super::{MemoryError, add_ridge, constant, observe_batch, unsupported_loss, write_shape};
+use super::{add_ridge, constant, observe_batch, unsupported_loss, write_shape};
 use crate::bounded_record::visit_bounded_records;
 use crate::compensated::CompensatedSum;
 use crate::row::Row;
-use crate::{BoundedRecord, Model};
+use crate::{BoundedRecord, Model, SetupError};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
@@ -39,7 +39,7 @@ impl DecayedMoments {
     ///
     /// # Errors
     /// For any loss but the squared one.
-    pub fn new(model: Arc<Model>, factor: f64) -> Result<DecayedMoments, MemoryError> {
+    pub fn new(model: Arc<Model>, factor: f64) -> Result<DecayedMoments, SetupError> {
         check_model(&model)?;
         let n = model.parameters();
         Ok(DecayedMoments {
@@ -105,7 +105,7 @@ impl DecayedMoments {
 }
 
 /// Checks that the gradient of a model is linear in θ.
-pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
+pub(super) fn check_model(model: &Model) -> Result<(), SetupError> {
     super::check_second_moments("decaying", model)?;
     super::check_unclipped("decaying", model)?;
     match model.spec().loss {

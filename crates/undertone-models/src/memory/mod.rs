@@ -35,7 +35,6 @@
 mod anchored;
 mod any_memory;
 mod decayed_moments;
-mod error;
 mod exact;
 mod link_fit;
 mod moments;
@@ -47,7 +46,6 @@ mod recursive;
 pub use anchored::Anchored;
 pub use any_memory::AnyMemory;
 pub use decayed_moments::DecayedMoments;
-pub use error::MemoryError;
 pub use exact::Exact;
 pub use moments::Moments;
 pub use neural::{NeuralArrival, NeuralHistory};
@@ -58,7 +56,7 @@ pub use recursive::Recursive;
 use crate::history::BLOCK;
 use crate::row::Row;
 use crate::vector;
-use crate::{AnyModel, BoundedRecord, Model};
+use crate::{AnyModel, BoundedRecord, Model, SetupError};
 use any_memory::neural_memory;
 use std::fmt;
 use std::sync::Arc;
@@ -71,7 +69,7 @@ use undertone_core::{Loss, MemoryKind, PowerLaw, Score};
 ///
 /// # Errors
 /// Those of [`AnyMemory::new`].
-pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, MemoryError> {
+pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, SetupError> {
     let model = match model {
         AnyModel::Linear(model) => model,
         AnyModel::Neural(model) => {
@@ -101,20 +99,20 @@ pub fn error_bound(kind: MemoryKind, model: &AnyModel) -> Result<PowerLaw, Memor
 const SECOND_MOMENTS_MAX: usize = 20_000;
 
 /// Checks that the second moments of a model fit into memory.
-fn check_second_moments(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
+fn check_second_moments(memory: &'static str, model: &Model) -> Result<(), SetupError> {
     let (parameters, limit) = (model.parameters(), SECOND_MOMENTS_MAX);
     if parameters > limit {
-        return Err(MemoryError::TooManyParameters { memory, parameters, limit });
+        return Err(SetupError::MomentsTooLarge { memory, parameters, limit });
     }
     Ok(())
 }
 
 /// Checks that a model does not clip gradients.
-fn check_unclipped(memory: &'static str, model: &Model) -> Result<(), MemoryError> {
-    if model.spec().clip.is_finite() { Err(MemoryError::Clipped { memory }) } else { Ok(()) }
+fn check_unclipped(memory: &'static str, model: &Model) -> Result<(), SetupError> {
+    if model.spec().clip.is_finite() { Err(SetupError::Clipped { memory }) } else { Ok(()) }
 }
 
-fn unsupported_loss(memory: &'static str, loss: Loss, instead: &'static str) -> MemoryError {
+fn unsupported_loss(memory: &'static str, loss: Loss, instead: &'static str) -> SetupError {
     let loss = match loss {
         Loss::Squared => "squared",
         Loss::Power { .. } => "power",
@@ -124,7 +122,7 @@ fn unsupported_loss(memory: &'static str, loss: Loss, instead: &'static str) -> 
         Loss::Neural { .. } => "neural network",
         Loss::Declared { .. } => "declared",
     };
-    MemoryError::Loss { memory, loss, instead }
+    SetupError::UnsupportedLoss { memory, loss, instead }
 }
 
 fn constant(value: f64) -> PowerLaw {

@@ -1,9 +1,9 @@
 //! Sufficient statistics of the squared loss: S = Σaaᵀ and q = Σba.
 
-use super::{MemoryError, add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
+use super::{add_ridge, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
 use crate::packed_symmetric::PackedSymmetric;
-use crate::{BoundedRecord, Model};
+use crate::{BoundedRecord, Model, SetupError};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
@@ -25,7 +25,7 @@ impl Moments {
     ///
     /// # Errors
     /// For any loss but the squared one.
-    pub fn new(model: Arc<Model>) -> Result<Moments, MemoryError> {
+    pub fn new(model: Arc<Model>) -> Result<Moments, SetupError> {
         check_model(&model)?;
         let n = model.parameters();
         let (second, first) = (PackedSymmetric::zero(n), CompensatedSum::zero(n));
@@ -49,7 +49,7 @@ impl Moments {
 }
 
 /// Checks that the gradient of a model is linear in θ.
-pub(super) fn check_model(model: &Model) -> Result<(), MemoryError> {
+pub(super) fn check_model(model: &Model) -> Result<(), SetupError> {
     super::check_second_moments("moments", model)?;
     super::check_unclipped("moments", model)?;
     match model.spec().loss {

@@ -1,11 +1,11 @@
 //! The logistic loss by a polynomial fit of its link function, computed from moments.
 
 use super::link_fit::LinkFit;
-use super::{MemoryError, add_ridge, constant, inverse_count, observe_batch, unsupported_loss};
+use super::{add_ridge, constant, inverse_count, observe_batch, unsupported_loss};
 use crate::compensated::CompensatedSum;
 use crate::monomials::{monomial_count, next_monomial, visit_monomials};
 use crate::packed_symmetric::PackedSymmetric;
-use crate::{BoundedRecord, Model};
+use crate::{BoundedRecord, Model, SetupError};
 use std::fmt;
 use std::sync::Arc;
 use undertone_core::persist::{Fields, Persist};
@@ -47,7 +47,7 @@ impl Polynomial {
     ///
     /// # Errors
     /// For any loss but the logistic one, other degrees, or too many moments.
-    pub fn new(model: Arc<Model>, degree: u32) -> Result<Polynomial, MemoryError> {
+    pub fn new(model: Arc<Model>, degree: u32) -> Result<Polynomial, SetupError> {
         let fit = check_model(&model, degree)?;
         let n = model.parameters();
         let mut higher = Vec::new();
@@ -62,7 +62,7 @@ impl Polynomial {
 }
 
 /// Checks that the model is supported, and fits the link function.
-pub(super) fn check_model(model: &Model, degree: u32) -> Result<LinkFit, MemoryError> {
+pub(super) fn check_model(model: &Model, degree: u32) -> Result<LinkFit, SetupError> {
     super::check_unclipped("polynomial", model)?;
     match model.spec().loss {
         Loss::Logistic => {}
@@ -78,7 +78,7 @@ pub(super) fn check_model(model: &Model, degree: u32) -> Result<LinkFit, MemoryE
         }
     }
     if !matches!(degree, 2 | 4 | 6) {
-        return Err(MemoryError::Degree { degree });
+        return Err(SetupError::Degree { degree });
     }
     let parameters = model.parameters();
     let mut moments = Some(parameters);
@@ -86,7 +86,7 @@ pub(super) fn check_model(model: &Model, degree: u32) -> Result<LinkFit, MemoryE
         moments = moments.and_then(|sum| sum.checked_add(monomial_count(parameters, degree)?));
     }
     if moments.is_none_or(|count| count > MOMENTS_MAX) {
-        return Err(MemoryError::TooManyMoments { degree, parameters, limit: MOMENTS_MAX });
+        return Err(SetupError::TooManyMoments { degree, parameters, limit: MOMENTS_MAX });
     }
     let range = model.expanded_norm() * model.bounds().radius;
     Ok(LinkFit::new(degree as usize / 2, range))

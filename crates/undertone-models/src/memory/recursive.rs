@@ -4,9 +4,9 @@
 //! iterates and divide by θ_{t−1} − θ_{t−2}, which loses all digits as steps shrink. Here the same polynomial
 //! is stored by its values at q fixed Chebyshev nodes on [−B, B], and evaluated by the barycentric formula.
 
-use super::{MemoryError, constant, inverse_count, observe_batch, unsupported_loss, write_shape};
+use super::{constant, inverse_count, observe_batch, unsupported_loss, write_shape};
 use crate::compensated::CompensatedSum;
-use crate::{BoundedRecord, Model};
+use crate::{BoundedRecord, Model, SetupError};
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Recursive {
     ///
     /// # Errors
     /// For losses that are not polynomial, and for expanded features.
-    pub fn new(model: Arc<Model>) -> Result<Recursive, MemoryError> {
+    pub fn new(model: Arc<Model>) -> Result<Recursive, SetupError> {
         let count = node_count(&model)?;
         let radius = model.bounds().radius;
         let nodes: Box<[f64]> = (0..count)
@@ -69,11 +69,11 @@ impl Recursive {
 }
 
 /// The degree of the loss, which is the number of nodes its derivative needs.
-pub(super) fn node_count(model: &Model) -> Result<u32, MemoryError> {
+pub(super) fn node_count(model: &Model) -> Result<u32, SetupError> {
     super::check_unclipped("recursive", model)?;
     let degree = model.spec().degree;
     match model.spec().loss {
-        Loss::Squared | Loss::Power { .. } if degree > 1 => Err(MemoryError::Expanded { degree }),
+        Loss::Squared | Loss::Power { .. } if degree > 1 => Err(SetupError::Expanded { degree }),
         Loss::Squared => Ok(2),
         Loss::Power { degree } => Ok(degree),
         loss @ Loss::Logistic => {

@@ -1,7 +1,7 @@
 //! Records in the layout of the fast tier.
 
-use super::checked::same_length;
-use super::{NeuralError, NeuralNetwork};
+use super::NeuralNetwork;
+use super::checked::assert_length;
 use std::fmt;
 
 /// A batch of records whose size and labels fit a neural network.
@@ -15,23 +15,18 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Checks a batch against a neural network.
+    /// A batch of records that were checked.
     ///
-    /// # Errors
-    /// When there are not `features` numbers for each label, or a label is not a class.
-    pub fn new(
-        neural: &NeuralNetwork,
-        inputs: &'a [f32],
-        labels: &'a [u32],
-    ) -> Result<Batch<'a>, NeuralError> {
+    /// # Panics
+    /// When there are not `features` numbers for each label, or a label is not a class: bugs in the caller.
+    #[must_use]
+    pub fn new(neural: &NeuralNetwork, inputs: &'a [f32], labels: &'a [u32]) -> Batch<'a> {
         let expected = labels.len().saturating_mul(neural.features());
-        same_length("inputs of the batch", inputs.len(), expected)?;
+        assert_length("inputs of the batch", inputs.len(), expected);
         let classes = neural.classes();
-        let is_class = |&label: &u32| (label as usize) < classes;
-        match labels.iter().position(|label| !is_class(label)) {
-            Some(position) => Err(NeuralError::Label { position, classes }),
-            None => Ok(Batch { inputs, labels }),
-        }
+        let are_classes = labels.iter().all(|&label| (label as usize) < classes);
+        assert!(are_classes, "every label of the batch is one of {classes} classes");
+        Batch { inputs, labels }
     }
 
     /// The number of records.

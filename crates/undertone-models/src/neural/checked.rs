@@ -1,6 +1,6 @@
 //! A neural network with checked shapes.
 
-use super::{Layer, NeuralError, NeuralSpec, Shape};
+use super::{Layer, NeuralSpec, NeuralSpecError, Shape};
 
 /// A neural network with checked shapes. It does not contain parameters.
 ///
@@ -10,7 +10,7 @@ use super::{Layer, NeuralError, NeuralSpec, Shape};
 ///
 /// let neural = NeuralNetwork::new(NeuralSpec::mlp(4, &[8], 3))?;
 /// let theta = vec![0.0; neural.parameters()];
-/// let logits = neural.logits(&theta, &[0.1, 0.2, 0.3, 0.4])?;
+/// let logits = neural.logits(&theta, &[0.1, 0.2, 0.3, 0.4]);
 /// assert!(logits.iter().all(|logit| logit.abs() < 1e-12));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -26,7 +26,7 @@ impl NeuralNetwork {
     ///
     /// # Errors
     /// Names the first layer that does not fit the one before it, and what is wrong with it.
-    pub fn new(spec: NeuralSpec) -> Result<NeuralNetwork, NeuralError> {
+    pub fn new(spec: NeuralSpec) -> Result<NeuralNetwork, NeuralSpecError> {
         let (layers, parameters) = spec.layout()?;
         Ok(NeuralNetwork { spec, layers, parameters })
     }
@@ -87,16 +87,12 @@ impl NeuralNetwork {
         &self.layers
     }
 
-    pub(crate) fn check_parameters(&self, theta: &[f64]) -> Result<(), NeuralError> {
-        same_length("parameters", theta.len(), self.parameters)
+    pub(crate) fn assert_fits(&self, theta: &[f64]) {
+        assert_length("parameters", theta.len(), self.parameters);
     }
 }
 
-/// An error unless a vector has the expected length.
-pub(super) fn same_length(
-    what: &'static str,
-    found: usize,
-    expected: usize,
-) -> Result<(), NeuralError> {
-    if found == expected { Ok(()) } else { Err(NeuralError::Length { what, found, expected }) }
+/// Panics unless a vector has the expected length. Shows no values.
+pub(super) fn assert_length(what: &str, found: usize, expected: usize) {
+    assert!(found == expected, "{what}: {found} numbers, expected {expected}");
 }

@@ -1,6 +1,6 @@
 //! Clipping of each record's gradient.
 
-use super::NeuralError;
+use crate::SetupError;
 use std::fmt;
 use undertone_core::neural::CLIP_RANGE;
 
@@ -49,12 +49,11 @@ impl Clip {
     ///
     /// # Errors
     /// When the bound is not a number from [`Clip::LEAST`] to [`Clip::MOST`].
-    pub fn new(norm: ClipNorm, bound: f64) -> Result<Clip, NeuralError> {
-        let (least, most) = (Clip::LEAST, Clip::MOST);
-        if bound >= least && bound <= most {
+    pub fn new(norm: ClipNorm, bound: f64) -> Result<Clip, SetupError> {
+        if CLIP_RANGE.contains(&bound) {
             Ok(Clip { norm, bound })
         } else {
-            Err(NeuralError::ClipBound { bound, least, most })
+            Err(SetupError::ClipBound { bound })
         }
     }
 

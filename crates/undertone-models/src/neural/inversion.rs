@@ -3,10 +3,10 @@
 //! An observer of a gradient can search for records that give the same one ("deep leakage from gradients", Zhu, Liu and
 //! Han, 2019). The laboratory attacks its own releases this way; this module computes what needs the neural network.
 
-use super::checked::same_length;
+use super::NeuralNetwork;
+use super::checked::assert_length;
 use super::reference::{Pass, log_softmax};
 use super::scalar::{Dual, Scalar};
-use super::{NeuralError, NeuralNetwork};
 
 /// A guessed record: its features, and its label as logits, so that every vector is a valid guess.
 #[derive(Clone, Copy)]
@@ -35,23 +35,21 @@ impl NeuralNetwork {
     /// because mixed derivatives do not depend on their order: one pass on numbers that carry a derivative.
     /// For relu and max-pool this is the derivative almost everywhere; D is not smooth there, and descent works poorly.
     ///
-    /// # Errors
-    /// When a vector has the wrong length, or there is no guess.
+    /// # Panics
+    /// When a vector has the wrong length, or there is no guess: bugs in the caller.
+    #[must_use]
     pub fn gradient_match(
         &self,
         theta: &[f64],
         guesses: &[Guess<'_>],
         target: &[f64],
-    ) -> Result<GradientMatch, NeuralError> {
-        self.check_parameters(theta)?;
-        same_length("target gradient", target.len(), self.parameters())?;
-        if guesses.is_empty() {
-            let (what, found, expected) = ("guesses", 0, 1);
-            return Err(NeuralError::Length { what, found, expected });
-        }
+    ) -> GradientMatch {
+        self.assert_fits(theta);
+        assert_length("target gradient", target.len(), self.parameters());
+        assert!(!guesses.is_empty(), "there is at least one guess");
         for guess in guesses {
-            same_length("input", guess.input.len(), self.features())?;
-            same_length("label", guess.label_logits.len(), self.classes())?;
+            assert_length("input", guess.input.len(), self.features());
+            assert_length("label", guess.label_logits.len(), self.classes());
         }
         #[expect(clippy::cast_precision_loss, reason = "there are few guesses")]
         let share = 1.0 / guesses.len() as f64;
@@ -67,7 +65,7 @@ impl NeuralNetwork {
         let along: Vec<Dual> = along.collect();
         let slopes = guesses.iter().map(|guess| self.match_slopes(&along, guess, 2.0 * share));
         let (input_gradients, label_gradients) = slopes.unzip();
-        Ok(GradientMatch { distance, input_gradients, label_gradients })
+        GradientMatch { distance, input_gradients, label_gradients }
     }
 
     /// `factor` times the slopes of rᵀ∇ℓ in one guess's input and label logits, for θ along r.

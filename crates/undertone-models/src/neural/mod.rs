@@ -19,7 +19,6 @@
 mod batch;
 mod checked;
 mod clip;
-mod error;
 mod fast;
 mod inversion;
 mod reference;
@@ -28,7 +27,6 @@ mod scalar;
 pub use batch::Batch;
 pub use checked::NeuralNetwork;
 pub use clip::{Clip, ClipNorm, ClippedSum};
-pub use error::NeuralError;
 pub use fast::NeuralEngine;
 pub use inversion::{GradientMatch, Guess};
 pub(crate) use undertone_core::neural::{Layer, Operation};

@@ -3,84 +3,71 @@
 //! Written for readability; the fast tier is tested against it. It is generic in its numbers, so that the same code gives
 //! second derivatives (see [`scalar`](super::scalar)).
 
-use super::checked::same_length;
+use super::checked::assert_length;
 use super::scalar::Scalar;
 use super::{Layer, Operation};
-use super::{NeuralError, NeuralNetwork, Shape};
+use super::{NeuralNetwork, Shape};
 
 impl NeuralNetwork {
     /// The logits of one record.
     ///
-    /// # Errors
-    /// When a vector has the wrong length.
-    pub fn logits(&self, theta: &[f64], input: &[f64]) -> Result<Vec<f64>, NeuralError> {
-        self.check_parameters(theta)?;
-        same_length("input", input.len(), self.features())?;
-        Ok(forward(self, theta, input).pop().unwrap_or_default())
+    /// # Panics
+    /// When a vector has the wrong length: a bug in the caller.
+    #[must_use]
+    pub fn logits(&self, theta: &[f64], input: &[f64]) -> Vec<f64> {
+        self.assert_fits(theta);
+        assert_length("input", input.len(), self.features());
+        forward(self, theta, input).pop().unwrap_or_default()
     }
 
     /// The loss of one record: the cross-entropy −Σ y_k ln p_k of the softmax p with a label y.
     ///
     /// `label` holds one weight for each class, which sum to 1: see [`NeuralNetwork::one_hot`].
     ///
-    /// # Errors
-    /// When a vector has the wrong length.
-    pub fn loss(&self, theta: &[f64], input: &[f64], label: &[f64]) -> Result<f64, NeuralError> {
-        same_length("label", label.len(), self.classes())?;
-        let logs = log_softmax(&self.logits(theta, input)?);
-        Ok(-label.iter().zip(logs).map(|(y, log)| y * log).sum::<f64>())
+    /// # Panics
+    /// When a vector has the wrong length: a bug in the caller.
+    #[must_use]
+    pub fn loss(&self, theta: &[f64], input: &[f64], label: &[f64]) -> f64 {
+        assert_length("label", label.len(), self.classes());
+        let logs = log_softmax(&self.logits(theta, input));
+        -label.iter().zip(logs).map(|(y, log)| y * log).sum::<f64>()
     }
 
     /// The gradient of one record's loss in the parameters, unclipped.
     ///
-    /// # Errors
-    /// When a vector has the wrong length.
-    pub fn gradient(
-        &self,
-        theta: &[f64],
-        input: &[f64],
-        label: &[f64],
-    ) -> Result<Vec<f64>, NeuralError> {
-        Ok(self.both_gradients(theta, input, label)?.0)
+    /// # Panics
+    /// When a vector has the wrong length: a bug in the caller.
+    #[must_use]
+    pub fn gradient(&self, theta: &[f64], input: &[f64], label: &[f64]) -> Vec<f64> {
+        self.both_gradients(theta, input, label).0
     }
 
     /// The gradient of one record's loss in its input.
     ///
-    /// # Errors
-    /// When a vector has the wrong length.
-    pub fn input_gradient(
-        &self,
-        theta: &[f64],
-        input: &[f64],
-        label: &[f64],
-    ) -> Result<Vec<f64>, NeuralError> {
-        Ok(self.both_gradients(theta, input, label)?.1)
+    /// # Panics
+    /// When a vector has the wrong length: a bug in the caller.
+    #[must_use]
+    pub fn input_gradient(&self, theta: &[f64], input: &[f64], label: &[f64]) -> Vec<f64> {
+        self.both_gradients(theta, input, label).1
     }
 
     /// The label with weight 1 for one class.
     ///
-    /// # Errors
-    /// When there is no such class.
-    pub fn one_hot(&self, class: usize) -> Result<Vec<f64>, NeuralError> {
+    /// # Panics
+    /// When there is no such class: a bug in the caller.
+    #[must_use]
+    pub fn one_hot(&self, class: usize) -> Vec<f64> {
         let mut label = vec![0.0; self.classes()];
-        let Some(entry) = label.get_mut(class) else {
-            return Err(NeuralError::Label { position: 0, classes: self.classes() });
-        };
-        *entry = 1.0;
-        Ok(label)
+        label[class] = 1.0;
+        label
     }
 
-    fn both_gradients(
-        &self,
-        theta: &[f64],
-        input: &[f64],
-        label: &[f64],
-    ) -> Result<(Vec<f64>, Vec<f64>), NeuralError> {
-        self.check_parameters(theta)?;
-        same_length("input", input.len(), self.features())?;
-        same_length("label", label.len(), self.classes())?;
+    fn both_gradients(&self, theta: &[f64], input: &[f64], label: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        self.assert_fits(theta);
+        assert_length("input", input.len(), self.features());
+        assert_length("label", label.len(), self.classes());
         let pass = Pass::new(self, theta, input, label);
-        Ok((pass.gradient, pass.input_gradient))
+        (pass.gradient, pass.input_gradient)
     }
 }
 

@@ -74,7 +74,7 @@ proptest! {
         let model = model(LOSSES[loss], 4);
         let Ok(mut memory) = AnyMemory::new(kind, Arc::clone(&model)) else { return Ok(()) };
         prop_assert_eq!(memory.forgetting(), kind.forgetting());
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let mut stream: Vec<(u64, Record)> = Vec::new();
         for (round, &count) in counts.iter().enumerate() {
             let round = round as u64;
@@ -97,7 +97,7 @@ fn decayed_moments_stay_within_their_bound_over_many_changes_of_unit() {
     let kind = MemoryKind::Decaying { factor: 0.7, rounds: None };
     let model = model(Loss::Squared, 4);
     let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let mut stream: Vec<(u64, Record)> = Vec::new();
     let theta = dice.theta(&model);
     for round in 0..5000 {
@@ -118,7 +118,7 @@ fn after_a_long_silence_statistics_are_as_before_and_then_only_new_records_count
     let kind = MemoryKind::Decaying { factor: 0.5, rounds: None };
     let model = model(Loss::Squared, 4);
     let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-    let mut dice = Dice(4);
+    let mut dice = Dice::new(4);
     let theta = dice.theta(&model);
     memory.observe(&theta, &checked(&model, &[dice.record(&model), dice.record(&model)]));
     let before = gradient(&mut memory, 0, &theta);

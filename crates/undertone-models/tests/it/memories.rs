@@ -9,7 +9,7 @@ use undertone_core::{
 };
 use undertone_models::memory::{Anchored, Exact, Moments, error_bound};
 use undertone_models::{
-    AnyMemory, BoundedRecord, Features, MemoryError, Model, Record, RecordError,
+    AnyMemory, BoundedRecord, Features, Model, Record, RecordError, SetupError,
 };
 
 const TOLERANCE: PowerLaw = PowerLaw { initial: 0.05, exponent: -0.3 };
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn every_memory_is_within_its_error_bound_of_the_exact_one(seed: u64) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         // Memories that forget have another exact gradient: see `forgetting.rs`.
         let remembers = |kind: MemoryKind| kind.forgetting() == Forgetting::Never;
         for (kind, model) in admitted().into_iter().filter(|&(kind, _)| remembers(kind)) {
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn exact_averages_the_gradients_of_single_records(seed: u64) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         for loss in LOSSES {
             let model = model(loss, 4);
             let records: Vec<Record> = (0..70).map(|_| dice.record(&model)).collect();
@@ -127,7 +127,7 @@ proptest! {
 
     #[test]
     fn moments_equal_the_exact_gradient_to_twelve_digits(seed: u64, degree in 1_u32..4) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 1.0 };
         let spec = ModelSpec { degree, lasso: 0.1, ..spec(Loss::Squared, 6) };
         let model = Arc::new(Model::new(spec, bounds).unwrap());
@@ -147,7 +147,7 @@ proptest! {
 fn a_tenth_of_the_polynomial_error_bound_is_violated() {
     for degree in [2, 4, 6] {
         let kind = MemoryKind::Polynomial { degree };
-        let worst = worst_error(kind, &model(Loss::Logistic, 4), &mut Dice(1), 200);
+        let worst = worst_error(kind, &model(Loss::Logistic, 4), &mut Dice::new(1), 200);
         assert!(worst > 0.1, "{kind:?}: {worst}");
     }
 }
@@ -156,7 +156,7 @@ fn a_tenth_of_the_polynomial_error_bound_is_violated() {
 #[test]
 fn a_tenth_of_the_anchored_tolerance_is_violated() {
     let tolerance = PowerLaw { initial: 0.02, exponent: 0.0 };
-    let (mut worst, mut dice) = (0.0_f64, Dice(2));
+    let (mut worst, mut dice) = (0.0_f64, Dice::new(2));
     let model = model(Loss::Logistic, 4);
     for _ in 0..40 {
         let mut memory = Anchored::new(Arc::clone(&model), tolerance).unwrap();
@@ -211,7 +211,7 @@ fn the_anchored_bound_holds_for_records_of_very_different_curvature() {
 fn without_records_every_gradient_is_zero() {
     for (kind, model) in admitted() {
         let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-        let theta = Dice(5).theta(&model);
+        let theta = Dice::new(5).theta(&model);
         assert!(norm_of(&gradient(&mut memory, 0, &theta)) < f64::MIN_POSITIVE);
         assert_eq!(memory.observe(&theta, &[]), Score::default());
         assert_eq!(memory.records(), 0);
@@ -221,7 +221,7 @@ fn without_records_every_gradient_is_zero() {
 #[test]
 fn recursive_takes_no_record_with_two_features() {
     let model = model(Loss::Power { degree: 4 }, 3);
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let (single, several) = (separable(&mut dice, &model), dice.record(&model));
     let checker = model.record_checker(MemoryKind::Recursive);
     assert!(checker.check(single).is_ok());
@@ -241,7 +241,7 @@ fn a_record_checked_for_another_model_or_memory_is_a_bug() {
         std::panic::catch_unwind(observed).is_err()
     };
     for (kind, model) in admitted() {
-        let mut dice = Dice(6);
+        let mut dice = Dice::new(6);
         let (record, theta) = (draw(&mut dice, kind, &model), dice.theta(&model));
         let memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
         assert!(!panics(&memory, &theta, &record), "{kind:?}");
@@ -260,7 +260,7 @@ fn sparse_and_dense_streams_give_the_same_gradient() {
         if kind == MemoryKind::Recursive {
             continue;
         }
-        let mut dice = Dice(8);
+        let mut dice = Dice::new(8);
         let (mut left, mut right) = (
             AnyMemory::new(kind, Arc::clone(&model)).unwrap(),
             AnyMemory::new(kind, Arc::clone(&model)).unwrap(),
@@ -296,7 +296,8 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
         assert_eq!(format!("{:?}", left.err()), format!("{:?}", right.err()));
         AnyMemory::new(kind, model).map(|_memory| ())
     };
-    let refused = |kind, loss| matches!(build(kind, spec(loss, 3)), Err(MemoryError::Loss { .. }));
+    let refused =
+        |kind, loss| matches!(build(kind, spec(loss, 3)), Err(SetupError::UnsupportedLoss { .. }));
     assert!(refused(MemoryKind::Moments, Loss::Logistic));
     assert!(refused(MemoryKind::Recursive, Loss::Logistic));
     assert!(refused(MemoryKind::Decaying { factor: 0.9, rounds: None }, Loss::Logistic));
@@ -306,14 +307,14 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
     let logistic = |features| spec(Loss::Logistic, features);
     assert_eq!(
         build(MemoryKind::Polynomial { degree: 3 }, logistic(3)),
-        Err(MemoryError::Degree { degree: 3 })
+        Err(SetupError::Degree { degree: 3 })
     );
     let limits = [(2, 630, 631), (4, 45, 46), (6, 20, 21)];
     for (degree, largest, too_large) in limits {
         let kind = MemoryKind::Polynomial { degree };
         assert_eq!(build(kind, logistic(largest)), Ok(()));
         let refusal = build(kind, logistic(too_large));
-        assert!(matches!(refusal, Err(MemoryError::TooManyMoments { .. })), "{degree}");
+        assert!(matches!(refusal, Err(SetupError::TooManyMoments { .. })), "{degree}");
     }
     for initial in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let kind = MemoryKind::Anchored { tolerance: PowerLaw { initial, exponent: 0.0 } };
@@ -321,7 +322,7 @@ fn a_memory_that_does_not_hold_is_refused_with_what_to_use_instead() {
     }
     let expanded = ModelSpec { degree: 2, ..spec(Loss::Squared, 1) };
     let refusal = build(MemoryKind::Recursive, expanded);
-    assert_eq!(refusal, Err(MemoryError::Expanded { degree: 2 }));
+    assert_eq!(refusal, Err(SetupError::Expanded { degree: 2 }));
     let text = build(MemoryKind::Moments, logistic(3)).unwrap_err().to_string();
     assert!(text.contains("moments") && text.contains("logistic") && text.contains("anchored"));
 }
@@ -333,7 +334,7 @@ fn anchored_expands_rarely_when_steps_shrink_and_stays_within_its_tolerance() {
     let tolerance = PowerLaw { initial: 0.01, exponent: 0.0 };
     let mut memory = Anchored::new(Arc::clone(&model), tolerance).unwrap();
     let mut exact = Exact::new(Arc::clone(&model));
-    let mut dice = Dice(9);
+    let mut dice = Dice::new(9);
     let centre = dice.direction(30, 3.0);
     let mut theta = vec![0.0; 30];
     let mut at_500 = 0;
@@ -364,7 +365,7 @@ fn anchored_expands_rarely_when_steps_shrink_and_stays_within_its_tolerance() {
 fn debug_output_shows_shapes_and_no_values() {
     for (kind, model) in admitted() {
         let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
-        let mut record = separable(&mut Dice(10), &model);
+        let mut record = separable(&mut Dice::new(10), &model);
         record.features = Features::Dense([0.0, 0.731, 0.0, 0.0].into());
         let theta = vec![0.417; model.parameters()];
         memory.observe(&theta, &[model.record_checker(kind).check(record).unwrap()]);
@@ -381,7 +382,7 @@ fn recursive_stays_exact_as_steps_shrink_where_difference_quotients_lose_all_dig
         AnyMemory::new(MemoryKind::Recursive, Arc::clone(&model)).unwrap(),
         Exact::new(Arc::clone(&model)),
     );
-    let mut dice = Dice(11);
+    let mut dice = Dice::new(11);
     for round in 0..2000_u32 {
         let theta = [0.5 + (f64::from(round) + 1.0).powi(-4)];
         let batch = [draw(&mut dice, MemoryKind::Recursive, &model)];
@@ -401,7 +402,7 @@ fn recursive_stays_exact_as_steps_shrink_where_difference_quotients_lose_all_dig
 /// Any memory after some rounds, with records that no gradient has seen yet, saved and loaded.
 #[test]
 fn a_memory_loaded_from_its_state_goes_on_with_the_same_bits() {
-    let mut dice = Dice(11);
+    let mut dice = Dice::new(11);
     for (kind, model) in admitted() {
         let mut memory = AnyMemory::new(kind, Arc::clone(&model)).unwrap();
         for round in 0..6 {

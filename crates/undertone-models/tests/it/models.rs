@@ -3,7 +3,7 @@
 use crate::support::{Dice, LOSSES, dense_form, distance, model, norm_of, spec};
 use proptest::prelude::*;
 use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec};
-use undertone_models::{Features, Model, ModelError, Record, RecordError};
+use undertone_models::{Features, Model, Record, RecordError, SetupError};
 
 fn gradient(model: &Model, theta: &[f64], record: &Record) -> Vec<f64> {
     let mut out = vec![0.0; model.parameters()];
@@ -28,7 +28,7 @@ fn near_kink(model: &Model, theta: &[f64], record: &Record) -> bool {
 proptest! {
     #[test]
     fn gradients_and_hessians_match_finite_differences(seed: u64, expanded: bool) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         for loss in LOSSES {
             let degree = if expanded { 2 } else { 1 };
             let bounds = DataBounds { feature_norm: 1.2, label: 1.0, radius: 2.0 };
@@ -58,7 +58,7 @@ proptest! {
 
     #[test]
     fn smoothness_convexity_and_spread_hold_everywhere(seed: u64, clipped: bool) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         for loss in LOSSES {
             let clip = if clipped { 0.2 } else { f64::INFINITY };
             let plain = model(loss, 3);
@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn sparse_and_dense_records_give_the_same_numbers(seed: u64) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         for loss in LOSSES {
             for degree in [1, 3] {
                 let bounds = DataBounds { feature_norm: 1.0, label: 1.0, radius: 2.0 };
@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn expanded_features_have_the_stated_number_order_and_norm(seed: u64, degree in 2_u32..5) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let bounds = DataBounds { feature_norm: 1.3, label: 1.0, radius: 2.0 };
         let model = Model::new(ModelSpec { degree, ..spec(Loss::Squared, 3) }, bounds).unwrap();
         let record = dice.record(&model);
@@ -262,7 +262,7 @@ fn settings_outside_their_range_are_refused() {
     assert!(refused(spec(Loss::Squared, 2), DataBounds { radius: f64::INFINITY, ..bounds }));
     assert!(refused(spec(Loss::Squared, 2), DataBounds { feature_norm: 0.0, ..bounds }));
     let large = Model::new(ModelSpec { degree: 9, ..spec(Loss::Squared, 1000) }, bounds);
-    assert!(matches!(large, Err(ModelError::TooManyParameters { .. })));
+    assert!(matches!(large, Err(SetupError::TooManyParameters { .. })));
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Records {
     }
 
     fn batch<'a>(&'a self, neural: &NeuralNetwork) -> Batch<'a> {
-        Batch::new(neural, &self.narrow, &self.labels).unwrap()
+        Batch::new(neural, &self.narrow, &self.labels)
     }
 
     /// The reference's gradient of each record.
@@ -42,8 +42,8 @@ impl Records {
         let inputs = self.wide.chunks(neural.features()).zip(&self.labels);
         inputs
             .map(|(input, &label)| {
-                let label = neural.one_hot(label as usize).unwrap();
-                neural.gradient(theta, input, &label).unwrap()
+                let label = neural.one_hot(label as usize);
+                neural.gradient(theta, input, &label)
             })
             .collect()
     }
@@ -92,15 +92,15 @@ proptest! {
 
     #[test]
     fn reference_gradients_are_the_slopes_of_the_loss(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::Smooth);
         let (theta, input) = (parameters(&neural, &mut dice), numbers(neural.features(), &mut dice));
         let label = softmax(&numbers(neural.classes(), &mut dice));
-        let expected = differences(&theta, |theta| neural.loss(theta, &input, &label).unwrap());
-        let found = neural.gradient(&theta, &input, &label).unwrap();
+        let expected = differences(&theta, |theta| neural.loss(theta, &input, &label));
+        let found = neural.gradient(&theta, &input, &label);
         prop_assert!(relative_error(&found, &expected) < 1e-6);
-        let expected = differences(&input, |input| neural.loss(&theta, input, &label).unwrap());
-        let found = neural.input_gradient(&theta, &input, &label).unwrap();
+        let expected = differences(&input, |input| neural.loss(&theta, input, &label));
+        let found = neural.input_gradient(&theta, &input, &label);
         let size = norm(ClipNorm::L2, &expected);
         let error = relative_error(&found, &expected) * size;
         prop_assert!(error < 1e-6 * size + 1e-10, "{error} of {size}");
@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn match_gradients_are_the_slopes_of_the_distance(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::Smooth);
         let theta = parameters(&neural, &mut dice);
         // Of the size of a gradient, so that the distance is no large number with few digits left.
@@ -118,7 +118,7 @@ proptest! {
         let distance = |inputs: &[f64], labels: &[f64]| {
             let pairs = inputs.chunks(features).zip(labels.chunks(neural.classes()));
             let guesses: Vec<_> = pairs.map(|(input, label_logits)| Guess { input, label_logits }).collect();
-            neural.gradient_match(&theta, &guesses, &target).unwrap()
+            neural.gradient_match(&theta, &guesses, &target)
         };
         let found = distance(&inputs, &labels);
         let by_input = differences(&inputs, |inputs| distance(inputs, &labels).distance);
@@ -134,26 +134,26 @@ proptest! {
 
     #[test]
     fn fast_gradients_are_those_of_the_reference(seed in any::<u64>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::All);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 5, &mut dice);
         let gradients = records.gradients(&neural, &theta);
         let fast = NeuralEngine::new(neural.clone());
-        let found = fast.mean_gradient(&theta, &records.batch(&neural), threads(1)).unwrap();
+        let found = fast.mean_gradient(&theta, &records.batch(&neural), threads(1));
         let expected = sum(&gradients, |_| 0.2);
         let error = error_in_sum(&found, &expected, &gradients, 0.2);
         prop_assert!(error < F32_TOLERANCE, "{error} {:?}", neural.spec());
-        let logits = fast.logits(&theta, &records.narrow, threads(1)).unwrap();
+        let logits = fast.logits(&theta, &records.narrow, threads(1));
         let expected: Vec<f64> = records.wide.chunks(neural.features())
-            .flat_map(|input| neural.logits(&theta, input).unwrap()).collect();
+            .flat_map(|input| neural.logits(&theta, input)).collect();
         let found: Vec<f64> = logits.iter().map(|&x| f64::from(x)).collect();
         prop_assert!(relative_error(&found, &expected) < F32_TOLERANCE);
     }
 
     #[test]
     fn clipped_sums_are_those_of_one_record_at_a_time(seed in any::<u64>(), l1 in any::<bool>()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let neural = random_neural(&mut dice, Layers::All);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 21, &mut dice);
@@ -163,7 +163,7 @@ proptest! {
         let bound = gradients.iter().map(|g| norm(kind, g)).sum::<f64>() / 21.0;
         let fast = NeuralEngine::new(neural.clone());
         let clip = Clip::new(kind, bound).unwrap();
-        let found = fast.clipped_gradient_sum(&theta, &records.batch(&neural), clip, threads(1)).unwrap();
+        let found = fast.clipped_gradient_sum(&theta, &records.batch(&neural), clip, threads(1));
         let expected = sum(&gradients, |g| (bound / norm(kind, g)).min(1.0));
         let error = error_in_sum(&found.sum, &expected, &gradients, 1.0);
         prop_assert!(error < F32_TOLERANCE, "{error} {:?}", neural.spec());
@@ -188,19 +188,18 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 #[test]
 fn the_named_networks_agree_with_the_reference() {
     for spec in cnns().into_iter().chain([NeuralSpec::mlp(20, &[30, 7], 4)]) {
-        let mut dice = Dice(7);
+        let mut dice = Dice::new(7);
         let neural = NeuralNetwork::new(spec).unwrap();
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let records = Records::new(&neural, 18, &mut dice);
         let gradients = records.gradients(&neural, &theta);
         let fast = NeuralEngine::new(neural.clone());
-        let mean = fast.mean_gradient(&theta, &records.batch(&neural), threads(1)).unwrap();
+        let mean = fast.mean_gradient(&theta, &records.batch(&neural), threads(1));
         let expected = sum(&gradients, |_| 1.0 / 18.0);
         assert!(relative_error(&mean, &expected) < F32_TOLERANCE);
         let bound = 0.7 * norm(ClipNorm::L2, &gradients[0]);
         let clip = Clip::new(ClipNorm::L2, bound).unwrap();
-        let clipped =
-            fast.clipped_gradient_sum(&theta, &records.batch(&neural), clip, threads(1)).unwrap();
+        let clipped = fast.clipped_gradient_sum(&theta, &records.batch(&neural), clip, threads(1));
         let expected = sum(&gradients, |g| (bound / norm(ClipNorm::L2, g)).min(1.0));
         assert!(relative_error(&clipped.sum, &expected) < F32_TOLERANCE);
         assert!(clipped.clipped > 0);

@@ -3,8 +3,9 @@
 use crate::neural_support::{cnns, numbers, parameters, relative_error};
 use crate::support::Dice;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use undertone_models::neural::{
-    Batch, Clip, ClipNorm, Guess, LayerSpec, NeuralEngine, NeuralError, NeuralNetwork, NeuralSpec,
+    Batch, Clip, ClipNorm, Guess, LayerSpec, NeuralEngine, NeuralNetwork, NeuralSpec,
     NeuralSpecError, Shape,
 };
 
@@ -17,6 +18,11 @@ fn spec(layers: &str) -> NeuralSpec {
 
 fn message(layers: &str) -> String {
     NeuralNetwork::new(spec(layers)).unwrap_err().to_string()
+}
+
+/// Whether a call is a bug in the caller.
+fn panics<T>(call: impl FnOnce() -> T) -> bool {
+    catch_unwind(AssertUnwindSafe(call)).is_err()
 }
 
 #[test]
@@ -65,10 +71,7 @@ fn inputs_and_classes_are_checked() {
         (Shape::vector(3), 1),
     ] {
         let bad = NeuralSpec { input, classes, layers: good.layers.clone() };
-        assert!(matches!(
-            NeuralNetwork::new(bad),
-            Err(NeuralError::Spec(NeuralSpecError::Setting { .. }))
-        ));
+        assert!(matches!(NeuralNetwork::new(bad), Err(NeuralSpecError::Setting { .. })));
     }
     assert!(NeuralNetwork::new(good).is_ok(), "the control");
 }
@@ -108,14 +111,14 @@ fn the_named_networks_have_the_parameters_their_documentation_says() {
     {
         let neural = NeuralNetwork::new(spec).unwrap();
         assert_eq!(neural.parameters(), expected);
-        assert_eq!(parameters(&neural, &mut Dice(1)).len(), expected);
+        assert_eq!(parameters(&neural, &mut Dice::new(1)).len(), expected);
     }
 }
 
 #[test]
 fn initial_parameters_are_within_their_bound_and_pass_errors_on() {
     let neural = NeuralNetwork::new(NeuralSpec::mlp(16, &[4], 2)).unwrap();
-    let theta = parameters(&neural, &mut Dice(3));
+    let theta = parameters(&neural, &mut Dice::new(3));
     let (first, second) = theta.split_at(16 * 4 + 4);
     let largest = |part: &[f64]| part.iter().map(|x| x.abs()).fold(0.0, f64::max);
     assert!(largest(first) <= 0.25 && largest(first) > 0.2);
@@ -124,27 +127,27 @@ fn initial_parameters_are_within_their_bound_and_pass_errors_on() {
 }
 
 #[test]
-fn vectors_of_the_wrong_length_are_errors() {
+fn vectors_of_the_wrong_length_are_bugs() {
     let neural = NeuralNetwork::new(NeuralSpec::mlp(3, &[], 2)).unwrap();
     let theta = vec![0.0; neural.parameters()];
-    let label = neural.one_hot(1).unwrap();
-    assert!(neural.one_hot(2).is_err());
-    assert!(neural.logits(&theta[1..], &[0.0; 3]).is_err());
-    assert!(neural.gradient(&theta, &[0.0; 4], &label).is_err());
-    assert!(neural.loss(&theta, &[0.0; 3], &[1.0]).is_err());
-    assert!(neural.gradient_match(&theta, &[], &theta).is_err());
+    let label = neural.one_hot(1);
+    assert!(panics(|| neural.one_hot(2)));
+    assert!(panics(|| neural.logits(&theta[1..], &[0.0; 3])));
+    assert!(panics(|| neural.gradient(&theta, &[0.0; 4], &label)));
+    assert!(panics(|| neural.loss(&theta, &[0.0; 3], &[1.0])));
+    assert!(panics(|| neural.gradient_match(&theta, &[], &theta)));
     let guess = Guess { input: &[0.0; 2], label_logits: &[0.0; 2] };
-    assert!(neural.gradient_match(&theta, &[guess], &theta).is_err());
-    assert!(Batch::new(&neural, &[0.0; 5], &[0, 1]).is_err());
-    assert_eq!(
-        Batch::new(&neural, &[0.0; 6], &[0, 2]).unwrap_err(),
-        NeuralError::Label { position: 1, classes: 2 }
-    );
+    assert!(panics(|| neural.gradient_match(&theta, &[guess], &theta)));
+    assert!(panics(|| Batch::new(&neural, &[0.0; 5], &[0, 1])));
+    assert!(panics(|| Batch::new(&neural, &[0.0; 6], &[0, 2])));
     let fast = NeuralEngine::new(neural.clone());
-    assert!(fast.logits(&theta, &[0.0; 4], NonZeroUsize::MIN).is_err());
+    assert!(panics(|| fast.logits(&theta, &[0.0; 4], NonZeroUsize::MIN)));
     let other = NeuralNetwork::new(NeuralSpec::mlp(2, &[], 9)).unwrap();
-    let batch = Batch::new(&other, &[0.0; 6], &[0, 8, 1]).unwrap();
-    assert!(fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).is_err());
+    let batch = Batch::new(&other, &[0.0; 6], &[0, 8, 1]);
+    assert!(panics(|| fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN)));
+    // Control: what fits does not panic.
+    assert!(!panics(|| Batch::new(&neural, &[0.0; 6], &[0, 1])));
+    assert!(!panics(|| fast.logits(&theta, &[0.0; 6], NonZeroUsize::MIN)));
     for bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(Clip::new(ClipNorm::L2, bound).is_err());
     }
@@ -178,19 +181,19 @@ fn images(neural: &NeuralNetwork, count: usize, dice: &mut Dice) -> (Vec<f32>, V
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let (neural, mut dice) = (mixed(), Dice(5));
+    let (neural, mut dice) = (mixed(), Dice::new(5));
     let theta = parameters(&neural, &mut dice);
     let (inputs, labels) = images(&neural, 333, &mut dice);
-    let batch = Batch::new(&neural, &inputs, &labels).unwrap();
+    let batch = Batch::new(&neural, &inputs, &labels);
     let fast = NeuralEngine::new(neural.clone());
     let clip = Clip::new(ClipNorm::L2, 0.5).unwrap();
     let with = |threads: usize| {
         let threads = NonZeroUsize::new(threads).unwrap();
-        let clipped = fast.clipped_gradient_sum(&theta, &batch, clip, threads).unwrap();
+        let clipped = fast.clipped_gradient_sum(&theta, &batch, clip, threads);
         let bits: Vec<u64> = clipped.sum.iter().map(|x| x.to_bits()).collect();
-        let logits = fast.logits(&theta, &inputs, threads).unwrap();
+        let logits = fast.logits(&theta, &inputs, threads);
         let logits: Vec<u32> = logits.iter().map(|x| x.to_bits()).collect();
-        (bits, clipped.clipped, logits, fast.predict(&theta, &inputs, threads).unwrap())
+        (bits, clipped.clipped, logits, fast.predict(&theta, &inputs, threads))
     };
     let alone = with(1);
     for threads in [2, 3, 5, 64] {
@@ -200,14 +203,14 @@ fn the_number_of_threads_changes_no_bit() {
 
 #[test]
 fn records_that_are_not_finite_count_as_zero() {
-    let (neural, mut dice) = (mixed(), Dice(6));
+    let (neural, mut dice) = (mixed(), Dice::new(6));
     let theta = parameters(&neural, &mut dice);
     let (inputs, labels) = images(&neural, 20, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
     let clip = Clip::new(ClipNorm::L2, 0.5).unwrap();
     let run = |inputs: &[f32], labels: &[u32]| {
-        let batch = Batch::new(&neural, inputs, labels).unwrap();
-        fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN).unwrap()
+        let batch = Batch::new(&neural, inputs, labels);
+        fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN)
     };
     let features = neural.features();
     let without: Vec<f32> = [&inputs[..3 * features], &inputs[4 * features..]].concat();
@@ -226,16 +229,16 @@ fn records_that_are_not_finite_count_as_zero() {
 
 #[test]
 fn parameters_that_are_not_finite_give_zero() {
-    let (neural, mut dice) = (mixed(), Dice(8));
+    let (neural, mut dice) = (mixed(), Dice::new(8));
     let (inputs, labels) = images(&neural, 4, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
     let clip = Clip::new(ClipNorm::L1, 0.5).unwrap();
-    let batch = Batch::new(&neural, &inputs, &labels).unwrap();
+    let batch = Batch::new(&neural, &inputs, &labels);
     let theta = vec![f64::NAN; neural.parameters()];
-    let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN).unwrap();
+    let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN);
     assert_eq!(found.dropped, 4);
     assert!(found.sum.iter().all(|x| x.abs() <= 0.0));
-    let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).unwrap();
+    let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN);
     assert!(mean.iter().any(|x| x.is_nan()), "the control is not bounded");
 }
 
@@ -248,7 +251,7 @@ fn norm(norm: ClipNorm, vector: impl Iterator<Item = f64>) -> f64 {
 
 #[test]
 fn one_record_never_weighs_more_than_the_bound() {
-    let (neural, mut dice) = (mixed(), Dice(9));
+    let (neural, mut dice) = (mixed(), Dice::new(9));
     let fast = NeuralEngine::new(neural.clone());
     for trial in 0..60 {
         // Sizes from tiny to absurd, also of the parameters.
@@ -257,11 +260,11 @@ fn one_record_never_weighs_more_than_the_bound() {
         let theta: Vec<f64> = parameters(&neural, &mut dice).iter().map(|x| stretch * x).collect();
         let (mut inputs, labels) = images(&neural, 1, &mut dice);
         inputs.iter_mut().for_each(|x| *x *= scale);
-        let batch = Batch::new(&neural, &inputs, &labels).unwrap();
+        let batch = Batch::new(&neural, &inputs, &labels);
         let bound = 10_f64.powi(i32::try_from(dice.below(24)).unwrap() - 12);
         for kind in [ClipNorm::L1, ClipNorm::L2] {
             let clip = Clip::new(kind, bound).unwrap();
-            let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN).unwrap();
+            let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN);
             let size = norm(kind, found.sum.iter().copied());
             assert!(size <= bound, "trial {trial}: {size} above {bound}");
         }
@@ -270,7 +273,7 @@ fn one_record_never_weighs_more_than_the_bound() {
 
 #[test]
 fn replacing_a_record_moves_the_sum_by_at_most_twice_the_bound() {
-    let (neural, mut dice) = (mixed(), Dice(10));
+    let (neural, mut dice) = (mixed(), Dice::new(10));
     let theta = parameters(&neural, &mut dice);
     let (mut inputs, mut labels) = images(&neural, 40, &mut dice);
     let fast = NeuralEngine::new(neural.clone());
@@ -278,8 +281,8 @@ fn replacing_a_record_moves_the_sum_by_at_most_twice_the_bound() {
         let bound = 0.01;
         let clip = Clip::new(kind, bound).unwrap();
         let sum = |inputs: &[f32], labels: &[u32]| {
-            let batch = Batch::new(&neural, inputs, labels).unwrap();
-            fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN).unwrap().sum
+            let batch = Batch::new(&neural, inputs, labels);
+            fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN).sum
         };
         for place in [0, 15, 16, 39] {
             let before = sum(&inputs, &labels);
@@ -296,12 +299,12 @@ fn replacing_a_record_moves_the_sum_by_at_most_twice_the_bound() {
 #[test]
 fn an_empty_batch_gives_zeros() {
     let neural = mixed();
-    let theta = parameters(&neural, &mut Dice(1));
+    let theta = parameters(&neural, &mut Dice::new(1));
     let fast = NeuralEngine::new(neural.clone());
-    let batch = Batch::new(&neural, &[], &[]).unwrap();
-    let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).unwrap();
+    let batch = Batch::new(&neural, &[], &[]);
+    let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN);
     assert!(mean.len() == neural.parameters() && mean.iter().all(|x| x.abs() <= 0.0));
-    assert!(fast.predict(&theta, &[], NonZeroUsize::MIN).unwrap().is_empty());
+    assert!(fast.predict(&theta, &[], NonZeroUsize::MIN).is_empty());
 }
 
 #[test]
@@ -312,17 +315,15 @@ fn a_clipped_sum_refuses_more_records_than_its_rounding_is_proven_for() {
     let clip = Clip::new(ClipNorm::L2, 1.0).unwrap();
     let records = Clip::RECORDS_MAX + 1;
     let (inputs, labels) = (vec![0.0; records], vec![0; records]);
-    let batch = Batch::new(&neural, &inputs, &labels).unwrap();
-    let found = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN);
-    let expected = NeuralError::BatchTooLarge { records, limit: Clip::RECORDS_MAX };
-    assert_eq!(found.unwrap_err(), expected);
-    assert!(fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).is_ok(), "the control");
+    let batch = Batch::new(&neural, &inputs, &labels);
+    assert!(panics(|| fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN)));
+    assert!(!panics(|| fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN)), "the control");
 }
 
 #[test]
 fn nothing_private_is_shown() {
     let neural = mixed();
-    let (inputs, labels) = images(&neural, 2, &mut Dice(1));
-    let batch = Batch::new(&neural, &inputs, &labels).unwrap();
+    let (inputs, labels) = images(&neural, 2, &mut Dice::new(1));
+    let batch = Batch::new(&neural, &inputs, &labels);
     assert_eq!(format!("{batch:?}"), "Batch(records=2, <redacted>)");
 }

@@ -69,7 +69,7 @@ impl Case {
     fn draw(&self) -> Drawn {
         let neural = NeuralNetwork::new(self.spec.clone()).unwrap();
         assert_eq!(neural.parameters(), self.parameters, "{}", self.name);
-        let mut dice = Dice(self.seed);
+        let mut dice = Dice::new(self.seed);
         let theta = narrowed(&parameters(&neural, &mut dice)).1;
         let (narrow, wide) = narrowed(&numbers(self.records * neural.features(), &mut dice));
         let classes = neural.classes() as u64;
@@ -87,13 +87,13 @@ fn the_reference_agrees_with_pytorch() {
         let (mut loss, mut logits) = (0.0, Vec::new());
         let mut mean = vec![0.0; neural.parameters()];
         for (number, (input, &label)) in wide.chunks(neural.features()).zip(&labels).enumerate() {
-            let label = neural.one_hot(label as usize).unwrap();
-            logits.extend(neural.logits(&theta, input).unwrap());
-            loss += share * neural.loss(&theta, input, &label).unwrap();
-            let gradient = neural.gradient(&theta, input, &label).unwrap();
+            let label = neural.one_hot(label as usize);
+            logits.extend(neural.logits(&theta, input));
+            loss += share * neural.loss(&theta, input, &label);
+            let gradient = neural.gradient(&theta, input, &label);
             mean.iter_mut().zip(gradient).for_each(|(mean, slope)| *mean += share * slope);
             if number == 0 {
-                let slopes = neural.input_gradient(&theta, input, &label).unwrap();
+                let slopes = neural.input_gradient(&theta, input, &label);
                 assert!(case.input_gradient.error(&slopes) < 1e-12, "{}", case.name);
             }
         }
@@ -108,7 +108,7 @@ fn the_reference_agrees_with_pytorch() {
             let input = narrowed(&numbers(neural.features(), &mut dice)).1;
             let label_logits = narrowed(&numbers(neural.classes(), &mut dice)).1;
             let guess = Guess { input: &input, label_logits: &label_logits };
-            let found = neural.gradient_match(&theta, &[guess], &target).unwrap();
+            let found = neural.gradient_match(&theta, &[guess], &target);
             assert!((found.distance / distance - 1.0).abs() < 1e-12, "{}", case.name);
             assert!(by_input.error(&found.input_gradients[0]) < 1e-10, "{}", case.name);
             assert!(by_label.error(&found.label_gradients[0]) < 1e-10, "{}", case.name);
@@ -120,19 +120,19 @@ fn the_reference_agrees_with_pytorch() {
 fn the_fast_tier_agrees_with_pytorch() {
     for case in cases() {
         let Drawn { neural, theta, narrow, labels, .. } = case.draw();
-        let batch = Batch::new(&neural, &narrow, &labels).unwrap();
+        let batch = Batch::new(&neural, &narrow, &labels);
         let (fast, one) = (NeuralEngine::new(neural.clone()), NonZeroUsize::MIN);
-        let logits = fast.logits(&theta, &narrow, one).unwrap();
+        let logits = fast.logits(&theta, &narrow, one);
         let logits: Vec<f64> = logits.into_iter().map(f64::from).collect();
         assert!(case.logits.error(&logits) < 1e-5, "{}", case.name);
-        let mean = fast.mean_gradient(&theta, &batch, one).unwrap();
+        let mean = fast.mean_gradient(&theta, &batch, one);
         assert!(case.mean_gradient.error(&mean) < 1e-5, "{}", case.name);
         for (norm, bound, expected) in [
             (ClipNorm::L1, case.bound_l1, case.clipped_l1),
             (ClipNorm::L2, case.bound_l2, case.clipped_l2),
         ] {
             let clip = Clip::new(norm, bound).unwrap();
-            let found = fast.clipped_gradient_sum(&theta, &batch, clip, one).unwrap();
+            let found = fast.clipped_gradient_sum(&theta, &batch, clip, one);
             assert!(expected.error(&found.sum) < 1e-5, "{} {norm:?}", case.name);
             assert!(found.clipped > 0 && found.clipped < labels.len(), "{}", case.name);
         }
@@ -143,9 +143,9 @@ fn the_fast_tier_agrees_with_pytorch() {
 fn the_comparison_with_pytorch_sees_a_wrong_gradient() {
     for case in cases() {
         let Drawn { neural, theta, narrow, labels, .. } = case.draw();
-        let batch = Batch::new(&neural, &narrow, &labels).unwrap();
+        let batch = Batch::new(&neural, &narrow, &labels);
         let fast = NeuralEngine::new(neural.clone());
-        let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN).unwrap();
+        let mean = fast.mean_gradient(&theta, &batch, NonZeroUsize::MIN);
         let largest = mean.iter().map(|x| x.abs()).fold(0.0, f64::max);
         let place = mean.iter().position(|x| x.abs() >= largest).unwrap();
         let mut wrong = mean.clone();

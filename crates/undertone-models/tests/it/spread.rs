@@ -128,7 +128,7 @@ impl Pair {
 
 /// The farthest two gradients that a search finds: random starts, and steps that are taken when they help.
 fn search(model: &Model, seed: u64, starts: u32) -> f64 {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut farthest = 0.0_f64;
     let width = model.spec().loss.classes().map_or(0.0, f64::from) - 1.0;
     for start in 0..starts {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use undertone_core::{DataBounds, Loss, MemoryKind, ModelSpec};
-use undertone_models::{BoundedRecord, Features, Model, Record};
+use undertone_models::{BoundedRecord, Features, Model, PublicRandom, Record};
 
 pub(crate) const LOSSES: [Loss; 6] = [
     Loss::Squared,
@@ -13,26 +13,21 @@ pub(crate) const LOSSES: [Loss; 6] = [
     Loss::Softmax { classes: 3 },
 ];
 
-/// SplitMix64: small, and the same everywhere.
-pub(crate) struct Dice(pub(crate) u64);
+/// What the data of tests are drawn from.
+pub(crate) struct Dice(PublicRandom);
 
 impl Dice {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64) -> Dice {
+        Dice(PublicRandom::new(seed))
     }
 
     /// Uniform in [0, 1).
-    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.unit()
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.bits() % limit
+        self.0.next_u64() % limit
     }
 
     /// About normal, with variance 1.

@@ -1,10 +1,10 @@
 //! The loop of the learner's thread: one event after another.
 
 use super::events::{Accepted, Ending, Event, News, Query};
-use crate::history::History;
 use crate::link::{Deliver, Incoming, Link};
+use crate::loss_history::History;
 use crate::mailbox::{Receiver, Sender, WhenFull};
-use crate::owner;
+use crate::owner::{self, LastStatement};
 use crate::protocol::{AcceptError, Action, Halt, Node};
 use crate::store::{Position, Storage};
 use std::sync::Arc;
@@ -59,6 +59,7 @@ pub(super) fn run<E: Entropy, S: Storage>(
     let mut history = History::default();
     let mut done: Option<(Ending, Duration)> = None;
     let mut checked_unheard = false;
+    let mut last = LastStatement::default();
     let mut actions = node.start(Duration::ZERO)?;
     loop {
         let exhausted = perform(node, link, actions, &mut history, report);
@@ -92,7 +93,7 @@ pub(super) fn run<E: Entropy, S: Storage>(
                 Vec::new()
             }
             Ok(Event::Query(query)) => {
-                answer_query(node, &history, query);
+                answer_query(node, &history, &mut last, query);
                 Vec::new()
             }
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => {
@@ -162,10 +163,15 @@ fn accept_records<E: Entropy, S: Storage>(
 }
 
 /// Answers a query. The client may have disconnected.
-fn answer_query<E: Entropy, S: Storage>(node: &Node<E, S>, history: &History, query: Query) {
+fn answer_query<E: Entropy, S: Storage>(
+    node: &Node<E, S>,
+    history: &History,
+    last: &mut LastStatement,
+    query: Query,
+) {
     match query {
         Query::Status(answer) => drop(answer.send(owner::status(node, history))),
-        Query::Budget(answer) => drop(answer.send(owner::budget(node))),
+        Query::Budget(answer) => drop(answer.send(owner::budget_again(node, last))),
         Query::Predict(features, answer) => drop(answer.send(owner::predict(node, &features))),
         Query::PublicModel(answer) => drop(answer.send(owner::public_model(node))),
     }

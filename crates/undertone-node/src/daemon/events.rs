@@ -75,7 +75,8 @@ pub enum News<'a> {
     Unheard(&'a [LearnerId]),
     /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
-    /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet. Reported once for each.
+    /// A neighbour says that it is far ahead. No other neighbour confirms it, so it is not followed yet. Reported once for
+    /// each neighbour.
     NotFollowed {
         /// The neighbour.
         neighbour: LearnerId,

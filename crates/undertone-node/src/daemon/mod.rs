@@ -28,17 +28,16 @@
 //! }
 //! ```
 
-mod error;
 mod event_loop;
 mod events;
 mod settings;
 mod source;
 
-pub use error::StartError;
 pub use events::{Accepted, Ending, Event, News, Query};
 pub use settings::{DEADLINE, DaemonSettings, HttpSettings, LINGER};
 pub use source::RecordSource;
 
+use crate::StartError;
 use crate::http::Server;
 use crate::intake::Intake;
 use crate::link::{Addresses, Identity, Link, Security};
@@ -117,7 +116,7 @@ impl<E: Entropy> Daemon<E, DiskStore> {
         match store {
             StoreFile::New(_) => parts.connect(open_node),
             StoreFile::Existing(_) => {
-                // To read it may take long, and neighbours would be kept waiting.
+                // Reading it may take long. Neighbours connect only after that, so that they do not wait.
                 let node = open_node()?;
                 parts.connect(|| Ok(node))
             }
@@ -126,7 +125,7 @@ impl<E: Entropy> Daemon<E, DiskStore> {
 }
 
 impl<E: Entropy, S: Storage> Daemon<E, S> {
-    /// Opens a learner of a network with a store of the caller's own.
+    /// Opens a learner of a network with another kind of store.
     ///
     /// # Errors
     /// As [`Daemon::open`].
@@ -148,13 +147,13 @@ impl<E: Entropy, S: Storage> Daemon<E, S> {
         &self.node
     }
 
-    /// Where the owner is served, if anywhere.
+    /// The address of the owner's interface, if there is one.
     #[must_use]
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(Server::address)
     }
 
-    /// What stops it.
+    /// A handle that stops it.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle(self.sender.clone())
@@ -175,7 +174,7 @@ impl<E: Entropy, S: Storage> Daemon<E, S> {
             source.feed(intake, node.positions().clone(), sender.clone(), Arc::clone(&report));
         }
         let ending = event_loop::run(&mut node, &link, &events, Until { end, linger }, &*report);
-        // Nobody reads any more, however it ended, and nobody is to wait for that.
+        // No event is handled any more, with or without an error. From now on senders get an error and do not wait.
         drop(events);
         link.close();
         Ok(Ended { ending: ending?, node, _server: server })

@@ -1,7 +1,7 @@
 //! The owner's choices for one daemon.
 
-use super::StartError;
 use super::source::RecordSource;
+use crate::StartError;
 use crate::http::Token;
 use crate::link::Peers;
 use crate::protocol::{self, FOLLOW_RATE};
@@ -11,9 +11,9 @@ use std::time::Duration;
 use undertone::agreement::Agreement;
 use undertone::{LearnerId, Round};
 
-/// How long a learner that is done stays for neighbours that are not.
+/// How long a learner stays connected after its last round, for neighbours that have not finished.
 pub const LINGER: Duration = Duration::from_secs(3);
-/// How long a round waits for neighbours, if the owner does not say.
+/// How long a round waits for neighbours by default.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest deadline, in seconds.
 const DEADLINE_SECONDS_MAX: u64 = 1_000_000;
@@ -33,10 +33,10 @@ pub struct DaemonSettings {
     pub http: Option<HttpSettings>,
     /// Where records come from, besides HTTP.
     pub source: Option<RecordSource>,
-    /// Whether a file may be read that the learner does not know, though it knows others: the owner says that none of
-    /// its records was taken before.
+    /// Whether a file may be read that the learner has not read before, although it has read others. The owner confirms
+    /// that none of its records was used before.
     pub new_source: bool,
-    /// How many rounds to run; `None` goes on for ever.
+    /// How many rounds to run; `None` means without end.
     pub rounds: Option<u64>,
     /// How long a round waits for neighbours.
     pub deadline: Duration,
@@ -63,7 +63,7 @@ pub struct HttpSettings {
 }
 
 impl DaemonSettings {
-    /// The settings that an owner has who chooses nothing else: no HTTP, no source, no last round.
+    /// The default settings: no HTTP, no source, no last round.
     #[must_use]
     pub fn new(learner: LearnerId, peers: Peers) -> DaemonSettings {
         DaemonSettings {

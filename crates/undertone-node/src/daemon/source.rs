@@ -1,8 +1,8 @@
 //! Where a daemon's records come from, besides HTTP.
 
-use super::StartError;
 use super::event_loop::Report;
 use super::events::{Event, News};
+use crate::StartError;
 use crate::feed::{Feeder, Refused, source_of};
 use crate::intake::Intake;
 use crate::mailbox::Sender;
@@ -35,17 +35,17 @@ impl RecordSource {
     /// # Errors
     /// When there is no such file.
     pub fn follow(path: &Path) -> Result<RecordSource, StartError> {
-        // So that a restart recognises the file, wherever it is started from.
+        // The canonical path: after a restart in another folder the file has the same name.
         let path = path.canonicalize().map_err(StartError::file(path))?;
         Ok(RecordSource(Kind::Follow(path)))
     }
 
-    /// The records of a file of the owner's, in its order. The caller has read it and checked them.
+    /// The records of one of the owner's files, in its order. The caller has read the file and checked the records.
     ///
     /// # Errors
     /// When there is no such file.
     pub fn file(path: &Path, records: Vec<BoundedRecord>) -> Result<RecordSource, StartError> {
-        // By any other name it would be the same file, and its records would be used twice.
+        // The canonical path: under a second name the same file would be read again, and its records used twice.
         let path = path.canonicalize().map_err(StartError::file(path))?;
         Ok(RecordSource::replay(format!("records {}", path.display()), records))
     }
@@ -60,7 +60,7 @@ impl RecordSource {
     /// Replays at most `rate` records a second.
     ///
     /// # Errors
-    /// When it is no rate, or the records are not replayed.
+    /// When the rate is out of range, or the records are not replayed.
     pub fn at_rate(mut self, per_second: f64) -> Result<RecordSource, StartError> {
         if !(1e-3..=1e9).contains(&per_second) {
             return Err(StartError::Rate);
@@ -72,8 +72,8 @@ impl RecordSource {
         Ok(self)
     }
 
-    /// Refuses a file that the learner does not know, when it knows others: under another name, or copied, it may be one
-    /// of them, and its records would be used twice.
+    /// Refuses a file that the learner has not read before if it has read others. The file may be a copy of one of them, or
+    /// the same one under another name, and its records would be used twice.
     pub(super) fn check_known(
         &self,
         positions: &BTreeMap<String, u64>,

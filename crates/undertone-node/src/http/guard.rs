@@ -3,6 +3,7 @@
 
 use super::handlers::problem;
 use super::{AppState, BODY_MAX, TIME_MAX};
+use crate::StartError;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::uri::Authority;
@@ -10,29 +11,23 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use subtle::ConstantTimeEq as _;
-use thiserror::Error;
 
 /// The owner's access token. Private.
 pub struct Token(Box<[u8]>);
 
-/// Why a text is not a token.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("a token is one line of at least {} visible ASCII characters", Token::LENGTH_MIN)]
-pub struct TokenError;
-
 impl Token {
     /// A shorter token could be guessed.
-    pub const LENGTH_MIN: usize = 16;
+    pub(crate) const LENGTH_MIN: usize = 16;
 
     /// Makes a token from the only line of a text.
     ///
     /// # Errors
     /// When it is too short, or has characters that a header cannot contain.
-    pub fn new(text: &str) -> Result<Token, TokenError> {
+    pub fn new(text: &str) -> Result<Token, StartError> {
         let text = text.trim();
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.len() < Token::LENGTH_MIN || !visible {
-            return Err(TokenError);
+            return Err(StartError::Token);
         }
         Ok(Token(text.as_bytes().into()))
     }

@@ -2,7 +2,7 @@
 
 use super::{AppState, metrics};
 use crate::daemon::{Event, Query};
-use crate::intake::{self, JsonFault, TextFault};
+use crate::intake::{self, JsonFault};
 use crate::protocol::AcceptError;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -58,7 +58,7 @@ fn busy(error: &str) -> Problem {
     Problem { retry: true, ..problem(StatusCode::SERVICE_UNAVAILABLE, error) }
 }
 
-/// A response that nobody may cache: it is private and changes all the time.
+/// A response that must not be cached: it is private and changes all the time.
 fn uncached(body: impl IntoResponse) -> Response {
     ([(CACHE_CONTROL, "no-store")], body).into_response()
 }
@@ -183,14 +183,15 @@ fn unsupported(wanted: &str) -> Problem {
 fn each<T>(text: &str, read: impl Fn(&str) -> Result<T, JsonFault>) -> Result<Vec<T>, Problem> {
     let objects = intake::objects(text)
         .map_err(|fault| problem(StatusCode::BAD_REQUEST, &fault.to_string()))?;
-    let read = objects.into_iter().enumerate().map(|(index, object)| {
-        read(object).map_err(|fault| bad_record(&TextFault { line: index + 1, fault }))
-    });
+    let read = objects
+        .into_iter()
+        .enumerate()
+        .map(|(index, object)| read(object).map_err(|fault| bad_record(&fault.in_line(index + 1))));
     read.collect()
 }
 
-fn bad_record(fault: &TextFault) -> Problem {
-    let body = json!({ "error": fault.to_string(), "line": fault.line, "accepted": 0 });
+fn bad_record(fault: &JsonFault) -> Problem {
+    let body = json!({ "error": fault.to_string(), "line": fault.line(), "accepted": 0 });
     Problem { status: StatusCode::BAD_REQUEST, body, retry: false }
 }
 

@@ -7,8 +7,9 @@ mod guard;
 mod handlers;
 mod metrics;
 
-pub use guard::{Token, TokenError};
+pub use guard::Token;
 
+use crate::StartError;
 use crate::daemon::Event;
 use crate::intake::Intake;
 use crate::mailbox::Sender;
@@ -21,9 +22,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -46,31 +46,6 @@ pub(crate) struct AppState {
     guard: Arc<guard::Guard>,
 }
 
-/// Why the HTTP server cannot start.
-#[derive(Debug, Error)]
-pub enum HttpError {
-    /// Without a token, others could read private values.
-    #[error(
-        "{address}: other machines could read private losses and post records there; \
-         give a token (--token-file), or listen on 127.0.0.1"
-    )]
-    Open {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The address cannot be used.
-    #[error("{address}: {error}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The server cannot start.
-    #[error("the server cannot start: {0}")]
-    Start(io::Error),
-}
-
 /// A server in its own thread. It stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
@@ -87,18 +62,18 @@ impl Server {
         token: Option<Token>,
         intake: Intake,
         learner: Sender<Event>,
-    ) -> Result<Server, HttpError> {
+    ) -> Result<Server, StartError> {
         if token.is_none() && !address.ip().is_loopback() {
-            return Err(HttpError::Open { address });
+            return Err(StartError::TokenMissing { address });
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(HttpError::Start)?;
+            .map_err(StartError::Server)?;
         let listener = runtime
             .block_on(TcpListener::bind(address))
-            .map_err(|error| HttpError::Listen { address, error })?;
-        let address = listener.local_addr().map_err(HttpError::Start)?;
+            .map_err(|error| StartError::Listen { address, error })?;
+        let address = listener.local_addr().map_err(StartError::Server)?;
         let guard = Arc::new(guard::Guard { token, loopback: address.ip().is_loopback() });
         let router = router(AppState { learner, intake, guard });
         let (stop, stopped) = oneshot::channel::<()>();
@@ -113,7 +88,7 @@ impl Server {
                     }
                 });
             })
-            .map_err(HttpError::Start)?;
+            .map_err(StartError::Server)?;
         Ok(Server { address, _stop: stop })
     }
 

@@ -1,12 +1,13 @@
 //! Where a learner listens, which neighbours it connects to, and how connections are protected.
 
-use super::{Identity, LinkError};
+use super::Identity;
+use crate::StartError;
 use crate::certificates::{Holder, files};
 use crate::mailbox::WhenFull;
 use std::path::{Path, PathBuf};
 use undertone::LearnerId;
 
-/// Where a learner and its neighbours are, as its owner knows it.
+/// The addresses of a learner and its neighbours, as its owner gives them.
 #[derive(Clone, Debug)]
 pub enum Peers {
     /// Each at its own address.
@@ -21,17 +22,17 @@ pub enum Peers {
 }
 
 impl Peers {
-    /// Decides who connects to whom: of two neighbours the one with the smaller number.
+    /// Decides which of two neighbours connects to the other: the one with the smaller number.
     ///
     /// # Errors
-    /// When an address is of a learner that is no neighbour, or one that is needed is missing.
-    pub fn addresses(&self, identity: &Identity) -> Result<Addresses, LinkError> {
+    /// When an address is that of a learner that is no neighbour, or a needed address is missing.
+    pub fn addresses(&self, identity: &Identity) -> Result<Addresses, StartError> {
         let (listen, known) = match self {
             Peers::Router(router) => return Ok(Addresses::Router(router.clone())),
             Peers::Direct { listen, neighbours } => (listen.clone(), neighbours),
         };
         let (own, neighbours) = (identity.own, &identity.neighbours);
-        let fault = |peer: LearnerId, reason: String| LinkError::Setting {
+        let fault = |peer: LearnerId, reason: String| StartError::Setting {
             what: format!("the address of learner {peer} (--peer {peer}=HOST:PORT)"),
             reason,
         };
@@ -70,8 +71,7 @@ pub enum Addresses {
 impl Addresses {
     /// What to do with messages that arrive faster than the learner processes them. A direct connection has its own
     /// thread, which may wait. A router's messages all arrive on one thread.
-    #[must_use]
-    pub fn when_full(&self) -> WhenFull {
+    pub(crate) fn when_full(&self) -> WhenFull {
         match self {
             Addresses::Direct { .. } => WhenFull::Wait,
             Addresses::Router(_) => WhenFull::Drop,
@@ -93,13 +93,13 @@ impl Security {
     ///
     /// # Errors
     /// When there is no such folder.
-    pub fn from_folder(folder: Option<&Path>, learner: LearnerId) -> Result<Security, LinkError> {
+    pub(crate) fn from_folder(
+        folder: Option<&Path>,
+        learner: LearnerId,
+    ) -> Result<Security, StartError> {
         let Some(folder) = folder else { return Ok(Security::Loopback) };
-        // A router's engine is told where the files are, and may look from elsewhere.
-        let folder = folder.canonicalize().map_err(|error| LinkError::Setting {
-            what: folder.display().to_string(),
-            reason: error.to_string(),
-        })?;
+        // The router's library gets the paths of the files, and its working folder may be another one.
+        let folder = folder.canonicalize().map_err(StartError::file(folder))?;
         Ok(Security::MutualTls(files(&folder, Holder::Learner(learner))))
     }
 }
@@ -116,14 +116,13 @@ pub struct Certificates {
 }
 
 /// The name in a learner's certificate.
-#[must_use]
-pub fn certificate_name(learner: LearnerId) -> String {
+pub(crate) fn certificate_name(learner: LearnerId) -> String {
     format!("learner-{learner}")
 }
 
 impl Addresses {
     /// Checks that without certificates every address is a loopback address.
-    pub(super) fn check(&self, security: &Security) -> Result<(), LinkError> {
+    pub(super) fn check(&self, security: &Security) -> Result<(), StartError> {
         if let Security::MutualTls(_) = security {
             return Ok(());
         }
@@ -137,7 +136,7 @@ impl Addresses {
     }
 }
 
-fn check_loopback(address: &str) -> Result<(), LinkError> {
+fn check_loopback(address: &str) -> Result<(), StartError> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let local = host == "localhost"
@@ -145,7 +144,7 @@ fn check_loopback(address: &str) -> Result<(), LinkError> {
     if local {
         return Ok(());
     }
-    Err(LinkError::Setting {
+    Err(StartError::Setting {
         what: address.to_string(),
         reason: "without certificates learners connect within one machine only (127.0.0.1); \
                  `undertone cert` makes certificates"

@@ -7,15 +7,16 @@ mod addresses;
 pub mod direct;
 mod routed;
 
-pub use addresses::{Addresses, Certificates, Peers, Security, certificate_name};
+pub(crate) use addresses::certificate_name;
+pub use addresses::{Addresses, Certificates, Peers, Security};
 pub(crate) use routed::ROUTER;
 pub use routed::router_settings;
 
+use crate::StartError;
 use crate::wire::{OwnRelease, Wire};
 use direct::Direct;
 use routed::Routed;
 use std::sync::Arc;
-use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 use undertone::agreement::NetworkId;
 use undertone::{LearnerId, Round};
@@ -83,22 +84,6 @@ impl Reply {
     }
 }
 
-/// Why a link cannot be opened.
-#[derive(Debug, Error)]
-pub enum LinkError {
-    /// An address or a file of the settings cannot be used.
-    #[error("{what}: {reason}")]
-    Setting {
-        /// The address, file or setting.
-        what: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A port or a router cannot be used.
-    #[error("the network cannot be used: {0}")]
-    Network(String),
-}
-
 /// The learner that a link belongs to.
 #[derive(Clone, Debug)]
 pub struct Identity {
@@ -147,7 +132,7 @@ impl Link {
         addresses: &Addresses,
         security: &Security,
         incoming: Deliver,
-    ) -> Result<Link, LinkError> {
+    ) -> Result<Link, StartError> {
         addresses.check(security)?;
         Ok(Link(match addresses {
             Addresses::Direct { listen, connect } => {

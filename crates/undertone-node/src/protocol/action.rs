@@ -20,7 +20,8 @@ pub enum Action {
     Ended(RoundEnd),
     /// Report only: a neighbour sent two different releases of one round and is ignored from now on.
     CutOff(LearnerId),
-    /// Report only, once for each neighbour: it says that it is far ahead, nobody else does, and it is not followed yet.
+    /// Report only, once for each neighbour: it says that it is far ahead. No other neighbour confirms it, so it is not
+    /// followed yet.
     NotFollowed {
         /// The neighbour.
         neighbour: LearnerId,

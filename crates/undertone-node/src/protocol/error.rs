@@ -4,9 +4,10 @@ use crate::store::StorageError;
 use crate::wire::Rejection;
 use thiserror::Error;
 use undertone::ReleaseError;
+use undertone::method::Method;
 use undertone::persist::Damaged;
 use undertone::privacy::Refusal;
-use undertone_models::{MemoryError, RecordError};
+use undertone_models::{RecordError, SetupError};
 
 /// Why a learner cannot be opened. Nothing was changed.
 #[derive(Debug, Error)]
@@ -24,24 +25,27 @@ pub enum OpenError {
     #[error("a record in the store is out of bounds: {0}")]
     Record(#[from] RecordError),
     /// A charge that was made before is now refused.
-    #[error("the account of the store does not come out again: {0}")]
+    #[error("the charges in the store do not agree with the agreement: {0}")]
     Refused(#[from] Refusal),
-    /// Only Algorithm 1 and `shielded` run on a network.
+    /// The method does not run on a network.
     #[error(
-        "this method is for comparisons in `simulate`; on a network use algorithm1 or shielded"
+        "this method is for comparisons in `simulate`; on a network use {}",
+        Method::names_where(|method| method.runs_on_a_network).join(" or ")
     )]
     Method,
     /// The learner has no neighbours.
     #[error(
-        "network.topology = \"alone\": there is nobody to talk to; use `simulate`, or Learner from Python"
+        "network.topology = \"alone\": a daemon needs a neighbour; use `simulate`, or Learner from Python"
     )]
     Alone,
     /// A recomputed charge differs from the stored one.
-    #[error("the account of the store does not come out again: the last receipt is another one")]
+    #[error(
+        "the charges in the store do not agree with the agreement: the last receipt differs from the recomputed one"
+    )]
     Receipt,
-    /// The memory does not fit the loss.
+    /// The learner cannot be made from the agreement.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    Setup(#[from] SetupError),
 }
 
 /// Why a node has halted. What it has stored is safe; start it again.
@@ -54,10 +58,10 @@ pub enum Halt {
     #[error(transparent)]
     Release(ReleaseError),
     /// A release has no receipt.
-    #[error("a release without a receipt")]
+    #[error("internal error: a release has no receipt")]
     Receipt,
     /// It halted before.
-    #[error("the learner has halted before")]
+    #[error("the learner has halted because of an earlier error")]
     AlreadyHalted,
 }
 
@@ -85,7 +89,7 @@ pub enum AcceptError {
         limit: usize,
     },
     /// No later round could use them.
-    #[error("all rounds were run, or the budget is spent: no more records are taken")]
+    #[error("all rounds were run, or the budget is spent: no more records are accepted")]
     Over,
     /// They could not be stored.
     #[error(transparent)]

@@ -1,11 +1,11 @@
-//! Following neighbours that are ahead, and how far that may go (ADR 0017).
+//! Following neighbours that are ahead, and how far a learner may follow them (ADR 0017).
 //!
-//! Rounds cannot go back, so a learner that is behind follows. It follows at once where most neighbours are; to where one
-//! alone says it is, only as fast as that could be true.
+//! Rounds cannot go back, so a learner that is behind follows its neighbours. It skips at once to a round that most
+//! neighbours have reached. It follows a single neighbour no faster than a network can run.
 
 use super::KEPT_ROUNDS;
 use super::action::Action;
-use super::neighbour::{Neighbour, Standing};
+use super::neighbour::{Neighbour, Presence};
 use super::node::Node;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
@@ -66,21 +66,21 @@ impl Following {
 impl<E, S> Node<E, S> {
     /// The round to skip to, if neighbours that are present are too far ahead to be heard in this one.
     ///
-    /// A learner that has waited in vain follows a neighbour that is one round ahead; others follow one whose release of
-    /// this round may be gone.
-    pub(super) fn round_to_follow(&self, waited_in_vain: bool, now: Duration) -> Option<Round> {
-        let least = self.learner.round().0 + if waited_in_vain { 1 } else { KEPT_ROUNDS };
+    /// A learner that has timed out follows a neighbour that is one round ahead. Others follow only a neighbour whose
+    /// release of this round may be gone.
+    pub(super) fn round_to_follow(&self, timed_out_waiting: bool, now: Duration) -> Option<Round> {
+        let least = self.learner.round().0 + if timed_out_waiting { 1 } else { KEPT_ROUNDS };
         let is_ahead = |one: &&Neighbour| {
             let newest = one.newest.is_some_and(|newest| newest.0 >= least);
-            one.standing == Standing::Present && newest
+            one.presence == Presence::Present && newest
         };
         let ahead = self.neighbours.iter().filter(is_ahead);
         let rounds = ahead.filter_map(|one| self.reachable_round(one, now));
         rounds.max().filter(|round| round.0 >= least)
     }
 
-    /// The round in which a neighbour that is ahead can be followed: its own if that is not too far for its word alone,
-    /// else the one that most neighbours have reached.
+    /// The round to which a neighbour that is ahead can be followed: its own, if one neighbour alone may move the learner
+    /// that far; else the round that most neighbours have reached.
     fn reachable_round(&self, ahead: &Neighbour, now: Duration) -> Option<Round> {
         let newest = ahead.newest?;
         let distance = newest.0.saturating_sub(self.learner.round().0);

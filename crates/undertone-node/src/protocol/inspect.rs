@@ -10,8 +10,8 @@ use std::sync::Arc;
 use undertone::noise::OsEntropy;
 use undertone_models::Setup;
 
-/// A learner as its store has it. It can be looked at, and never runs: everything that would change a [`Node`] needs it
-/// mutable.
+/// A learner in the state of its store. It can be read and never runs: everything that would change a [`Node`] needs
+/// mutable access.
 pub struct StoredNode(Node<OsEntropy, DiskStore>);
 
 impl Deref for StoredNode {
@@ -23,7 +23,7 @@ impl Deref for StoredNode {
 }
 
 impl Node<OsEntropy, DiskStore> {
-    /// Reads the store of a learner of this network, whichever it is. The learner must not run.
+    /// Reads the store of any learner of this network. The learner must not run.
     ///
     /// # Errors
     /// When the store is in use, or holds anything that no learner of this network has written.

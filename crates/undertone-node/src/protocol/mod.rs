@@ -13,6 +13,7 @@ mod following;
 mod inbox;
 mod inspect;
 mod journal;
+mod model_accounts;
 mod neighbour;
 mod neighbours;
 mod node;
@@ -28,11 +29,11 @@ pub use action::{Action, RoundEnd};
 pub use error::{AcceptError, Halt, OpenError};
 pub use following::FOLLOW_RATE;
 pub use inspect::StoredNode;
-pub use neighbour::Standing;
+pub use neighbour::Presence;
 pub use node::Node;
-pub use recovery::check_method;
+pub(crate) use recovery::check_method;
 pub use settings::Settings;
-pub use view::{Counters, NeighbourView, State};
+pub use view::{Counters, NeighbourView, NodeState};
 
 /// For how many rounds a learner holds releases: its own for neighbours that request them, and theirs for late pulls.
 pub const KEPT_ROUNDS: u64 = 8;

@@ -11,7 +11,7 @@ use undertone::{LearnerId, Round};
 /// Whether a neighbour is waited for, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum Presence {
     /// It is waited for.
     Present,
     /// It missed a deadline. It is not waited for until it is heard again.
@@ -27,7 +27,7 @@ pub(super) struct Neighbour {
     pub(super) id: LearnerId,
     /// This learner's index among the neighbour's own neighbours.
     own_index: usize,
-    pub(super) standing: Standing,
+    pub(super) presence: Presence,
     /// The latest round it was heard in.
     pub(super) newest: Option<Round>,
     /// Set while it says that it is too far ahead to be heard.
@@ -60,7 +60,7 @@ impl Neighbour {
         Neighbour {
             id,
             own_index,
-            standing: Standing::Present,
+            presence: Presence::Present,
             newest: None,
             ahead: None,
             reported: false,
@@ -88,8 +88,8 @@ impl Neighbour {
             self.used_by_neighbour = RoundSet::new(round, mask);
         }
         // A neighbour that is one round behind is about to reach this round.
-        if self.standing != Standing::CutOff && round.next() >= now {
-            self.standing = Standing::Present;
+        if self.presence != Presence::CutOff && round.next() >= now {
+            self.presence = Presence::Present;
         }
         if is_recent && !self.used.contains(round) {
             self.unused.insert(round, release);
@@ -99,7 +99,7 @@ impl Neighbour {
 
     /// Whether it may be heard in a later round.
     pub(super) fn may_be_heard(&self) -> bool {
-        matches!(self.standing, Standing::Present | Standing::Away)
+        matches!(self.presence, Presence::Present | Presence::Away)
     }
 
     /// Whether it says that it is too far ahead for its releases to be of use in a round.
@@ -110,7 +110,7 @@ impl Neighbour {
     /// Whether its release of a round is waited for: it is present, and not so far ahead that the release is gone.
     pub(super) fn is_expected(&self, round: Round) -> bool {
         let is_gone = self.newest.is_some_and(|newest| newest.0 > round.0 + KEPT_ROUNDS);
-        self.standing == Standing::Present && !is_gone
+        self.presence == Presence::Present && !is_gone
     }
 
     /// Notes a release that was used before a restart.

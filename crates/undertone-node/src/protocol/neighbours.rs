@@ -1,7 +1,7 @@
 //! All neighbours of a learner, in the order of their numbers.
 
 use super::neighbour::Neighbour;
-use super::round::Attendance;
+use super::round::HeardCount;
 use undertone::graph::Graph;
 use undertone::{LearnerId, Round};
 
@@ -40,7 +40,7 @@ impl Neighbours {
 
     /// The latest round that more than half of the neighbours, and at least two, say they have reached.
     ///
-    /// Unless more than half of them lie, somebody honest has reached it.
+    /// If at most half of the neighbours lie, at least one honest neighbour has reached it.
     pub(super) fn supported_round(&self) -> Option<Round> {
         let counted = self.iter().filter(|one| one.may_be_heard());
         let mut reached: Vec<Option<Round>> = counted.map(|one| one.newest).collect();
@@ -49,10 +49,10 @@ impl Neighbours {
         reached.get(needed - 1).copied().flatten()
     }
 
-    /// Who was heard in a round.
-    pub(super) fn attendance(&self, round: Round) -> Attendance {
+    /// Counts who was heard in a round.
+    pub(super) fn count_heard(&self, round: Round) -> HeardCount {
         let heard = |one: &Neighbour| one.unused.contains_key(&round);
-        Attendance {
+        HeardCount {
             heard: self.iter().filter(|one| heard(one)).count(),
             missing: self.iter().any(|one| one.is_expected(round) && !heard(one)),
             reachable: self.iter().filter(|one| one.may_be_heard()).count(),

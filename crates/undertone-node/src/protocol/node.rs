@@ -12,12 +12,12 @@ use super::error::{AcceptError, Halt};
 use super::following::Following;
 use super::inbox::Inbox;
 use super::journal::Journal;
-use super::neighbour::{Arrival, Neighbour, Standing};
+use super::neighbour::{Arrival, Neighbour, Presence};
 use super::neighbours::Neighbours;
 use super::round::{Phase, RoundState};
 use super::settings::Settings;
 use super::snapshot::Snapshot;
-use super::view::{Counters, State};
+use super::view::{Counters, NodeState};
 use crate::store::{Commit, Position, Storage};
 use crate::wire::{OwnRelease, ReceivedRelease, Wire};
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         let mut actions = Vec::new();
         let round = self.learner.round();
         let neighbour = self.neighbours.get_mut(from);
-        let Some(neighbour) = neighbour.filter(|one| one.standing != Standing::CutOff) else {
+        let Some(neighbour) = neighbour.filter(|one| one.presence != Presence::CutOff) else {
             self.counters.unknown_senders += 1;
             return Ok(actions);
         };
@@ -140,7 +140,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
             }
             Arrival::Duplicate => self.counters.duplicates += 1,
             Arrival::Conflicting => {
-                neighbour.standing = Standing::CutOff;
+                neighbour.presence = Presence::CutOff;
                 neighbour.unused.clear();
                 actions.push(Action::CutOff(from));
                 let stored = self.journal.cut_off(from);
@@ -165,7 +165,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     #[must_use]
     pub fn newest_release_for(&self, neighbour: LearnerId) -> Option<OwnRelease> {
         let neighbour = self.neighbours.get(neighbour)?;
-        if neighbour.standing == Standing::CutOff || self.round.is_halted() {
+        if neighbour.presence == Presence::CutOff || self.round.is_halted() {
             return None;
         }
         self.journal.newest_release().cloned()
@@ -189,8 +189,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     pub fn on_left(&mut self, neighbour: LearnerId, now: Duration) -> Result<Vec<Action>, Halt> {
         let mut actions = Vec::new();
         let known = self.neighbours.get_mut(neighbour);
-        if let Some(one) = known.filter(|one| one.standing != Standing::CutOff) {
-            one.standing = Standing::Left;
+        if let Some(one) = known.filter(|one| one.presence != Presence::CutOff) {
+            one.presence = Presence::Left;
         }
         self.advance(now, &mut actions)?;
         Ok(actions)
@@ -214,7 +214,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         let fit = records.iter().all(|record| self.checker.has_checked(record));
         assert!(fit, "records are accepted that were checked for this network");
-        if matches!(self.state(), State::Finished | State::Exhausted) {
+        if matches!(self.state(), NodeState::Finished | NodeState::Exhausted) {
             return Err(AcceptError::Over);
         }
         self.inbox.check_room(records.len())?;
@@ -242,8 +242,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// When `tick` has something to do next, if nothing else happens.
     #[must_use]
     pub fn wake_at(&self) -> Option<Duration> {
+        if self.round.is_halted() {
+            return None;
+        }
         match self.round.phase() {
-            _ if self.round.is_halted() => None,
             Phase::Gathering => {
                 (self.may_begin() && self.has_begun()).then(|| self.round.records_due())
             }
@@ -300,7 +302,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         if self.learner.accountant().would_exceed() {
             // Checked first, so that no record is taken for a round that will not run.
-            self.exhaust(actions);
+            self.stop_exhausted(actions);
             return Ok(false);
         }
         let records = self.inbox.take(needed);
@@ -321,7 +323,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         Ok(true)
     }
 
-    fn exhaust(&mut self, actions: &mut Vec<Action>) {
+    fn stop_exhausted(&mut self, actions: &mut Vec<Action>) {
         let mut account = self.learner.accountant().clone();
         if let Err(refusal) = account.pay() {
             self.round.set_refusal(refusal);
@@ -346,10 +348,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// are far ahead.
     fn end_round(&mut self, now: Duration, actions: &mut Vec<Action>) -> bool {
         let round = self.learner.round();
-        let attendance = self.neighbours.attendance(round);
-        let in_vain = self.round.waited_in_vain(&attendance, now);
-        let ahead = self.round_to_follow(in_vain, now);
-        if ahead.is_none() && !self.round.can_end(&attendance, now) {
+        let heard = self.neighbours.count_heard(round);
+        let timed_out = self.round.timed_out_waiting(&heard, now);
+        let ahead = self.round_to_follow(timed_out, now);
+        if ahead.is_none() && !self.round.can_end(&heard, now) {
             return false;
         }
         actions.push(Action::Ended(self.close_round()));
@@ -395,8 +397,8 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         for neighbour in self.neighbours.iter_mut() {
             match neighbour.use_release(round) {
                 Some(release) => heard.push(release),
-                None if neighbour.standing == Standing::Present => {
-                    neighbour.standing = Standing::Away;
+                None if neighbour.presence == Presence::Present => {
+                    neighbour.presence = Presence::Away;
                 }
                 None => {}
             }

@@ -4,7 +4,7 @@ use crate::wire::Wire;
 use sha2::{Digest as _, Sha256};
 use undertone::agreement::NetworkId;
 use undertone::{Learner, LearnerId};
-use undertone_models::{AnyMemory, MemoryError};
+use undertone_models::{AnyMemory, SetupError};
 
 /// A learner before round 0, at the public start of its network.
 ///
@@ -13,7 +13,7 @@ use undertone_models::{AnyMemory, MemoryError};
 pub(super) fn learner_at_start(
     wire: &Wire,
     id: LearnerId,
-) -> Result<Learner<AnyMemory>, MemoryError> {
+) -> Result<Learner<AnyMemory>, SetupError> {
     let (setup, network) = (wire.setup(), wire.network());
     let learner = setup.learner(id)?;
     let (mut common, mut own) =

@@ -4,7 +4,7 @@ use super::KEPT_ROUNDS;
 use super::catch_up::LateReleases;
 use super::entry::{Closing, Entry};
 use super::error::OpenError;
-use super::neighbour::Standing;
+use super::neighbour::Presence;
 use super::node::{Node, Parts};
 use super::public_start::learner_at_start;
 use super::round::Phase;
@@ -73,7 +73,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
         }
         for id in stored.cut_off {
             if let Some(neighbour) = node.neighbours.get_mut(id) {
-                neighbour.standing = Standing::CutOff;
+                neighbour.presence = Presence::CutOff;
             }
         }
         Ok(node)
@@ -107,10 +107,10 @@ impl<E: Entropy, S: Storage> Node<E, S> {
     /// before the restart.
     fn replay_round(&mut self, entry: &Entry) -> Result<(), OpenError> {
         // Every round but a learner's first ends the one before.
-        match &entry.closing {
-            Some(closing) if self.journal.has_released() => self.replay_closing(closing)?,
-            None if !self.journal.has_released() => {}
-            _ => return Err(Damaged.into()),
+        match (&entry.closing, self.journal.has_released()) {
+            (Some(closing), true) => self.replay_closing(closing)?,
+            (None, false) => {}
+            (Some(_), false) | (None, true) => return Err(Damaged.into()),
         }
         if entry.round < self.learner.round() {
             return Err(Damaged.into());
@@ -172,7 +172,7 @@ impl<E: Entropy, S: Storage> Node<E, S> {
 ///
 /// # Errors
 /// When it is not.
-pub fn check_method(setup: &Setup) -> Result<(), OpenError> {
+pub(crate) fn check_method(setup: &Setup) -> Result<(), OpenError> {
     if !setup.agreement.method.describe().runs_on_a_network {
         return Err(OpenError::Method);
     }

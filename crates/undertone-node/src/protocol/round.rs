@@ -14,9 +14,9 @@ pub(super) enum Phase {
     Waiting,
 }
 
-/// Who was heard in a round.
+/// How many neighbours were heard in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attendance {
+pub(super) struct HeardCount {
     /// How many neighbours were heard.
     pub(super) heard: usize,
     /// Whether an expected neighbour was not heard.
@@ -94,7 +94,7 @@ impl RoundState {
         self.halted
     }
 
-    /// Stops the node for good: after an error it is not known what was stored, so nothing more may be sent.
+    /// Stops the node. After an error it is not known what was stored, so nothing more may be sent.
     pub(super) fn halt(&mut self) {
         self.halted = true;
     }
@@ -128,19 +128,19 @@ impl RoundState {
 
     /// Whether the round can end: enough neighbours were heard, and either all expected ones were
     /// or the deadline is over.
-    pub(super) fn can_end(&self, attendance: &Attendance, now: Duration) -> bool {
+    pub(super) fn can_end(&self, heard: &HeardCount, now: Duration) -> bool {
         let over = now >= self.since + self.settings.deadline;
-        self.heard_enough(attendance) && (!attendance.missing || over)
+        self.heard_enough(heard) && (!heard.missing || over)
     }
 
     /// Whether too few neighbours were heard, two deadlines after the release.
     ///
     /// Neighbours that skipped this round have no release of it and never will.
-    pub(super) fn waited_in_vain(&self, attendance: &Attendance, now: Duration) -> bool {
-        !self.heard_enough(attendance) && now >= self.since + 2 * self.settings.deadline
+    pub(super) fn timed_out_waiting(&self, heard: &HeardCount, now: Duration) -> bool {
+        !self.heard_enough(heard) && now >= self.since + 2 * self.settings.deadline
     }
 
-    fn heard_enough(&self, attendance: &Attendance) -> bool {
-        attendance.heard >= self.settings.heard_min.min(attendance.reachable)
+    fn heard_enough(&self, heard: &HeardCount) -> bool {
+        heard.heard >= self.settings.heard_min.min(heard.reachable)
     }
 }

@@ -33,6 +33,11 @@ impl RoundSet {
         }
     }
 
+    /// The newest round that was ever added.
+    pub(super) fn newest(self) -> Option<Round> {
+        self.end.0.checked_sub(1).map(Round)
+    }
+
     /// Whether a round is in the set. Rounds that are too old to be held are not.
     pub(super) fn contains(self, round: Round) -> bool {
         round < self.end && {

@@ -24,7 +24,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a node that is read and never runs: it waits for nothing, has no last round, and no room for records.
+    /// The settings of a node that is read and never runs: no waiting, no last round, no room for records.
     pub(super) const OF_A_STOPPED_NODE: Settings = Settings {
         deadline: Duration::ZERO,
         request_after: Duration::ZERO,

@@ -1,6 +1,6 @@
 //! What the owner may see of a node.
 
-use super::neighbour::Standing;
+use super::neighbour::Presence;
 use super::node::Node;
 use super::round::Phase;
 use crate::wire::{Rejection, Wire};
@@ -29,7 +29,7 @@ pub struct NeighbourView {
     /// The neighbour.
     pub id: LearnerId,
     /// Whether it is waited for.
-    pub standing: Standing,
+    pub presence: Presence,
     /// The latest round it was heard in.
     pub newest: Option<Round>,
 }
@@ -37,7 +37,7 @@ pub struct NeighbourView {
 /// What a learner is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum NodeState {
     /// Waiting for records.
     Gathering,
     /// Waiting for neighbours.
@@ -56,8 +56,7 @@ impl<E, S> Node<E, S> {
     }
 
     /// How many rounds the owner wants to run; `None` runs on for ever.
-    #[must_use]
-    pub fn rounds_to_run(&self) -> Option<u64> {
+    pub(crate) fn rounds_to_run(&self) -> Option<u64> {
         self.round.rounds_to_run()
     }
 
@@ -77,7 +76,7 @@ impl<E, S> Node<E, S> {
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView> + '_ {
         self.neighbours.iter().map(|one| NeighbourView {
             id: one.id,
-            standing: one.standing,
+            presence: one.presence,
             newest: one.newest,
         })
     }
@@ -113,12 +112,16 @@ impl<E, S> Node<E, S> {
 
     /// What it is doing.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> NodeState {
+        if self.round.refusal().is_some() {
+            return NodeState::Exhausted;
+        }
+        if self.round.is_past_end(self.learner.round()) {
+            return NodeState::Finished;
+        }
         match self.round.phase() {
-            _ if self.round.refusal().is_some() => State::Exhausted,
-            _ if self.round.is_past_end(self.learner.round()) => State::Finished,
-            Phase::Gathering => State::Gathering,
-            Phase::Waiting => State::Waiting,
+            Phase::Gathering => NodeState::Gathering,
+            Phase::Waiting => NodeState::Waiting,
         }
     }
 

@@ -12,6 +12,7 @@
 //!
 //! Values that hold state begin with a hash of the rest, so that damage is found.
 
+use super::read_only::ReadOnlyFile;
 use super::{Commit, Position, RECEIPTS_SHOWN, Storage, StorageError, Stored};
 use redb::{
     AccessGuard, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata as _,
@@ -82,15 +83,21 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        DiskStore::with_file(existing(path)?, network, learner)
+        let file = existing(path, OpenOptions::new().read(true).write(true))?;
+        DiskStore::with_file(file, network, learner)
     }
 
-    /// Opens the store of any learner of a network, to inspect it.
+    /// Opens the store of any learner of a network, to inspect it. The file is only read, and stays as it is to the last
+    /// byte, also if its learner was killed; while it is open, its learner cannot run.
     ///
     /// # Errors
     /// As [`DiskStore::open`].
     pub fn open_any(path: &Path, setup: &Setup) -> Result<(DiskStore, LearnerId), StorageError> {
-        let mut store = DiskStore::at(existing(path)?)?;
+        let file = existing(path, OpenOptions::new().read(true))?;
+        let mut store = DiskStore::at(|| {
+            let file = ReadOnlyFile::new(file).map_err(database_error)?;
+            redb::Builder::new().create_with_backend(file).map_err(database_error)
+        })?;
         let learner = store.learner()?;
         store.check_owner(setup.network_id(), learner)?;
         if learner.0 as usize >= setup.mechanisms.len() {
@@ -115,15 +122,18 @@ impl DiskStore {
         network: NetworkId,
         learner: LearnerId,
     ) -> Result<DiskStore, StorageError> {
-        let mut store = DiskStore::at(file)?;
+        let open = || redb::Builder::new().create_file(file).map_err(database_error);
+        let mut store = DiskStore::at(open)?;
         store.check_owner(network, learner)?;
         store.find_next_keys()?;
         Ok(store)
     }
 
-    fn at(file: File) -> Result<DiskStore, StorageError> {
+    fn at(
+        open: impl FnOnce() -> Result<Database, StorageError>,
+    ) -> Result<DiskStore, StorageError> {
         // On some damage redb panics instead of returning an error.
-        let database = catch_unwind(AssertUnwindSafe(|| checked_database(file)));
+        let database = catch_unwind(AssertUnwindSafe(|| checked(open()?)));
         let database = database.unwrap_or_else(|_| Err(damaged_pages()))?;
         Ok(DiskStore { database, next_round: 0, next_waiting: 0 })
     }
@@ -302,9 +312,8 @@ impl Storage for DiskStore {
 }
 
 /// Opens a file that exists, is not empty, and is private to its owner.
-fn existing(path: &Path) -> Result<File, StorageError> {
-    let options = OpenOptions::new().read(true).write(true).open(path);
-    let file = options.map_err(|error| unavailable(&error))?;
+fn existing(path: &Path, options: &OpenOptions) -> Result<File, StorageError> {
+    let file = options.open(path).map_err(|error| unavailable(&error))?;
     if !private_file::is_private(&file).map_err(|error| unavailable(&error))? {
         return Err(StorageError::Exposed);
     }
@@ -314,8 +323,7 @@ fn existing(path: &Path) -> Result<File, StorageError> {
     Ok(file)
 }
 
-fn checked_database(file: File) -> Result<Database, StorageError> {
-    let mut database = redb::Builder::new().create_file(file).map_err(database_error)?;
+fn checked(mut database: Database) -> Result<Database, StorageError> {
     match database.check_integrity() {
         Ok(true) => Ok(database),
         Ok(false) => Err(damaged_pages()),

@@ -6,6 +6,7 @@
 
 mod disk;
 mod file;
+mod read_only;
 
 pub use disk::DiskStore;
 pub use file::StoreFile;
@@ -117,7 +118,7 @@ pub struct Stored {
     pub snapshot: Option<Vec<u8>>,
     /// The rounds after it, in order.
     pub entries: Vec<Vec<u8>>,
-    /// Records that no round has used yet, in order. They may have been damaged since: whoever uses them checks them again.
+    /// Records that no round has used yet, in order. They may have been damaged since then, so they are checked again before use.
     pub waiting: VecDeque<Record>,
     /// How many releases there were.
     pub releases: u64,
@@ -136,7 +137,7 @@ pub enum StorageError {
     #[error("the store cannot be used: {0}")]
     Unavailable(String),
     /// A new store was to be made where one is.
-    #[error("is there already; to go on with it, start without --new")]
+    #[error("the store exists already; to continue with it, start without --new")]
     Exists,
     /// There is no store.
     #[error("there is no such store; --new makes one, for a learner that has never run before")]

@@ -53,25 +53,25 @@ pub struct Wire {
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// Not the size that every message of the network has.
-    #[error("not of the size of a message")]
+    #[error("the size is not that of a message of this network")]
     Size,
     /// Not a message, or of another version.
-    #[error("not a message of this version")]
+    #[error("an unknown format, or another version of it")]
     Format,
     /// Damaged in transit.
     #[error("the checksum is wrong")]
     Checksum,
     /// Of another network, or of one with another agreement.
-    #[error("of another network, or of another config")]
+    #[error("from another network, or made under another agreement")]
     Network,
     /// Not made by the learner that sent it.
-    #[error("not by the learner it came from")]
+    #[error("made by another learner than its sender")]
     Sender,
     /// Past the last round that any learner may take part in.
-    #[error("of a round that cannot be")]
+    #[error("the round is out of range")]
     Round,
     /// Of another number of values.
-    #[error("of another dimension")]
+    #[error("the number of values is not that of this network")]
     Dimension,
     /// A value that an honest learner practically never sends.
     #[error("a value is out of range")]
@@ -88,7 +88,8 @@ impl Wire {
     }
 
     /// The setup of the network.
-    pub(crate) fn setup(&self) -> &Arc<Setup> {
+    #[must_use]
+    pub fn setup(&self) -> &Arc<Setup> {
         &self.setup
     }
 

@@ -1,24 +1,24 @@
 //! Starting a daemon: what its owner may choose, and what is refused before anything is made.
 
 use crate::sockets::{direct, identity, ports};
-use crate::support::{Dice, Fixed, MemoryStore, record, settings, setup};
+use crate::support::{Fixed, record, settings, setup};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::LearnerId;
 use undertone::noise::OsEntropy;
 use undertone_models::Setup;
-use undertone_node::daemon::{
-    Daemon, DaemonSettings, Ending, HttpSettings, RecordSource, StartError,
-};
-use undertone_node::history::History;
+use undertone_node::StartError;
+use undertone_node::daemon::{Daemon, DaemonSettings, Ending, HttpSettings, RecordSource};
 use undertone_node::link::{Addresses, Peers};
+use undertone_node::loss_history::History;
 use undertone_node::owner;
 use undertone_node::protocol::{Node, OpenError};
 use undertone_node::store::{DiskStore, Position, Storage as _, StorageError, StoreFile};
+use undertone_simulation::{Dice, MemoryStore};
 
 fn some_records() -> RecordSource {
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     RecordSource::replay("some".into(), (0..9).map(|_| record(&mut dice)).collect())
 }
 
@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused_and_no_store_is_made() {
         (DaemonSettings { heard_min: 3, ..good() }, "has 2 neighbours"),
         (DaemonSettings { rounds: Some(0), ..good() }, "rounds"),
         (DaemonSettings { rounds: Some(u64::MAX), ..good() }, "rounds"),
-        (DaemonSettings { source: None, ..good() }, "no records could ever come"),
+        (DaemonSettings { source: None, ..good() }, "no records could arrive"),
         (DaemonSettings { http: Some(exposed), ..good() }, "--token-file"),
         (DaemonSettings { certificates: Some("nowhere".into()), ..good() }, "nowhere"),
         (DaemonSettings { learner: LearnerId(1), ..good() }, "not a neighbour"),
@@ -128,7 +128,7 @@ fn what_cannot_be_is_refused_and_no_store_is_made() {
     // The control: with good settings a store is made, and not a second time.
     open(good()).unwrap();
     assert!(path.exists());
-    assert!(open(good()).unwrap_err().contains("is there already"));
+    assert!(open(good()).unwrap_err().contains("exists already"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_daemon_that_is_stopped_ends_and_its_store_can_be_inspected() {
         let store = DiskStore::create(&path, identity(&setup, 0).network, LearnerId(0)).unwrap();
         Node::open(Arc::clone(&setup), LearnerId(0), settings(10), Fixed, store).unwrap()
     };
-    let mut dice = Dice(2);
+    let mut dice = Dice::new(2);
     node.accept_records((0..7).map(|_| record(&mut dice)).collect(), None).unwrap();
     node.start(Duration::ZERO).unwrap();
     let in_use = Node::inspect(&path, &setup).map(|_| ());

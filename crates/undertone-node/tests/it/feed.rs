@@ -1,6 +1,6 @@
 //! Records from readers and files: none is lost, none is accepted twice, and bad ones are reported.
 
-use crate::support::{CountedEntropy, Dice, MemoryStore, record, settings, setup};
+use crate::support::{record, settings, setup};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,6 +16,7 @@ use undertone_node::intake::Intake;
 use undertone_node::mailbox::mailbox;
 use undertone_node::protocol::{AcceptError, Node};
 use undertone_node::store::Position;
+use undertone_simulation::{Dice, MemoryStore, RepeatableEntropy};
 
 type AcceptedBatch = (Vec<BoundedRecord>, Option<Position>);
 
@@ -155,7 +156,7 @@ fn a_file_is_followed_as_it_grows_is_replaced_and_after_a_restart() {
 #[test]
 fn a_replay_continues_at_its_position_and_keeps_to_the_rate() {
     let (feeder, accepted, _) = accepting_learner();
-    let mut dice = Dice(4);
+    let mut dice = Dice::new(4);
     let begin = Instant::now();
     feeder.replay("replay", 100, Some(100.0), (0..30).map(|_| record(&mut dice)));
     assert!(begin.elapsed() >= Duration::from_millis(290), "thirty records at 100 a second");
@@ -169,13 +170,13 @@ fn a_replay_continues_at_its_position_and_keeps_to_the_rate() {
 #[test]
 fn the_position_of_a_source_is_stored_with_its_records() {
     let (setup, store) = (setup(5, "algorithm1", ""), MemoryStore::default());
-    let entropy = CountedEntropy { seed: 1, drawn: Default::default() };
+    let entropy = RepeatableEntropy::counting(1);
     let open = |store: &MemoryStore| {
         let (entropy, store) = (entropy.clone(), store.clone());
         Node::open(Arc::clone(&setup), LearnerId(0), settings(10), entropy, store).unwrap()
     };
     let mut node = open(&store);
-    let mut dice = Dice(5);
+    let mut dice = Dice::new(5);
     let position = |reached| Some(Position { source: "file".into(), reached });
     node.accept_records(vec![record(&mut dice)], position(1)).unwrap();
     store.0.borrow_mut().fails_after = Some((0, false));

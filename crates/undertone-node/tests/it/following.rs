@@ -1,16 +1,16 @@
 //! How far neighbours can move a learner by what they say (ADR 0017).
 
-use crate::network::{Claim, Faults, Sim};
-use crate::support::{CountedEntropy, Dice, MemoryStore, complete_setup, record, settings, setup};
-use std::rc::Rc;
+use crate::network::{finishes, network_with};
+use crate::support::{complete_setup, record, settings, setup};
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{
-    AcceptError, Action, FOLLOW_RATE, KEPT_ROUNDS, Node, Settings, State,
+    AcceptError, Action, FOLLOW_RATE, KEPT_ROUNDS, Node, NodeState, Settings,
 };
 use undertone_node::wire::Wire;
+use undertone_simulation::{Claim, Dice, FaultEvent, Faults, MemoryStore, RepeatableEntropy};
 
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -28,7 +28,7 @@ fn endless(follow_rate: u32) -> Settings {
 struct Stage {
     setup: Arc<Setup>,
     wire: Wire,
-    node: Node<CountedEntropy, MemoryStore>,
+    node: Node<RepeatableEntropy, MemoryStore>,
     now: Duration,
     dice: Dice,
     /// Rounds that it ended.
@@ -40,7 +40,7 @@ struct Stage {
 impl Stage {
     /// Learner 0 of a setup, which waits for its neighbours in round 0.
     fn new(setup: &Arc<Setup>, follow_rate: u32) -> Stage {
-        let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+        let entropy = RepeatableEntropy::counting(1);
         let wire = Wire::new(Arc::clone(setup));
         let store = MemoryStore::default();
         let node = Node::open_on(wire.clone(), LearnerId(0), endless(follow_rate), entropy, store)
@@ -50,7 +50,7 @@ impl Stage {
             wire,
             node,
             now: Duration::ZERO,
-            dice: Dice(7),
+            dice: Dice::new(7),
             ended: 0,
             reported: Vec::new(),
         };
@@ -89,7 +89,7 @@ impl Stage {
 
     /// Gives it the records of a round, if it can use any.
     fn feed(&mut self) {
-        if self.node.state() == State::Gathering {
+        if self.node.state() == NodeState::Gathering {
             let records = (0..5).map(|_| record(&mut self.dice)).collect();
             self.node.accept_records(records, None).unwrap();
             self.tick();
@@ -105,7 +105,7 @@ impl Stage {
     fn hear(&mut self, from: u32, round: u64) {
         let mut learner = self.setup.learner(LearnerId(from)).unwrap();
         learner.skip_to(Round(round));
-        let mut entropy = CountedEntropy { seed: u64::from(from), drawn: Rc::default() };
+        let mut entropy = RepeatableEntropy::counting(u64::from(from));
         let release = learner.release(&mut entropy).unwrap();
         let used = vec![0; self.setup.agreement.graph.neighbours(LearnerId(from)).len()];
         let bytes = self.wire.encode(&release, &used).bytes().to_vec();
@@ -139,7 +139,7 @@ fn a_neighbour_that_claims_a_round_near_the_limit_does_not_retire_a_learner() {
         assert_eq!(stage.reported, [(LearnerId(LIAR), Round(last))], "it is reported once");
         let counters = stage.node.counters();
         assert_eq!(counters.not_followed, 30, "every such message is counted");
-        assert!(!matches!(stage.node.state(), State::Exhausted | State::Finished));
+        assert!(!matches!(stage.node.state(), NodeState::Exhausted | NodeState::Finished));
 
         // The control: without the bound the first message retires it.
         let mut stage = Stage::new(&setup, NO_BOUND);
@@ -147,8 +147,8 @@ fn a_neighbour_that_claims_a_round_near_the_limit_does_not_retire_a_learner() {
         stage.wait(2 * SECOND);
         assert_eq!(stage.round(), last);
         stage.hear(LIAR, last);
-        assert_eq!(stage.node.state(), State::Finished);
-        let refused = stage.node.accept_records(vec![record(&mut Dice(1))], None);
+        assert_eq!(stage.node.state(), NodeState::Finished);
+        let refused = stage.node.accept_records(vec![record(&mut Dice::new(1))], None);
         assert!(matches!(refused, Err(AcceptError::Over)), "for ever");
     }
 }
@@ -159,7 +159,7 @@ fn one_neighbour_moves_a_learner_no_faster_than_stated() {
     let setup = setup(3, "algorithm1", "");
     let mut moved = 0;
     for seed in 0..40 {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let mut stage = Stage::new(&setup, FOLLOW_RATE);
         for _ in 0..150 {
             let ahead = match dice.below(4) {
@@ -257,26 +257,27 @@ fn most_neighbours_must_say_so() {
 fn a_network_is_not_driven_faster_than_one_learner() {
     let setup = setup(5, "algorithm1", "");
     let run = |follow_rate, claim: Claim| {
-        let mut sim = Sim::new(&setup, 2000, Faults::NONE, 4);
-        sim.follow_rate = follow_rate;
-        sim.bury(4);
-        sim.lie(4, Duration::from_millis(250), claim);
-        assert!(sim.run(100 * DAY));
-        sim.check_ledgers();
-        let round = |node: &Option<Node<_, _>>| node.as_ref().map(|node| node.learner().round().0);
-        let furthest = sim.nodes.iter().filter_map(round).max().unwrap();
-        let own = |place: usize| sim.disks[place].0.borrow().receipts.len() as u64;
+        let settings = Settings { follow_rate, ..settings(2000) };
+        let mut sim = network_with(&setup, settings, Faults::NONE, 4);
+        sim.never_start(LearnerId(4));
+        let every = Duration::from_millis(250);
+        sim.happen_after(every, FaultEvent::FalseClaims { from: LearnerId(4), every, claim });
+        assert!(finishes(&mut sim, 100 * DAY));
+        sim.observer.check_ledgers();
+        let round = |id| sim.node(id).map(|node| node.learner().round().0);
+        let furthest = sim.ids().filter_map(round).max().unwrap();
+        let own = |id: u32| sim.observer.receipts(LearnerId(id)).len() as u64;
         let most = (0..4).map(own).max().unwrap();
         // The liar's neighbours.
         let next = own(0).max(own(3));
         (sim, furthest, most, next)
     };
-    let claim: Claim = |_, _| Round::LIMIT.0 - 1;
+    let claim: Claim = |_, _| Round(Round::LIMIT.0 - 1);
     let (sim, furthest, own, next) = run(FOLLOW_RATE, claim);
-    let bound = u64::from(FOLLOW_RATE) * (sim.now.as_secs() + 1) + (KEPT_ROUNDS + 1) * own;
+    let bound = u64::from(FOLLOW_RATE) * (sim.now().as_secs() + 1) + (KEPT_ROUNDS + 1) * own;
     assert!(furthest <= bound, "round {furthest}, {bound} allowed, {own} its own");
     assert!(next >= 1999, "it is never followed: {next} rounds");
-    assert_eq!(sim.not_followed, 2, "both neighbours report it");
+    assert_eq!(sim.observer.not_followed, 2, "both neighbours report it");
     // The control: without the bound the same claim takes the liar's neighbours to the last round at once.
     let (_, furthest, _, next) = run(NO_BOUND, claim);
     assert!(furthest == Round::LIMIT.0 - 1 && next < 100, "{furthest} after {next} rounds");

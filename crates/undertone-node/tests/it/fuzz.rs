@@ -5,20 +5,21 @@
 
 use crate::peer;
 use crate::sockets::identity;
-use crate::support::{CountedEntropy, Dice, Disk, MemoryStore, record, settings, setup};
+use crate::support::{record, settings, setup};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::agreement::RawAgreement;
-use undertone::load::{Strictness, check_agreement};
+use undertone::load::{Source, Strictness, load};
 use undertone::{LearnerId, Memory as _, Round};
 use undertone_node::intake::{Intake, objects};
 use undertone_node::link::direct::frame::{Decoder, Frame};
 use undertone_node::protocol::Node;
 use undertone_node::store::Stored;
 use undertone_node::wire::Wire;
+use undertone_simulation::{Dice, Disk, MemoryStore, RepeatableEntropy};
 
 fn executions() -> u64 {
     std::env::var("UNDERTONE_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
@@ -27,7 +28,7 @@ fn executions() -> u64 {
 /// Runs a check on many inputs, each from its own seed.
 fn fuzz(share: u64, check: impl Fn(&mut Dice)) {
     for seed in 0..(executions() / share).max(100) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Dice(seed))));
+        let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Dice::new(seed))));
         assert!(outcome.is_ok(), "seed {seed}");
     }
 }
@@ -87,7 +88,7 @@ fn mutated(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
 /// Runs some rounds of three learners. Returns the store of the first, and everything that was sent.
 fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u8>>) {
     let setup = setup(3, method, "");
-    let entropy = || CountedEntropy { seed: 9, drawn: Rc::default() };
+    let entropy = || RepeatableEntropy::counting(9);
     let stores: Vec<MemoryStore> = (0..3).map(|_| MemoryStore::default()).collect();
     let mut nodes: Vec<_> = (0..3)
         .map(|id| {
@@ -95,7 +96,7 @@ fn some_rounds(method: &str) -> (Arc<undertone_models::Setup>, Stored, Vec<Vec<u
             Node::open(Arc::clone(&setup), LearnerId(id), settings(1000), entropy(), store).unwrap()
         })
         .collect();
-    let mut dice = Dice(77);
+    let mut dice = Dice::new(77);
     let (mut sent, mut open) = (Vec::new(), Vec::new());
     for round in 0..12_u64 {
         let now = Duration::from_secs(round);
@@ -160,7 +161,7 @@ fn what_a_connection_brings() {
         let (mut decoder, mut frames) = (Decoder::new(size), Vec::new());
         let error =
             bytes.chunks(piece.max(1)).find_map(|part| decoder.take(part, &mut frames).err());
-        (frames, error)
+        (frames, error.map(|error| error.to_string()))
     };
     assert_eq!(decode(&sent, 1000).0.len(), 5, "all frames are decoded");
     fuzz(1, |dice| {
@@ -199,7 +200,7 @@ fn what_a_store_holds() {
             }
             let disk = Disk { stored: changed, ..Disk::default() };
             let store = MemoryStore(Rc::new(RefCell::new(disk)));
-            let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+            let entropy = RepeatableEntropy::counting(9);
             let _ = Node::open(Arc::clone(&setup), LearnerId(0), settings(1000), entropy, store);
         });
     }
@@ -240,8 +241,7 @@ fn what_a_config_says() {
     fuzz(10, |dice| {
         let bytes = mutated(dice, &seeds);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
-        if let Ok(raw) = toml::from_str::<RawAgreement>(text) {
-            let _ = check_agreement(&raw, Strictness::Run);
-        }
+        let source = Source::Text { origin: "the test".into(), text: text.into() };
+        let _ = load(&source, |_: &mut RawAgreement| (), Strictness::Run);
     });
 }

@@ -1,7 +1,7 @@
 //! The owner's HTTP API: what it answers, to whom, and what it refuses.
 
 use crate::sockets::{direct, identity, ports};
-use crate::support::{Dice, record, setup};
+use crate::support::{record, setup};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,13 +10,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use undertone::noise::OsEntropy;
 use undertone::{LearnerId, Round};
+use undertone_node::StartError;
 use undertone_node::daemon::{self, DaemonSettings, Ended, Handle, HttpSettings};
-use undertone_node::http::{BODY_MAX, HttpError, Server, Token};
+use undertone_node::http::{BODY_MAX, Server, Token};
 use undertone_node::intake::Intake;
 use undertone_node::link::{Addresses, Link, Security};
 use undertone_node::mailbox::mailbox;
 use undertone_node::store::{DiskStore, StoreFile};
 use undertone_node::wire::Wire;
+use undertone_simulation::Dice;
 
 const TOKEN: &str = "a-token-of-many-letters";
 
@@ -124,7 +126,7 @@ const LINES: &str = "application/x-ndjson";
 #[test]
 fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() {
     let daemon = Daemon::start(None, 1000);
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     let mut some = |count: usize| -> Vec<String> { (0..count).map(|_| line(&mut dice)).collect() };
     assert_eq!(daemon.post("/v1/records", JSON, &some(1)[0]).1["accepted"], 1);
     let array = format!("[{}]", some(3).join(", "));
@@ -175,7 +177,7 @@ fn records_are_accepted_singly_in_arrays_and_in_lines_and_each_fault_is_named() 
 fn a_full_learner_refuses_records_and_accepts_none() {
     // Five for the first round, and five more.
     let daemon = Daemon::start(None, 5);
-    let mut dice = Dice(2);
+    let mut dice = Dice::new(2);
     let lines: Vec<String> = (0..11).map(|_| line(&mut dice)).collect();
     let (status, said) = daemon.post("/v1/records", LINES, &lines.join("\n"));
     assert_eq!(status, 413, "more than ever fit");
@@ -190,7 +192,7 @@ fn a_full_learner_refuses_records_and_accepts_none() {
 #[test]
 fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     let daemon = Daemon::start(None, 1000);
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let lines: Vec<String> = (0..20).map(|_| line(&mut dice)).collect();
     assert_eq!(daemon.post("/v1/records", LINES, &lines.join("\n")).0, 200);
     let (status, said) = daemon.post("/v1/predict", JSON, "[{\"features\": [0.1, 0, 0, 0, 0.2]}]");
@@ -218,6 +220,23 @@ fn predictions_the_budget_the_model_and_the_metrics_are_served() {
     assert_eq!(daemon.get("/v2").0, 404);
     let (status, said) = daemon.request("DELETE /v1/records", &[], "");
     assert!(status == 405 && said.contains("method not allowed"));
+}
+
+#[test]
+fn the_dashboard_has_words_for_every_reason_that_the_status_counts() {
+    let daemon = Daemon::start(None, 1000);
+    let (_, page) = daemon.get("/");
+    let has_words = |reason: &str| {
+        page.contains(&format!(" {reason}: \"")) || page.contains(&format!("\"{reason}\": \""))
+    };
+    let status = daemon.json("/v1/status");
+    let reasons: Vec<&String> = status["dropped"].as_object().unwrap().keys().collect();
+    assert!(reasons.iter().any(|reason| *reason == "unknown-sender"), "{reasons:?}");
+    for reason in reasons {
+        assert!(has_words(reason), "{reason}");
+    }
+    // Control: a word that is no reason.
+    assert!(!has_words("strangers"));
 }
 
 /// A neighbour claims a round far ahead.
@@ -285,7 +304,7 @@ fn every_private_path_requires_the_token() {
     let intake = Intake::new(setup(5, "algorithm1", ""));
     let (learner, _events) = mailbox(1);
     let open = Server::start(address, None, intake, learner);
-    assert!(matches!(open, Err(HttpError::Open { .. })));
+    assert!(matches!(open, Err(StartError::TokenMissing { .. })));
     assert!(Token::new("short").is_err() && Token::new("with spaces in the middle").is_err());
     assert!(Token::new("of-two-lines-and-long-enough\nyes").is_err());
 }

@@ -1,26 +1,22 @@
 //! The protocol under faults: thousands of seeds, every failing operation, planted bugs.
 
-use crate::network::{Faults, Sim};
-use crate::support::{
-    CountedEntropy, Dice, FEATURES, MEMORY, MemoryStore, changed_setup, record, settings, setup,
-};
+use crate::network::{Network, finishes, network};
+use crate::support::{FEATURES, MEMORY, changed_setup, record, settings, setup};
 use sha2::{Digest as _, Sha256};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::persist::save;
 use undertone::{LearnerId, Round};
 use undertone_models::{AnyModel, Record, Setup};
-use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, OpenError, Settings, Standing};
+use undertone_node::protocol::{Action, KEPT_ROUNDS, Node, OpenError, Presence, Settings};
 use undertone_node::wire::Wire;
+use undertone_simulation::{Dice, Faults, MemoryStore, RepeatableEntropy};
 
 const LONG: Duration = Duration::from_secs(100_000);
 
 fn rough(seed: u64) -> Faults {
-    let mut dice = Dice(seed ^ 0xfa17);
+    let mut dice = Dice::new(seed ^ 0xfa17);
     let some = |dice: &mut Dice, values: &[u64]| values[dice.below(values.len() as u64) as usize];
     let seconds = |count: u64| Duration::from_millis(1000 * count);
     Faults {
@@ -46,12 +42,12 @@ impl Drop for Seed {
     }
 }
 
-fn survive(seed: u64, method: &str) -> Sim {
+fn survive(seed: u64, method: &str) -> Network {
     let _seed = Seed(seed);
     let setup = setup(5, method, "");
-    let mut sim = Sim::new(&setup, 60, rough(seed), seed);
-    assert!(sim.run(LONG), "seed {seed}: all reach the last round");
-    sim.check_ledgers();
+    let mut sim = network(&setup, 60, rough(seed), seed);
+    assert!(finishes(&mut sim, LONG), "seed {seed}: all reach the last round");
+    sim.observer.check_ledgers();
     sim
 }
 
@@ -59,17 +55,17 @@ fn survive(seed: u64, method: &str) -> Sim {
 fn without_faults_every_edge_is_used_in_every_round_and_the_same_seed_gives_the_same_run() {
     let setup = setup(5, "algorithm1", "");
     let run = |seed| {
-        let mut sim = Sim::new(&setup, 40, Faults::NONE, seed);
-        assert!(sim.run(LONG));
-        sim.check_ledgers();
+        let mut sim = network(&setup, 40, Faults::NONE, seed);
+        assert!(finishes(&mut sim, LONG));
+        sim.observer.check_ledgers();
         sim
     };
     let sim = run(1);
     // How the last round ended is not stored: that happens with the next.
-    assert_eq!(sim.used.iter().filter(|edge| edge.2 < 39).count(), 39 * 10);
-    assert_eq!((sim.made_up, sim.crashes), (0, 0));
-    assert_eq!(sim.trace(), run(1).trace());
-    assert_ne!(sim.trace(), run(2).trace());
+    assert_eq!(sim.observer.used.iter().filter(|edge| edge.2 < 39).count(), 39 * 10);
+    assert_eq!((sim.observer.made_up, sim.observer.crashes), (0, 0));
+    assert_eq!(sim.observer.trace(), run(1).observer.trace());
+    assert_ne!(sim.observer.trace(), run(2).observer.trace());
 }
 
 #[test]
@@ -78,8 +74,8 @@ fn every_seed_of_faults_is_survived() {
     for seed in 0..seeds() {
         let method = if seed % 3 == 0 { "shielded" } else { "algorithm1" };
         let sim = survive(seed, method);
-        crashes += sim.crashes;
-        made_up += sim.made_up;
+        crashes += sim.observer.crashes;
+        made_up += sim.observer.made_up;
     }
     // The control: without faults the test would prove nothing.
     assert!(crashes > 100 && made_up > 100, "{crashes} crashes, {made_up} late pulls");
@@ -99,7 +95,10 @@ fn a_learner_whose_neighbours_skipped_its_round_follows_them() {
 
 #[test]
 fn a_run_with_faults_is_repeatable() {
-    assert_eq!(survive(5, "algorithm1").trace(), survive(5, "algorithm1").trace());
+    assert_eq!(
+        survive(5, "algorithm1").observer.trace(),
+        survive(5, "algorithm1").observer.trace()
+    );
 }
 
 /// While no learner is away for longer than releases are held, both ends of an edge agree on every round.
@@ -115,11 +114,11 @@ fn both_ends_agree_on_every_edge_of_every_round() {
             until: Duration::from_secs(200),
             ..Faults::NONE
         };
-        let mut sim = Sim::new(&setup, 80, faults, seed);
-        assert!(sim.run(LONG));
-        let one_sided = sim.one_sided(80 - 2 * KEPT_ROUNDS);
-        assert_eq!(one_sided, 0, "seed {seed}, {} late pulls", sim.made_up);
-        made_up += sim.made_up;
+        let mut sim = network(&setup, 80, faults, seed);
+        assert!(finishes(&mut sim, LONG));
+        let one_sided = sim.observer.one_sided(80 - 2 * KEPT_ROUNDS);
+        assert_eq!(one_sided, 0, "seed {seed}, {} late pulls", sim.observer.made_up);
+        made_up += sim.observer.made_up;
     }
     assert!(made_up > 50, "{made_up} late pulls: there was something to agree on");
 }
@@ -128,17 +127,17 @@ fn both_ends_agree_on_every_edge_of_every_round() {
 #[test]
 fn every_operation_of_a_disk_may_fail() {
     let setup = setup(3, "algorithm1", "");
-    let mut calm = Sim::new(&setup, 25, Faults::NONE, 3);
-    assert!(calm.run(LONG));
-    let operations = calm.disks[1].0.borrow().operations;
+    let mut calm = network(&setup, 25, Faults::NONE, 3);
+    assert!(finishes(&mut calm, LONG));
+    let operations = calm.disk(LearnerId(1)).0.borrow().operations;
     assert!(operations > 30, "{operations}");
     for k in 0..operations {
         for takes_effect in [false, true] {
             let faults = Faults { down: Duration::from_secs(1), ..Faults::NONE };
-            let mut sim = Sim::new(&setup, 25, faults, 3);
-            sim.disks[1].0.borrow_mut().fails_after = Some((k, takes_effect));
-            assert!(sim.run(LONG), "operation {k}");
-            sim.check_ledgers();
+            let mut sim = network(&setup, 25, faults, 3);
+            sim.disk(LearnerId(1)).0.borrow_mut().fails_after = Some((k, takes_effect));
+            assert!(finishes(&mut sim, LONG), "operation {k}");
+            sim.observer.check_ledgers();
         }
     }
 }
@@ -148,20 +147,20 @@ fn every_operation_of_a_disk_may_fail() {
 #[should_panic(expected = "before it is sent")]
 fn a_disk_that_lies_is_detected() {
     let setup = setup(3, "algorithm1", "");
-    let mut sim = Sim::new(&setup, 12, Faults::NONE, 3);
-    sim.disks[1].0.borrow_mut().lies = true;
-    sim.run(LONG);
+    let mut sim = network(&setup, 12, Faults::NONE, 3);
+    sim.disk(LearnerId(1)).0.borrow_mut().lies = true;
+    finishes(&mut sim, LONG);
 }
 
-fn lone(place: u32, seed: u64) -> Node<CountedEntropy, MemoryStore> {
-    let entropy = CountedEntropy { seed, drawn: Rc::new(RefCell::new(BTreeMap::new())) };
+fn lone(place: u32, seed: u64) -> Node<RepeatableEntropy, MemoryStore> {
+    let entropy = RepeatableEntropy::counting(seed);
     let setup = setup(3, "algorithm1", "");
     Node::open(Arc::clone(&setup), LearnerId(place), settings(100), entropy, MemoryStore::default())
         .unwrap()
 }
 
-fn first_release(node: &mut Node<CountedEntropy, MemoryStore>) -> Vec<u8> {
-    let mut dice = Dice(7);
+fn first_release(node: &mut Node<RepeatableEntropy, MemoryStore>) -> Vec<u8> {
+    let mut dice = Dice::new(7);
     node.start(Duration::ZERO).unwrap();
     node.accept_records((0..10).map(|_| record(&mut dice)).collect(), None).unwrap();
     let actions = node.tick(Duration::ZERO).unwrap();
@@ -185,17 +184,17 @@ fn a_neighbour_with_two_releases_of_a_round_is_cut_off_for_good() {
     assert!(matches!(actions[..], [Action::CutOff(LearnerId(1))]), "{actions:?}");
     assert!(node.release_for(one, Round(0)).is_none() && node.newest_release_for(one).is_none());
     assert!(node.on_connected(one).is_empty(), "it gets neither replies nor requests");
-    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let entropy = RepeatableEntropy::counting(1);
     let setup = setup(3, "algorithm1", "");
     let node = Node::open(setup, LearnerId(0), settings(100), entropy, node.into_store()).unwrap();
-    let standing: Vec<Standing> = node.neighbours().map(|view| view.standing).collect();
-    assert_eq!(standing, [Standing::CutOff, Standing::Present]);
+    let presence: Vec<Presence> = node.neighbours().map(|view| view.presence).collect();
+    assert_eq!(presence, [Presence::CutOff, Presence::Present]);
 }
 
 #[test]
 fn a_round_ends_at_its_deadline_only_if_as_many_were_heard_as_the_owner_wants() {
     for (heard_min, ends) in [(1, true), (2, false)] {
-        let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+        let entropy = RepeatableEntropy::counting(1);
         let settings = Settings { heard_min, ..settings(100) };
         let setup = setup(3, "algorithm1", "");
         let store = MemoryStore::default();
@@ -237,10 +236,10 @@ fn late_pulls_leave_no_edge_one_sided() {
     };
     let (mut with, mut without) = (0, 0);
     for seed in 0..10 {
-        let mut sim = Sim::new(&setup, 60, faults, seed);
-        assert!(sim.run(LONG));
-        with += sim.one_sided(40);
-        without += sim.one_sided(40) + sim.made_up;
+        let mut sim = network(&setup, 60, faults, seed);
+        assert!(finishes(&mut sim, LONG));
+        with += sim.observer.one_sided(40);
+        without += sim.observer.one_sided(40) + sim.observer.made_up;
     }
     assert!(with == 0 && without > 20, "{with} one-sided edges, {without} without late pulls");
 }
@@ -248,25 +247,27 @@ fn late_pulls_leave_no_edge_one_sided() {
 #[test]
 fn a_learner_that_starts_late_skips_rounds_and_takes_part_again() {
     let setup = setup(5, "shielded", "");
-    let mut sim = Sim::new(&setup, 300, Faults::NONE, 4);
-    sim.keep_down(3, Duration::from_secs(12));
-    assert!(sim.run(LONG));
-    sim.check_ledgers();
-    let receipts = sim.disks[3].0.borrow().receipts.clone();
+    let mut sim = network(&setup, 300, Faults::NONE, 4);
+    sim.start_only_after(Duration::from_secs(12), LearnerId(3));
+    assert!(finishes(&mut sim, LONG));
+    sim.observer.check_ledgers();
+    let receipts = sim.observer.receipts(LearnerId(3));
     let gaps = receipts.windows(2).any(|two| two[1].round.0 > two[0].round.0 + 8);
     assert!(receipts.len() < 295 && gaps, "{} releases", receipts.len());
-    let last_rounds = sim.used.iter().filter(|edge| edge.0 == 3 && edge.2 >= 280).count();
+    let last_rounds =
+        sim.observer.used.iter().filter(|edge| edge.0 == LearnerId(3) && edge.2 >= 280).count();
     assert!(last_rounds >= 2 * 18, "heard both neighbours again: {last_rounds}");
 }
 
 /// Replaying a store with another config gives another account, so the store is refused.
 #[test]
 fn a_store_of_another_config_is_refused() {
-    let mut sim = Sim::new(&setup(3, "algorithm1", ""), 20, Faults::NONE, 4);
-    assert!(sim.run(LONG));
-    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let mut sim = network(&setup(3, "algorithm1", ""), 20, Faults::NONE, 4);
+    assert!(finishes(&mut sim, LONG));
+    let entropy = RepeatableEntropy::counting(1);
     let other = setup(3, "shielded", "");
-    let opened = Node::open(other, LearnerId(0), settings(30), entropy, sim.disks[0].clone());
+    let opened =
+        Node::open(other, LearnerId(0), settings(30), entropy, sim.disk(LearnerId(0)).clone());
     assert!(opened.is_err());
 }
 
@@ -274,11 +275,16 @@ fn a_store_of_another_config_is_refused() {
 #[test]
 fn a_dead_neighbour_does_not_prevent_catching_up() {
     let setup = setup(5, "algorithm1", "");
-    let mut sim = Sim::new(&setup, 200, Faults::NONE, 4);
-    sim.bury(4);
-    sim.keep_down(3, Duration::from_secs(12));
-    assert!(sim.run(LONG));
-    let heard = sim.used.iter().filter(|edge| edge.0 == 3 && edge.1 == 2 && edge.2 >= 180).count();
+    let mut sim = network(&setup, 200, Faults::NONE, 4);
+    sim.never_start(LearnerId(4));
+    sim.start_only_after(Duration::from_secs(12), LearnerId(3));
+    assert!(finishes(&mut sim, LONG));
+    let heard = sim
+        .observer
+        .used
+        .iter()
+        .filter(|edge| edge.0.0 == 3 && edge.1.0 == 2 && edge.2 >= 180)
+        .count();
     assert!(heard >= 18, "{heard}");
 }
 
@@ -287,23 +293,24 @@ fn a_dead_neighbour_does_not_prevent_catching_up() {
 fn parts_that_were_separated_join_again() {
     let setup = setup(5, "algorithm1", "");
     for seed in 0..5 {
-        let mut sim = Sim::new(&setup, 400, Faults::NONE, seed);
+        let mut sim = network(&setup, 400, Faults::NONE, seed);
         // Learners 3 and 4 are separated, and start later.
-        sim.part(&[(2, 3), (4, 0)], Duration::from_secs(25));
-        sim.keep_down(3, Duration::from_secs(15));
-        sim.keep_down(4, Duration::from_secs(15));
-        assert!(sim.run(LONG));
-        let across = |edge: &&(usize, usize, u64)| {
-            edge.2 >= 380 && matches!((edge.0, edge.1), (2, 3) | (3, 2) | (4, 0) | (0, 4))
+        let edges = [(2, 3), (4, 0)].map(|(left, right)| (LearnerId(left), LearnerId(right)));
+        sim.cut_until(Duration::from_secs(25), &edges);
+        sim.start_only_after(Duration::from_secs(15), LearnerId(3));
+        sim.start_only_after(Duration::from_secs(15), LearnerId(4));
+        assert!(finishes(&mut sim, LONG));
+        let across = |edge: &&(LearnerId, LearnerId, u64)| {
+            edge.2 >= 380 && matches!((edge.0.0, edge.1.0), (2, 3) | (3, 2) | (4, 0) | (0, 4))
         };
-        let heard = sim.used.iter().filter(across).count();
+        let heard = sim.observer.used.iter().filter(across).count();
         assert!(heard >= 4 * 18, "seed {seed}: {heard}");
     }
 }
 
 #[test]
 fn a_comparison_method_does_not_run_on_a_network() {
-    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let entropy = RepeatableEntropy::counting(1);
     let setup = setup(3, "local", "");
     let opened = Node::open(setup, LearnerId(0), settings(30), entropy, MemoryStore::default());
     assert!(opened.is_err_and(|error| error.to_string().contains("simulate")));
@@ -314,7 +321,7 @@ fn a_comparison_method_does_not_run_on_a_network() {
 fn a_learner_opened_on_a_shared_wire_format_is_the_same() {
     let setup = setup(5, "shielded", "");
     let wire = Wire::new(Arc::clone(&setup));
-    let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+    let entropy = RepeatableEntropy::counting(1);
     for id in (0..5).map(LearnerId) {
         let (settings, entropy) = (settings(9), entropy.clone());
         let own =
@@ -343,8 +350,7 @@ fn public_numbers(setup: &Setup, learner: u32) -> impl FnMut() -> f64 {
 }
 
 fn start_of(setup: &Arc<Setup>, learner: u32) -> Vec<u64> {
-    let (entropy, store) =
-        (CountedEntropy { seed: 1, drawn: Rc::default() }, MemoryStore::default());
+    let (entropy, store) = (RepeatableEntropy::counting(1), MemoryStore::default());
     let node = Node::open(Arc::clone(setup), LearnerId(learner), settings(100), entropy, store);
     let node = node.unwrap();
     bits(node.learner().private_parameters().for_owner())
@@ -385,11 +391,11 @@ fn learners_start_where_the_id_of_their_network_says_bit_for_bit() {
 fn a_waiting_record_that_was_damaged_is_found_when_the_store_is_opened() {
     let store = MemoryStore::default();
     let open = |store: &MemoryStore| {
-        let entropy = CountedEntropy { seed: 1, drawn: Rc::default() };
+        let entropy = RepeatableEntropy::counting(1);
         let setup = setup(3, "algorithm1", "");
         Node::open(setup, LearnerId(0), settings(100), entropy, store.clone())
     };
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let records = (0..2).map(|_| record(&mut dice)).collect();
     open(&store).unwrap().accept_records(records, None).unwrap();
     // Control: as they were stored, they are taken.

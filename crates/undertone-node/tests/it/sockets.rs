@@ -1,6 +1,6 @@
 //! Real nodes on real sockets, in threads of one process.
 
-use crate::support::{Dice, Fixed, record, setup};
+use crate::support::{Fixed, record, setup};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,6 +12,7 @@ use undertone_node::daemon::{Daemon, DaemonSettings, Ending, RecordSource};
 use undertone_node::link::{Addresses, Identity, Link, Peers, Security, router_settings};
 use undertone_node::store::StoreFile;
 use undertone_node::wire::Wire;
+use undertone_simulation::Dice;
 use zenoh::Wait as _;
 
 /// Ports that are free now.
@@ -68,7 +69,7 @@ fn run_learner(
             (peers, Some(folder), Duration::from_millis(500))
         }
     };
-    let mut dice = Dice(u64::from(id));
+    let mut dice = Dice::new(u64::from(id));
     let records = (0..3 + 2 * rounds).map(|_| record(&mut dice)).collect();
     let settings = DaemonSettings {
         certificates: folder.map(Path::to_path_buf),
@@ -91,7 +92,7 @@ fn run_learner(
 fn in_a_loop(setup: &Setup, rounds: u64) -> Vec<Vec<u64>> {
     let ids: Vec<LearnerId> = setup.agreement.graph.ids().collect();
     let mut learners: Vec<_> = ids.iter().map(|&id| setup.learner(id).unwrap()).collect();
-    let mut dice: Vec<Dice> = ids.iter().map(|id| Dice(u64::from(id.0))).collect();
+    let mut dice: Vec<Dice> = ids.iter().map(|id| Dice::new(u64::from(id.0))).collect();
     for t in 0..rounds {
         let count = if t == 0 { 5 } else { 2 };
         let mut releases = Vec::new();

@@ -1,9 +1,8 @@
 //! The store on disk: durable, locked, private, and refused when damaged.
 
-use crate::support::{CountedEntropy, Dice, record, settings, setup};
+use crate::support::{record, settings, setup};
 use std::fs;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use undertone::persist::save;
@@ -12,17 +11,18 @@ use undertone::{LearnerId, Round};
 use undertone_models::Setup;
 use undertone_node::protocol::{Action, Node, Settings};
 use undertone_node::store::{DiskStore, Storage, StorageError};
+use undertone_simulation::{Dice, RepeatableEntropy};
 
 const ONE: LearnerId = LearnerId(1);
 
-fn open(setup: &Arc<Setup>, path: &Path) -> Node<CountedEntropy, DiskStore> {
+fn open(setup: &Arc<Setup>, path: &Path) -> Node<RepeatableEntropy, DiskStore> {
     let network = setup.network_id();
     let store = if path.exists() {
         DiskStore::open(path, network, ONE).unwrap()
     } else {
         DiskStore::create(path, network, ONE).unwrap()
     };
-    let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+    let entropy = RepeatableEntropy::counting(9);
     Node::open(Arc::clone(setup), ONE, alone(), entropy, store).unwrap()
 }
 
@@ -32,8 +32,8 @@ fn alone() -> Settings {
 }
 
 /// Runs a learner that hears no neighbour. Returns what it published.
-fn run(node: &mut Node<CountedEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> {
-    let mut dice = Dice(4);
+fn run(node: &mut Node<RepeatableEntropy, DiskStore>, rounds: u64) -> Vec<Vec<u8>> {
+    let mut dice = Dice::new(4);
     let mut published = Vec::new();
     let mut now = Duration::ZERO;
     let mut note = |actions: Vec<Action>| {
@@ -146,7 +146,7 @@ fn a_damaged_store_is_refused_or_unharmed() {
     let before = save(&mut open(&setup, &path));
     let whole = fs::read(&path).unwrap();
     assert!(killed != whole);
-    let mut dice = Dice(8);
+    let mut dice = Dice::new(8);
     let (mut refused, mut unharmed) = (0, 0);
     for attempt in 0..400 {
         let whole = if attempt % 2 == 0 { &killed } else { &whole };
@@ -156,7 +156,7 @@ fn a_damaged_store_is_refused_or_unharmed() {
         bytes[start..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
         fs::write(&path, &bytes).unwrap();
         let opened = DiskStore::open(&path, setup.network_id(), ONE).and_then(|store| {
-            let entropy = CountedEntropy { seed: 9, drawn: Rc::default() };
+            let entropy = RepeatableEntropy::counting(9);
             Node::open(Arc::clone(&setup), ONE, alone(), entropy, store)
                 .map_err(|error| StorageError::Damaged(error.to_string()))
         });

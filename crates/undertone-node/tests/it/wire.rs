@@ -1,17 +1,17 @@
 //! The wire format: decoding inverts encoding, and everything else is rejected.
 
-use crate::support::{CountedEntropy, Dice, FEATURES, setup};
-use std::rc::Rc;
+use crate::support::{FEATURES, setup};
 use std::sync::Arc;
 use undertone::{LearnerId, Release, Round};
 use undertone_models::Setup;
 use undertone_node::wire::{Rejection, Wire};
+use undertone_simulation::{Dice, RepeatableEntropy};
 
 /// A release of a learner that has no records, in the given round.
 fn release(setup: &Setup, learner: u32, round: u64) -> Release {
     let mut learner = setup.learner(LearnerId(learner)).unwrap();
     learner.skip_to(Round(round));
-    learner.release(&mut CountedEntropy { seed: 3, drawn: Rc::default() }).unwrap()
+    learner.release(&mut RepeatableEntropy::counting(3)).unwrap()
 }
 
 /// The bytes with a correct checksum.
@@ -98,7 +98,7 @@ fn random_bytes_of_the_right_size_are_never_accepted() {
     let setup = setup(5, "algorithm1", "");
     let wire = Wire::new(Arc::clone(&setup));
     let header = wire.encode(&release(&setup, 2, 3), &[0, 0]).bytes()[..32].to_vec();
-    let mut dice = Dice(5);
+    let mut dice = Dice::new(5);
     let mut found = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..100_000 {
         // A valid header and checksum, and sometimes a valid round: only the values are random.

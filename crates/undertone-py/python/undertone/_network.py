@@ -17,7 +17,8 @@ from ._undertone import BudgetError, Config, Loss, PublicModel
 
 __all__ = ["Network", "Result"]
 
-#: Rounds of a network whose caller does not say how many.
+#: Rounds of a network whose caller does not say how many. It is here and not in Rust because only this class has such
+#: a default: an experiment's file must say its rounds, and an agreement has none.
 ROUNDS = 1000
 
 #: A callback is told the rounds that are over, and the measurements of the last one if it was measured.
@@ -165,6 +166,7 @@ class Result:
 
     def __init__(self, network: Network):
         self.public_model: PublicModel = network.public_model
+        # What the most used record of each learner has paid.
         self.epsilon: list[float] = network.get_epsilon()
         self.rounds_run: int = network.rounds_run
         self.ended: str | None = network.ended
@@ -210,14 +212,23 @@ class Result:
         left.set(xlabel="round", ylim=(0, None))
         left.legend()
         right.plot(columns["round"], columns["epsilon"].max(axis=1), label="spent, at most")
-        lifetime = [learner["lifetime"]["epsilon"] for learner in self.summary["learners"]]
+        learners = self.summary["learners"]
+        lifetime = [learner["lifetime"]["epsilon"] for learner in learners]
+        caps = [learner["cap_epsilon"] for learner in learners]
         if all(bound is not None for bound in lifetime):
-            right.axhline(max(lifetime), linestyle="--", color="gray", label="for ever")
+            # Noise chosen for some rounds costs more for ever than the cap allows, and the cap ends the run.
+            capped = all(cap is not None for cap in caps) and max(lifetime) > max(caps) * (1 + 1e-9)
+            here = any(learner["lifetime"]["from_here"] for learner in learners)
+            label = "for ever from here" if here else "for ever"
+            bound, label = (max(caps), "cap") if capped else (max(lifetime), label)
+            right.axhline(bound, linestyle="--", color="gray", label=label)
         right.set(xlabel="round", ylabel=f"ε at δ = {self.summary['learners'][0]['delta']:g}", ylim=(0, None))
         right.legend()
         title = [self.summary["name"]]
         if not self.summary["private"]:
             title.append("NOT PRIVATE (seeded)")
+        if self.summary["labels_public"]:
+            title.append("labels public")
         if self.summary["unproven"]:
             title.append("UNPROVEN")
         if self.summary["declared_by_user"]:
@@ -324,7 +335,7 @@ class _Progress:
     """One line on standard error, if that is a terminal."""
 
     def __init__(self, total: int, wanted: bool):
-        self.total, self.shown, self.said = total, wanted and sys.stderr.isatty(), ""
+        self.total, self.shown, self.line = total, wanted and sys.stderr.isatty(), ""
 
     def show(self, rounds: int, row: dict[str, Any] | None) -> None:
         if row is None or not self.shown:
@@ -336,11 +347,11 @@ class _Progress:
         if accuracy is not None:
             parts.append(f"accuracy {accuracy:.3f}")
         parts.append(f"ε spent {_undertone.format_epsilon(max(row['epsilon']))}")
-        said = "  ".join(parts)
-        sys.stderr.write("\r" + said.ljust(len(self.said)))
+        line = "  ".join(parts)
+        sys.stderr.write("\r" + line.ljust(len(self.line)))
         sys.stderr.flush()
-        self.said = said
+        self.line = line
 
     def close(self) -> None:
-        if self.said:
+        if self.line:
             sys.stderr.write("\n")

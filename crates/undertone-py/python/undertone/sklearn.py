@@ -27,7 +27,9 @@ from ._learner import Learner
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
-#: Rounds of `fit`: each takes a gradient over nearly all records.
+#: Rounds of `fit`: each takes a gradient over nearly all records. It is here and not in Rust, as is the warm-up of
+#: `_learn_all`, because `fit` is scikit-learn's: a learner in Rust learns from a stream, and never from all records at
+#: once.
 FIT_ROUNDS = 64
 
 
@@ -80,7 +82,10 @@ class _Private(BaseEstimator):
         return {name: getattr(self, name) for name in names}
 
     def _learn_all(self, X: np.ndarray, y: np.ndarray, **kind: Any) -> None:
-        """Runs rounds over all records: the warm-up has all records except one for each round."""
+        """Runs rounds over all records.
+
+        Every round needs a new record. So the warm-up has all records except one for each round.
+        """
         self._learner = None
         rounds = max(1, min(FIT_ROUNDS, len(X) - 1))
         learner = Learner(
@@ -141,7 +146,7 @@ class _Private(BaseEstimator):
             return self._learner.public_model
         return self._copied if "_copied" in self.__dict__ else self._fitted
 
-    def _said(self, method: str, X: Any) -> np.ndarray:
+    def _predicted(self, method: str, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_features_in_")
         X = self._checked(X, reset=False)
         return getattr(self.public_model_, method)(X)
@@ -198,11 +203,11 @@ class PrivateClassifier(ClassifierMixin, _Private):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, by the published parameters."""
-        return np.asarray(self._said("predict", X), dtype=self.classes_.dtype)
+        return np.asarray(self._predicted("predict", X), dtype=self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, by the published parameters."""
-        return self._said("predict_proba", X)
+        return self._predicted("predict_proba", X)
 
 
 class PrivateRegressor(RegressorMixin, _Private):
@@ -268,4 +273,4 @@ class PrivateRegressor(RegressorMixin, _Private):
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row, by the published parameters."""
-        return self._said("predict", X)
+        return self._predicted("predict", X)

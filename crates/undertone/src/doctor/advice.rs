@@ -2,8 +2,9 @@
 
 use undertone_core::MemoryKind;
 use undertone_core::agreement::Digits::{Down, Exact, Up};
-use undertone_core::agreement::{Agreement, Condition, Limits, Numbers};
+use undertone_core::agreement::{Agreement, Condition, ConditionId, Limits, Numbers};
 use undertone_core::graph::Graph;
+use undertone_core::method::Method;
 use undertone_core::privacy::NoCertificate;
 
 /// What to change so that a condition holds; `None` if it holds, or if no change is known to help.
@@ -14,47 +15,54 @@ pub fn advice(agreement: &Agreement, condition: &Condition) -> Option<String> {
     }
     let numbers = Numbers::of(agreement);
     let text = match condition.id {
-        "assumption1.domain" => "use a ball or a box".into(),
-        "assumption1.convexity" => "choose a convex loss".into(),
-        "assumption1.gradient" | "assumption3.deviation" | "assumption5.spread" => {
+        ConditionId::Domain => "use a ball or a box".into(),
+        ConditionId::Convexity => "choose a convex loss".into(),
+        ConditionId::Gradient | ConditionId::Deviation | ConditionId::Spread => {
             "use smaller bounds on features, labels and parameters".into()
         }
-        "assumption2.connected" => "connect every learner to the others".into(),
-        "assumption2.eigenvalue" => weights(agreement, &numbers),
-        "assumption3.smoothness" => smoothness(agreement).into(),
-        "assumption4.noise" => {
+        ConditionId::Connected => "connect every learner to the others".into(),
+        ConditionId::Eigenvalue => weights(agreement, &numbers),
+        ConditionId::Smoothness => smoothness(agreement).into(),
+        ConditionId::NoiseExponent => {
             "set every noise.exponent above 0 and below 0.5, 0.01 for example".into()
         }
-        "assumption4.coupling" => coupling_exponent(&numbers),
-        "assumption4.step" => step_exponent(&numbers),
-        "algorithm1.gradient" => memory(agreement).into(),
-        "theorem1.convexity" => "set model.ridge above 0, or rely on Theorems 2 and 4".into(),
-        "theorem1.coupling" => {
+        ConditionId::CouplingExponent => coupling_exponent(&numbers),
+        ConditionId::StepExponent => step_exponent(&numbers),
+        ConditionId::HistoryGradient => memory(agreement).into(),
+        ConditionId::StrongConvexity => "set model.ridge above 0, or rely on Theorems 2 and 4".into(),
+        ConditionId::CouplingSize => {
             let limit = Down.of(numbers.limits().coupling_max?);
             format!("set schedule.coupling to at most {limit}, or use smaller weights")
         }
-        "theorem1.step" => step_size(
+        ConditionId::StepSizeStronglyConvex => step_size(
             &numbers,
             |limits| limits.ratio_min_strongly_convex,
             "a stronger ridge or a smaller feature_norm allows more",
         )?,
-        "theorem2.step" => step_size(
+        ConditionId::StepSizeConvex => step_size(
             &numbers,
             |limits| limits.ratio_min_convex,
             "a smaller radius of Θ (D holds ridge × radius) or feature_norm allows more",
         )?,
-        "theorem2.exponents" => exponents(&numbers),
-        "theorem5.noise" => {
+        ConditionId::ExponentsConvex => exponents(&numbers),
+        ConditionId::LaplaceNoise => {
             "use noise.kind = \"laplace\" for a pure ε; with Gaussian noise rely on the certificate's ε at δ".into()
         }
-        _ => return None,
+        // What a shielded config needs is said where it is found (`shielded.rs`).
+        ConditionId::ShieldedGradient
+        | ConditionId::ShieldedSpread
+        | ConditionId::ShieldedNoise
+        | ConditionId::ShieldedHistory
+        | ConditionId::ShieldedWeights
+        | ConditionId::ShieldedInterval
+        | ConditionId::LifetimeCertificate => return None,
     };
     Some(text)
 }
 
 /// What to change so that there is a lifetime certificate.
-pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
-    match reason {
+pub(super) fn certificate_advice(reason: NoCertificate) -> String {
+    let advice = match reason {
         NoCertificate::FiniteHorizonBound => "set privacy.bound to tight or theorem5ii",
         NoCertificate::NotConvexAndSmooth => "choose a convex loss and keep the bounds finite",
         NoCertificate::RecordsRepeat => "set data.repeat = false: records used once pay once",
@@ -65,12 +73,16 @@ pub(super) fn certificate_advice(reason: NoCertificate) -> &'static str {
         NoCertificate::Forgetting { .. } => {
             "with memory.kind = \"window\" or \"decaying\", set schedule.step_exponent and coupling_exponent to 0"
         }
-        // Never so for an agreement: it has not begun.
-        NoCertificate::DepartedFromPlan => "choose method = \"algorithm1\" or \"shielded\"",
+        // Not reached for an agreement, which has no rounds to depart from the plan.
+        NoCertificate::DepartedFromPlan => {
+            let names = Method::names_where(|method| method.runs_on_a_network);
+            return format!("choose method = \"{}\"", names.join("\" or \""));
+        }
         NoCertificate::Diverges { .. } => {
             "use an exact memory or a larger memory.tolerance_exponent, or raise noise.exponent"
         }
-    }
+    };
+    advice.into()
 }
 
 fn weights(agreement: &Agreement, numbers: &Numbers) -> String {

@@ -1,11 +1,15 @@
 //! Which assumptions and theorems of the paper a config satisfies, and what to change if not.
 //!
+//! They are about Algorithm 1. For the shielded method, the doctor lists the facts that its certificate rests on; for
+//! any other method, whether there is a certificate.
+//!
 //! The conditions themselves are in [`agreement`](undertone_core::agreement), which refuses an
 //! agreement that breaks some of them unless it has `unproven = true`. This module evaluates all of
 //! them and adds advice.
 
 mod advice;
 mod rates;
+mod shielded;
 
 pub use advice::advice;
 pub use rates::Rate;
@@ -14,7 +18,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use undertone_core::PowerLaw;
-use undertone_core::agreement::{Agreement, Condition, NoiseScale, Numbers, all_conditions};
+use undertone_core::agreement::{
+    Agreement, Condition, ConditionId, NoiseScale, Numbers, all_conditions,
+};
+use undertone_core::method::Method;
 use undertone_core::privacy::{Lifetime, NoCertificate, format_epsilon, lifetimes};
 
 #[cfg(test)]
@@ -30,6 +37,8 @@ pub struct Diagnosis {
     pub schema_version: u32,
     /// The config's name.
     pub name: String,
+    /// The method's name.
+    pub method: &'static str,
     /// How many rounds it runs; `None` where nothing says so, as in an agreement.
     pub rounds: Option<u64>,
     /// Whether every finding holds.
@@ -40,9 +49,10 @@ pub struct Diagnosis {
     pub numbers: Numbers,
     /// Every condition, with what was found and what is needed.
     pub findings: Vec<Finding>,
-    /// Whether `assumption1` to `assumption5` hold; `None` if that cannot be computed.
+    /// Whether `assumption1` to `assumption5` hold; `None` if that cannot be computed. Empty for
+    /// methods other than Algorithm 1.
     pub assumptions: BTreeMap<&'static str, Option<bool>>,
-    /// `theorem1` to `theorem5`.
+    /// `theorem1` to `theorem5`; empty for methods other than Algorithm 1.
     pub theorems: BTreeMap<&'static str, Theorem>,
     /// Conditions that cannot be checked from a config.
     pub not_checked: Vec<&'static str>,
@@ -71,7 +81,7 @@ impl Deref for Finding {
 /// How an agreement will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// How many rounds are planned, if anything says so.
+    /// How many rounds are planned, if that is known.
     pub rounds: Option<u64>,
     /// Whether records are drawn again when they run out.
     pub records_repeat: bool,
@@ -114,38 +124,18 @@ const THEOREM_5: [&str; 5] =
 /// nor files are read.
 #[must_use]
 pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> Diagnosis {
-    let numbers = Numbers::of(agreement);
-    let with_advice = |condition| Finding { advice: advice(agreement, &condition), condition };
-    let mut findings: Vec<Finding> =
-        all_conditions(agreement).into_iter().map(with_advice).collect();
+    let of_paper = agreement.method.describe().theorems_apply;
+    let mut findings = facts(agreement, usage);
     findings.push(certificate(agreement, memory_error, usage));
-    let of = |beginning: &&'static str| (*beginning, verdict(&findings, &[*beginning]));
-    let assumptions = ASSUMPTIONS.iter().map(of).collect();
-    let theorem = |needs: &[&str], promise, rate, from_round| {
-        let all: Vec<&str> = ASSUMPTIONS[..4]
-            .iter()
-            .copied()
-            .chain(["algorithm1"])
-            .chain(needs.iter().copied())
-            .collect();
-        let missing = asked(&findings, &all)
-            .filter(|finding| finding.holds != Some(true))
-            .map(|finding| finding.id)
-            .collect();
-        Theorem { holds: verdict(&findings, &all), promise, missing, rate, from_round }
+    let numbers = Numbers::of(agreement);
+    let (assumptions, theorems) = match of_paper {
+        true => (assumptions(&findings), theorems(&findings, &numbers)),
+        false => (BTreeMap::new(), BTreeMap::new()),
     };
-    let strong = Some(rates::rate_strongly_convex(&numbers));
-    let convex = Some(rates::rate_convex(&numbers));
-    let theorems = BTreeMap::from([
-        ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
-        ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
-        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, rates::start_strongly_convex(&numbers))),
-        ("theorem4", theorem(&THEOREM_4, REGRET, convex, rates::start_convex(&numbers))),
-        ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
-    ]);
     Diagnosis {
         schema_version: SCHEMA_VERSION,
         name: agreement.name.clone(),
+        method: agreement.method.describe().name,
         rounds: usage.rounds,
         declared_by_user: agreement.model.declared_by_user(),
         holds: findings.iter().all(|finding| finding.holds == Some(true)),
@@ -153,14 +143,56 @@ pub fn examine(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> D
         numbers,
         assumptions,
         theorems,
-        not_checked: not_checked(usage),
+        not_checked: not_checked(of_paper, usage),
         findings,
     }
 }
 
+/// What is asked of a method beside a certificate: conditions of the paper are asked of Algorithm 1 alone.
+fn facts(agreement: &Agreement, usage: Usage) -> Vec<Finding> {
+    match agreement.method {
+        Method::Algorithm1(_) => {
+            let with_advice =
+                |condition| Finding { advice: advice(agreement, &condition), condition };
+            all_conditions(agreement).into_iter().map(with_advice).collect()
+        }
+        Method::Shielded(_) => shielded::facts(agreement, usage),
+        Method::Dsgd | Method::Dola | Method::Pdop(_) | Method::Local => Vec::new(),
+    }
+}
+
+fn assumptions(findings: &[Finding]) -> BTreeMap<&'static str, Option<bool>> {
+    ASSUMPTIONS.iter().map(|beginning| (*beginning, verdict(findings, &[*beginning]))).collect()
+}
+
+fn theorems(findings: &[Finding], numbers: &Numbers) -> BTreeMap<&'static str, Theorem> {
+    let theorem = |needs: &[&str], promise, rate, from_round| {
+        let all: Vec<&str> = ASSUMPTIONS[..4]
+            .iter()
+            .copied()
+            .chain(["algorithm1"])
+            .chain(needs.iter().copied())
+            .collect();
+        let missing = asked(findings, &all)
+            .filter(|finding| finding.holds != Some(true))
+            .map(|finding| finding.id.name())
+            .collect();
+        Theorem { holds: verdict(findings, &all), promise, missing, rate, from_round }
+    };
+    let strong = Some(rates::rate_strongly_convex(numbers));
+    let convex = Some(rates::rate_convex(numbers));
+    BTreeMap::from([
+        ("theorem1", theorem(&THEOREM_1, TRACKING, strong, None)),
+        ("theorem2", theorem(&THEOREM_2, REGRET, convex, None)),
+        ("theorem3", theorem(&THEOREM_3, TRACKING, strong, rates::start_strongly_convex(numbers))),
+        ("theorem4", theorem(&THEOREM_4, REGRET, convex, rates::start_convex(numbers))),
+        ("theorem5", theorem(&THEOREM_5, PRIVACY, None, None)),
+    ])
+}
+
 /// The findings whose ids begin with one of these.
 fn asked<'a>(findings: &'a [Finding], ids: &[&str]) -> impl Iterator<Item = &'a Finding> {
-    findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.starts_with(id)))
+    findings.iter().filter(move |finding| ids.iter().any(|id| finding.id.name().starts_with(id)))
 }
 
 /// False if one finding is broken, otherwise `None` if one is unknown, otherwise true.
@@ -171,10 +203,15 @@ fn verdict(findings: &[Finding], ids: &[&str]) -> Option<bool> {
     asked(findings, ids).all(|finding| finding.holds.is_some()).then_some(true)
 }
 
-fn not_checked(usage: Usage) -> Vec<&'static str> {
-    let mut list = vec![
-        "Assumption 3: records are independent, and those of a learner come from one distribution",
-    ];
+fn not_checked(of_paper: bool, usage: Usage) -> Vec<&'static str> {
+    let mut list = vec![match of_paper {
+        true => {
+            "Assumption 3: records are independent, and those of a learner come from one distribution"
+        }
+        false => {
+            "convergence: the paper's theorems are about Algorithm 1, this method was only measured"
+        }
+    }];
     if usage.records_repeat {
         list.push("data.repeat draws records again once they run out; those are not fresh records");
     }
@@ -197,12 +234,10 @@ fn certificate(agreement: &Agreement, memory_error: PowerLaw, usage: Usage) -> F
             };
             (true, found, None)
         }
-        Err(reason) => {
-            (false, format!("none: {reason}"), Some(advice::certificate_advice(reason).to_string()))
-        }
+        Err(reason) => (false, format!("none: {reason}"), Some(advice::certificate_advice(reason))),
     };
     let condition = Condition {
-        id: "certificate.lifetime",
+        id: ConditionId::LifetimeCertificate,
         name: "Lifetime certificate (ours)",
         path: "privacy",
         holds: Some(holds),

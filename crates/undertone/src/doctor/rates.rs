@@ -29,7 +29,7 @@ pub(super) fn rate_convex(numbers: &Numbers) -> Rate {
     Rate { printed: (1.0 - numbers.step_exponent) / 2.0, largest_noise: None, corrected: None }
 }
 
-/// t0 of Theorem 3 (paper map, row 48): the round after which it speaks. Infinite when too large
+/// t0 of Theorem 3 (paper map, row 48): the round after which its bound holds. Infinite when too large
 /// to write down, `None` where the formula has no meaning.
 pub(super) fn start_strongly_convex(numbers: &Numbers) -> Option<f64> {
     let ratio = numbers.limits().ratio_min_strongly_convex? * numbers.step / numbers.coupling;

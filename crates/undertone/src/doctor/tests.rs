@@ -105,11 +105,11 @@ fn diagnose(raw: &RawAgreement, memory_error: PowerLaw) -> Diagnosis {
 
 fn with(holds: Option<bool>, diagnosis: &Diagnosis) -> Vec<&'static str> {
     let wanted = diagnosis.findings.iter().filter(|finding| finding.holds == holds);
-    wanted.map(|finding| finding.id).collect()
+    wanted.map(|finding| finding.id.name()).collect()
 }
 
 fn finding<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Finding {
-    diagnosis.findings.iter().find(|finding| finding.id == id).unwrap()
+    diagnosis.findings.iter().find(|finding| finding.id.name() == id).unwrap()
 }
 
 fn holding(diagnosis: &Diagnosis) -> Vec<&'static str> {
@@ -360,6 +360,114 @@ fn following_the_advice_on_weights_mends_assumption_2_and_no_more_does() {
     let diagnosis = diagnose(&raw, PowerLaw::ZERO);
     let advice = finding(&diagnosis, "assumption2.eigenvalue").advice.clone().unwrap();
     assert!(advice.contains("weight below"), "on this path all three weights are 1/3: {advice}");
+}
+
+/// A shielded agreement as the presets write it, with constant coupling and Gaussian noise.
+fn shielded() -> RawAgreement {
+    let mut raw = sound();
+    raw.method = Some("shielded".into());
+    raw.model.clip = Some(0.25);
+    raw.model.ridge = None;
+    raw.schedule.step_exponent = Some(0.32);
+    raw.schedule.coupling_exponent = Some(0.0);
+    raw.schedule.interval = Some(8);
+    raw.noise.kind = Some("gaussian".into());
+    raw.noise.exponent = Some(OneOrEach::One(0.0));
+    raw.records.warmup = Some(800);
+    raw
+}
+
+#[test]
+fn a_shielded_config_is_told_what_its_certificate_rests_on_and_not_held_to_algorithm_1() {
+    let diagnosis = diagnose(&shielded(), PowerLaw::ZERO);
+    let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id.name()).collect();
+    assert_eq!(
+        ids,
+        [
+            "shielded.gradient",
+            "shielded.spread",
+            "shielded.noise",
+            "shielded.history",
+            "shielded.weights",
+            "shielded.interval",
+            "certificate.lifetime"
+        ]
+    );
+    assert!(diagnosis.holds && diagnosis.proven, "{diagnosis:#?}");
+    assert_eq!(diagnosis.method, "shielded");
+    assert!(diagnosis.theorems.is_empty() && diagnosis.assumptions.is_empty());
+    assert!(diagnosis.not_checked[0].contains("convergence"));
+    for (id, part) in [
+        ("shielded.gradient", "G = 0.25, clipped by model.clip = 0.25"),
+        ("shielded.spread", "C = 2G = 0.5"),
+        ("shielded.noise", "Gaussian noise, which has ε at δ, and no pure ε"),
+        ("shielded.history", "h_t = 800 + 1·(t + 1)"),
+        ("shielded.weights", "γ0 = 0.3, −δ_m = 0.904"),
+        ("shielded.interval", "one in every 8 rounds, of 100"),
+        ("certificate.lifetime", "at most ε = "),
+    ] {
+        assert!(finding(&diagnosis, id).found.contains(part), "{:?}", finding(&diagnosis, id));
+    }
+    // The control: the same settings break many conditions of Algorithm 1, for which they are not meant.
+    let mut raw = shielded();
+    raw.method = None;
+    raw.schedule.interval = None;
+    assert!(with(Some(false), &diagnose(&raw, PowerLaw::ZERO)).len() > 3);
+}
+
+/// What is changed in a shielded config, and the fact that it breaks, alone.
+#[test]
+fn each_fact_that_a_shielded_config_lacks_is_found() {
+    type Change = fn(&mut RawAgreement);
+    let cases: [(Change, &[&str]); 5] = [
+        (|raw| raw.schedule.interval = Some(100), &["shielded.interval"]),
+        (|raw| raw.schedule.interval = Some(99), &[]),
+        // −δ_m = 4 · 0.25 · sin²(2π/5) = 0.9045 on a ring of five.
+        (|raw| raw.schedule.coupling = Some(2.22), &["shielded.weights"]),
+        (|raw| raw.schedule.coupling = Some(2.2), &[]),
+        (|raw| raw.noise.kind = Some("laplace".into()), &[]),
+    ];
+    for (change, expected) in cases {
+        let mut raw = shielded();
+        change(&mut raw);
+        let diagnosis = diagnose(&raw, PowerLaw::ZERO);
+        assert_eq!(with(Some(false), &diagnosis), expected);
+        assert_eq!(diagnosis.holds, expected.is_empty());
+        for finding in &diagnosis.findings {
+            assert_eq!(finding.advice.is_none(), finding.holds == Some(true), "{finding:?}");
+        }
+    }
+    let mut laplace = shielded();
+    laplace.noise.kind = Some("laplace".into());
+    let found = diagnose(&laplace, PowerLaw::ZERO);
+    assert!(finding(&found, "shielded.noise").found.contains("pure ε, and"));
+    // Records that are drawn again void the certificate of any method.
+    let agreement = Agreement::unchecked_by_theorems(&shielded()).unwrap();
+    let usage = Usage { records_repeat: true, ..USAGE };
+    let diagnosis = examine(&agreement, PowerLaw::ZERO, usage);
+    assert_eq!(with(Some(false), &diagnosis), ["certificate.lifetime"]);
+    // Eigenvalues of large networks are not computed.
+    let mut many = shielded();
+    many.network.learners = Some(1001);
+    assert_eq!(
+        with(Some(true), &diagnose(&many, PowerLaw::ZERO)).len(),
+        7,
+        "by Gershgorin's bound"
+    );
+    many.schedule.coupling = Some(2.1);
+    assert_eq!(with(None, &diagnose(&many, PowerLaw::ZERO)), ["shielded.weights"]);
+}
+
+#[test]
+fn other_methods_are_asked_for_a_certificate_and_nothing_else() {
+    for method in ["dsgd", "dola", "local"] {
+        let mut raw = sound();
+        raw.method = Some(method.into());
+        let diagnosis = diagnose(&raw, PowerLaw::ZERO);
+        let ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id.name()).collect();
+        assert_eq!((ids.as_slice(), diagnosis.method), (&["certificate.lifetime"][..], method));
+        assert!(diagnosis.theorems.is_empty());
+    }
 }
 
 proptest! {

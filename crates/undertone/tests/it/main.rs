@@ -1,6 +1,7 @@
 //! Tests of the crate as its users see it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod audit_bundle;
 mod defaults;
 mod learner_file;
 mod own_loss;

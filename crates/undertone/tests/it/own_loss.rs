@@ -113,7 +113,7 @@ fn a_declared_loss_without_its_function_has_a_budget_and_does_not_run() {
     let builder = LearnerBuilder { own_loss: Some(own), ..builder() };
     assert!(builder.setup().unwrap().lifetime_epsilon_max().is_some_and(|epsilon| epsilon <= 4.0));
     let refused = builder.build().unwrap_err();
-    assert!(matches!(refused, BuildError::Online(OnlineError::Memory(_))), "{refused}");
+    assert!(matches!(refused, BuildError::Online(OnlineError::Setup(_))), "{refused}");
 }
 
 #[test]

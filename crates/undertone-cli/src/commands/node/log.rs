@@ -16,7 +16,7 @@ pub(crate) enum Line {
     Unheard { learner: u32, neighbours: Vec<u32>, hint: String },
     /// A neighbour sent two different releases of one round and is ignored from now on.
     CutOff { learner: u32, neighbour: u32 },
-    /// A neighbour says that it is far ahead, nobody else does, and it is not followed yet.
+    /// A neighbour says that it is far ahead. No other neighbour confirms it, so it is not followed yet.
     NotFollowed { learner: u32, neighbour: u32, round: u64, claimed: u64, hint: String },
     /// A record was not taken.
     Refused { source: String, line: u64, reason: String },

@@ -28,12 +28,12 @@ use undertone_node::link::log_link;
 use undertone_node::protocol::{FOLLOW_RATE, Node};
 use undertone_node::store::{DiskStore, StoreFile};
 
-/// Run one learner as a daemon: it takes records in and learns with its neighbours
+/// Run one learner as a daemon: it accepts records and learns with its neighbours
 #[derive(Args)]
 #[command(after_help = "\
 A record is a line of JSON: {\"features\": [0.1, 0, 2.5], \"label\": 1}. Without --replay, --records, --stdin or
---follow records come by HTTP alone (POST /v1/records). The log on stdout is one JSON object a line.
-SIGTERM and Ctrl-C stop the learner; started again it goes on where it was. docs/node.md has a guide.")]
+--follow, records arrive by HTTP only (POST /v1/records). The log on stdout is one JSON object a line.
+SIGTERM and Ctrl-C stop the learner. When it is started again it continues where it stopped. docs/node.md has a guide.")]
 pub(crate) struct Arguments {
     /// The agreement of the network (TOML): the same file at every learner
     #[arg(value_name = "AGREEMENT.toml")]
@@ -44,35 +44,35 @@ pub(crate) struct Arguments {
     /// The learner's store. It holds private records; its mode is 0600
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Make the store: this learner has never run before
+    /// Create the store: this learner has never run before
     #[arg(long)]
     new: bool,
     #[command(flatten)]
     peers: peers::Arguments,
     #[command(flatten)]
     sources: sources::Arguments,
-    /// Serve the owner here: dashboard, records, predictions, metrics. 127.0.0.1:0 takes any free port
+    /// Serve the HTTP API and the dashboard for the owner at this address; port 0 is any free port
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
-    /// A file with the token that the owner must show; needed where others than this machine can connect
+    /// A file with the token that every request must carry; needed if other machines can connect
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Stop after this many rounds [default: go on for ever]
+    /// Stop after this many rounds [default: never]
     #[arg(long)]
     rounds: Option<u64>,
     /// How long a round waits for neighbours, in seconds
     #[arg(long, default_value_t = 10.0)]
     deadline: f64,
-    /// Do not end a round before this many neighbours were heard, whatever the deadline
+    /// Do not end a round before this many neighbours were heard, even after the deadline
     #[arg(long = "heard-least", value_name = "COUNT", default_value_t = 1)]
     heard_min: usize,
-    /// How many rounds a second one neighbour alone may move this learner, where most others say nothing of the kind
+    /// How many rounds a second one neighbour alone may move this learner, unless most neighbours confirm its round
     #[arg(long, value_name = "ROUNDS", default_value_t = FOLLOW_RATE)]
     follow_rate: u32,
-    /// Write to stderr who connects, who is refused, and why
+    /// Log connections and refused connections, with the reason, to stderr
     #[arg(long, value_name = "LEVEL")]
     network_log: Option<Level>,
-    /// Stay after the last round, and serve the owner and the neighbours until stopped
+    /// Keep serving the owner and the neighbours after the last round, until stopped
     #[arg(long)]
     stay: bool,
 }
@@ -112,10 +112,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     conclude(&daemon.run(move |news| report(news, learner, delta))?)
 }
 
-const NOT_FOLLOWED: &str = "too few others say the same, so it is followed at --follow-rate at most. \
-                            If the network has not run that far, stop that neighbour";
-const UNHEARD: &str = "not heard yet; do they run, are addresses, certificates and agreements right? \
-                       --network-log debug shows who is refused, and why";
+const NOT_FOLLOWED: &str = "too few neighbours confirm it, so this learner follows it at --follow-rate at most. \
+                            If the network has not reached that round, stop that neighbour";
+const UNHEARD: &str = "not heard yet. Are they running? Are addresses, certificates and agreements right? \
+                       --network-log debug shows which connections are refused, and why";
 
 /// What the options say.
 fn settings(arguments: &Arguments, setup: &Setup) -> anyhow::Result<DaemonSettings> {

@@ -1,4 +1,4 @@
-//! Options about a learner's neighbours: where they are, and with which certificates they are met.
+//! Options about a learner's neighbours: their addresses, and the certificates for connections to them.
 
 use anyhow::Context;
 use clap::Args;
@@ -9,13 +9,13 @@ use undertone_node::link::Peers;
 #[derive(Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Where to listen for neighbours; without certificates on this machine only
+    /// Where to listen for neighbours; without --certificates only 127.0.0.1 is allowed
     #[arg(long, value_name = "HOST:PORT", required_unless_present = "router")]
     listen: Option<String>,
-    /// Where a neighbour listens; once for each. Of two neighbours the smaller number calls
+    /// The address of a neighbour; repeat for each. Of two neighbours, the one with the smaller number connects
     #[arg(long = "peer", value_name = "NUMBER=HOST:PORT", value_parser = peer)]
     peers: Vec<(LearnerId, String)>,
-    /// Reach all neighbours through a router here instead (docs/node.md)
+    /// Reach all neighbours through the router at this address instead (docs/node.md)
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["listen", "peers"], requires = "certificates")]
     router: Option<String>,
     /// Folder with authority.pem, learner-N.pem and learner-N.key, as `undertone cert` makes them

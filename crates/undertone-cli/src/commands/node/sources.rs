@@ -7,27 +7,28 @@ use std::path::PathBuf;
 use undertone::LearnerId;
 use undertone_models::Setup;
 use undertone_node::daemon::RecordSource;
+use undertone_node::owner::REPLAY;
 
 #[derive(Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Replay this learner's share of the data of an experiment
+    /// Replay this learner's share of an experiment's data
     #[arg(long, value_name = "EXPERIMENT.toml", conflicts_with_all = ["records", "stdin", "follow"])]
     replay: Option<PathBuf>,
-    /// Replay a file of this learner's own records (csv, parquet, libsvm or ndjson, columns as in the agreement)
+    /// Read this learner's own records from a file (csv, parquet, libsvm or ndjson, columns as in the agreement)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "follow"])]
     records: Option<PathBuf>,
-    /// At most so many records a second, of --replay or --records
+    /// Read at most this many records a second, with --replay or --records
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
-    /// Begin with a file that this learner has never read, though it has read others: none of its records was
-    /// taken before
+    /// Allow a file that this learner has not read before, although it has read others. You confirm that
+    /// none of its records was used before
     #[arg(long)]
     pub(crate) new_source: bool,
     /// Read records from standard input, one JSON object a line
     #[arg(long, conflicts_with = "follow")]
     stdin: bool,
-    /// Read records from a file that grows, one JSON object a line; after a restart from where it was
+    /// Read records from a file that grows, one JSON object a line; a restart continues where reading stopped
     #[arg(long, value_name = "FILE")]
     follow: Option<PathBuf>,
 }
@@ -50,7 +51,7 @@ impl Arguments {
         } else if self.stdin {
             RecordSource::stdin()
         } else if let Some(path) = &self.replay {
-            RecordSource::replay("replay".into(), replay::own_share(path, setup, own)?)
+            RecordSource::replay(REPLAY.into(), replay::own_share(path, setup, own)?)
         } else {
             return Ok(None);
         };

@@ -21,8 +21,8 @@ mod threads;
 mod unfused;
 mod vectors;
 
-use super::checked::same_length;
-use super::{Batch, Clip, ClippedSum, NeuralError, NeuralNetwork};
+use super::checked::assert_length;
+use super::{Batch, Clip, ClippedSum, NeuralNetwork};
 use chunk::Task;
 use packed::{Packed, unpack};
 use std::fmt;
@@ -49,9 +49,9 @@ const BLOCK: usize = 2 * LANES;
 ///
 /// let fast = NeuralEngine::new(NeuralNetwork::new(NeuralSpec::mlp(2, &[3], 2))?);
 /// let theta = vec![0.1; fast.neural().parameters()];
-/// let batch = Batch::new(fast.neural(), &[0.5, -1.0, 0.25, 2.0], &[0, 1])?;
+/// let batch = Batch::new(fast.neural(), &[0.5, -1.0, 0.25, 2.0], &[0, 1]);
 /// let clip = Clip::new(ClipNorm::L2, 0.01)?;
-/// let clipped = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN)?;
+/// let clipped = fast.clipped_gradient_sum(&theta, &batch, clip, NonZeroUsize::MIN);
 /// let norm = clipped.sum.iter().map(|x| x * x).sum::<f64>().sqrt();
 /// assert!(norm <= 2.0 * 0.01 * (1.0 + Clip::ROUNDING));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -81,30 +81,22 @@ impl NeuralEngine {
 
     /// The logits of records, class by class and record by record.
     ///
-    /// # Errors
-    /// When θ has the wrong length, or the inputs are not whole records.
-    pub fn logits(
-        &self,
-        theta: &[f64],
-        inputs: &[f32],
-        threads: NonZeroUsize,
-    ) -> Result<Vec<f32>, NeuralError> {
+    /// # Panics
+    /// When θ has the wrong length, or the inputs are not whole records: bugs in the caller.
+    #[must_use]
+    pub fn logits(&self, theta: &[f64], inputs: &[f32], threads: NonZeroUsize) -> Vec<f32> {
         let whole = inputs.len() - inputs.len() % self.neural.features();
-        same_length("inputs of the batch", inputs.len(), whole)?;
-        Ok(self.run(theta, inputs, Task::Logits, threads)?.logits)
+        assert_length("inputs of the batch", inputs.len(), whole);
+        self.run(theta, inputs, Task::Logits, threads).logits
     }
 
     /// The predicted class of each record: the smallest one of equal logits.
     ///
-    /// # Errors
-    /// When θ has the wrong length, or the inputs are not whole records.
-    pub fn predict(
-        &self,
-        theta: &[f64],
-        inputs: &[f32],
-        threads: NonZeroUsize,
-    ) -> Result<Vec<u32>, NeuralError> {
-        let logits = self.logits(theta, inputs, threads)?;
+    /// # Panics
+    /// When θ has the wrong length, or the inputs are not whole records: bugs in the caller.
+    #[must_use]
+    pub fn predict(&self, theta: &[f64], inputs: &[f32], threads: NonZeroUsize) -> Vec<u32> {
+        let logits = self.logits(theta, inputs, threads);
         let largest = |logits: &[f32]| {
             let mut best = (0, f32::NEG_INFINITY);
             for (class, &logit) in (0_u32..).zip(logits) {
@@ -114,24 +106,26 @@ impl NeuralEngine {
             }
             best.0
         };
-        Ok(logits.chunks_exact(self.neural.classes()).map(largest).collect())
+        logits.chunks_exact(self.neural.classes()).map(largest).collect()
     }
 
     /// The mean of the records' unclipped gradients; zeros for an empty batch.
     ///
     /// Not bounded, and NaN if one record's gradient is NaN: for evaluation, not for releases.
     ///
-    /// # Errors
-    /// When θ has the wrong length, or the batch is not of this neural network.
+    /// # Panics
+    /// When θ has the wrong length, or the batch is not of this neural network: bugs in the caller.
+    #[must_use]
     pub fn mean_gradient(
         &self,
         theta: &[f64],
         batch: &Batch<'_>,
         threads: NonZeroUsize,
-    ) -> Result<Vec<f64>, NeuralError> {
-        let outcome = self.gradients(theta, batch, None, threads)?;
+    ) -> Vec<f64> {
+        let outcome = self.gradients(theta, batch, None, threads);
         #[expect(clippy::cast_precision_loss, reason = "batches are below 2⁵³")]
-        Ok(self.unpacked(&outcome, 1.0 / batch.len().max(1) as f64))
+        let share = 1.0 / batch.len().max(1) as f64;
+        self.unpacked(&outcome, share)
     }
 
     /// The sum of the records' gradients, each clipped: Σ min(1, bound/‖g‖)·g.
@@ -143,23 +137,21 @@ impl NeuralEngine {
     /// Each record adds a vector whose norm is at most the bound. Replacing one record moves the sum by at
     /// most 2·bound·(1 + [`Clip::ROUNDING`]) in the clipping norm.
     ///
-    /// # Errors
+    /// # Panics
     /// When θ has the wrong length, the batch is not of this neural network, or it has more than
-    /// [`Clip::RECORDS_MAX`] records.
+    /// [`Clip::RECORDS_MAX`] records: bugs in the caller, who computes several sums and adds them.
+    #[must_use]
     pub fn clipped_gradient_sum(
         &self,
         theta: &[f64],
         batch: &Batch<'_>,
         clip: Clip,
         threads: NonZeroUsize,
-    ) -> Result<ClippedSum, NeuralError> {
-        let (records, limit) = (batch.len(), Clip::RECORDS_MAX);
-        if records > limit {
-            return Err(NeuralError::BatchTooLarge { records, limit });
-        }
-        let outcome = self.gradients(theta, batch, Some(clip), threads)?;
+    ) -> ClippedSum {
+        assert!(batch.len() <= Clip::RECORDS_MAX, "the bound on rounding covers this many records");
+        let outcome = self.gradients(theta, batch, Some(clip), threads);
         let sum = self.unpacked(&outcome, 1.0);
-        Ok(ClippedSum { sum, clipped: outcome.clipped, dropped: outcome.dropped })
+        ClippedSum { sum, clipped: outcome.clipped, dropped: outcome.dropped }
     }
 
     fn gradients(
@@ -168,23 +160,17 @@ impl NeuralEngine {
         batch: &Batch<'_>,
         clip: Option<Clip>,
         threads: NonZeroUsize,
-    ) -> Result<Outcome, NeuralError> {
+    ) -> Outcome {
         // The batch may have been checked against another neural network.
-        Batch::new(&self.neural, batch.inputs(), batch.labels())?;
+        let batch = Batch::new(&self.neural, batch.inputs(), batch.labels());
         self.run(theta, batch.inputs(), Task::Gradients(batch.labels(), clip), threads)
     }
 
-    fn run(
-        &self,
-        theta: &[f64],
-        inputs: &[f32],
-        task: Task<'_>,
-        threads: NonZeroUsize,
-    ) -> Result<Outcome, NeuralError> {
-        self.neural.check_parameters(theta)?;
+    fn run(&self, theta: &[f64], inputs: &[f32], task: Task<'_>, threads: NonZeroUsize) -> Outcome {
+        self.neural.assert_fits(theta);
         let packed = Packed::new(&self.steps, theta);
         let job = Job { steps: &self.steps, packed: &packed, set: self.set, inputs, task };
-        Ok(job.run(threads))
+        job.run(threads)
     }
 
     fn unpacked(&self, outcome: &Outcome, factor: f64) -> Vec<f64> {

@@ -143,7 +143,7 @@ impl Connection {
         let SendState { tls, out, full, .. } = &mut *sender;
         let Some(tls) = tls else {
             drop(sender);
-            return Ok(decoder.take(buffer.bytes(), frames)?);
+            return decoder.take(buffer.bytes(), frames);
         };
         let received = tls.receive(buffer, out, &mut |plain| decoder.take(plain, frames));
         // TLS may have added records of its own, such as an alert.
@@ -197,7 +197,7 @@ impl Connection {
 
 impl SendState {
     /// Queues a frame, unless the same is queued already: on a slow link every repeated request would be answered again,
-    /// and the answers would pile up. A farewell is never dropped, because nobody requests it.
+    /// and the answers would pile up. A farewell is never dropped, because no neighbour requests one.
     fn enqueue(&mut self, frame: Outgoing) {
         let current = self.current.iter().map(|(frame, _)| frame);
         // A request that is being sent may be too old to be answered, so the same may be queued again.

@@ -1,6 +1,7 @@
 //! TLS credentials: the learner's certificate and key, and the network's own authority as the only trusted root.
 
-use super::super::{Certificates, Identity, LinkError, certificate_name};
+use super::super::{Certificates, Identity, certificate_name};
+use crate::StartError;
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -27,7 +28,7 @@ impl Credentials {
     pub(super) fn read(
         files: &Certificates,
         identity: &Identity,
-    ) -> Result<Credentials, LinkError> {
+    ) -> Result<Credentials, StartError> {
         for path in [&files.key, &files.certificate, &files.authority] {
             if !path.is_file() {
                 return Err(setting(path, "no such file; `undertone cert` makes it"));
@@ -123,7 +124,7 @@ fn expiry(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
-fn one_certificate(path: &Path) -> Result<CertificateDer<'static>, LinkError> {
+fn one_certificate(path: &Path) -> Result<CertificateDer<'static>, StartError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all.map_err(|error| setting(path, error))?.as_slice() {
         [one] => Ok(one.clone()),
@@ -131,6 +132,6 @@ fn one_certificate(path: &Path) -> Result<CertificateDer<'static>, LinkError> {
     }
 }
 
-fn setting(path: &Path, reason: impl Display) -> LinkError {
-    LinkError::Setting { what: path.display().to_string(), reason: reason.to_string() }
+fn setting(path: &Path, reason: impl Display) -> StartError {
+    StartError::Setting { what: path.display().to_string(), reason: reason.to_string() }
 }

@@ -1,6 +1,5 @@
 //! Why a connection was refused or has ended.
 
-use super::frame::FrameError;
 use std::io;
 use thiserror::Error;
 use undertone::LearnerId;
@@ -8,13 +7,19 @@ use undertone::agreement::NetworkId;
 
 /// Why a connection was refused or has ended.
 #[derive(Debug, Error)]
-pub(super) enum ConnectionError {
+pub enum ConnectionError {
     #[error(transparent)]
     Socket(#[from] io::Error),
     #[error(transparent)]
     Tls(#[from] rustls::Error),
-    #[error(transparent)]
-    Frame(#[from] FrameError),
+    /// A frame of an unknown kind, or of one that is not allowed here. Nothing after it can be decoded.
+    #[error("a frame of kind {0} is not allowed here")]
+    Kind(u8),
+    /// A length that no frame of its kind has. Nothing after it can be decoded.
+    #[error("no frame of its kind has {0} bytes")]
+    Length(u32),
+    #[error("another protocol, or another version of it")]
+    Version,
     #[error("the connection was closed")]
     Closed,
     #[error("timed out")]
@@ -27,9 +32,9 @@ pub(super) enum ConnectionError {
     Expired,
     #[error("learner {found} answered instead of learner {expected}")]
     OtherLearner { expected: LearnerId, found: LearnerId },
-    #[error("it claims to be learner {claimed}, and is not")]
+    #[error("the peer claims to be learner {claimed}, which it is not")]
     FalseName { claimed: LearnerId },
-    #[error("it belongs to network {0}: another network, or another config")]
+    #[error("the peer belongs to network {0}: another network, or another agreement")]
     OtherNetwork(NetworkId),
     #[error("the address cannot be used")]
     Address,

@@ -9,8 +9,8 @@
 //! The first frame of each side is a hello, and no other frame is. The length of a body is limited by its kind and by the
 //! size of the network's releases. It is checked before memory is allocated.
 
+use super::error::ConnectionError;
 use crate::wire::OwnRelease;
-use thiserror::Error;
 use undertone::agreement::NetworkId;
 use undertone::{LearnerId, Round};
 
@@ -112,20 +112,6 @@ pub enum Frame {
     Ping,
 }
 
-/// Why bytes are not a frame. Nothing after them can be decoded.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum FrameError {
-    /// An unknown kind, or one that is not allowed here.
-    #[error("a frame of kind {0} is not allowed here")]
-    Kind(u8),
-    /// A length that no frame of its kind has.
-    #[error("no frame of its kind has {0} bytes")]
-    Length(u32),
-    /// Another protocol, or another version of it.
-    #[error("another protocol, or another version of it")]
-    Version,
-}
-
 /// Decodes frames from pieces of any size.
 pub struct Decoder {
     message_bytes: usize,
@@ -148,7 +134,11 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are not a frame. The decoder must not be used after that.
-    pub fn take(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), FrameError> {
+    pub fn take(
+        &mut self,
+        mut bytes: &[u8],
+        frames: &mut Vec<Frame>,
+    ) -> Result<(), ConnectionError> {
         while !bytes.is_empty() {
             if self.header_filled < HEADER {
                 let part = bytes.len().min(HEADER - self.header_filled);
@@ -173,11 +163,11 @@ impl Decoder {
     }
 
     /// The length in the header, if a frame of its kind may have it.
-    fn length(&self) -> Result<usize, FrameError> {
+    fn length(&self) -> Result<usize, ConnectionError> {
         let [kind, length @ ..] = self.header;
         let length = u32::from_le_bytes(length);
         if (kind == KIND_HELLO) == self.hello_received {
-            return Err(FrameError::Kind(kind));
+            return Err(ConnectionError::Kind(kind));
         }
         let size = length as usize;
         let fits = match kind {
@@ -185,28 +175,28 @@ impl Decoder {
             KIND_RELEASE => size <= self.message_bytes,
             KIND_REQUEST => size == 8,
             KIND_FAREWELL | KIND_PING => size == 0,
-            _ => return Err(FrameError::Kind(kind)),
+            _ => return Err(ConnectionError::Kind(kind)),
         };
-        if fits { Ok(size) } else { Err(FrameError::Length(length)) }
+        if fits { Ok(size) } else { Err(ConnectionError::Length(length)) }
     }
 
-    fn complete(&mut self) -> Result<Frame, FrameError> {
+    fn complete(&mut self) -> Result<Frame, ConnectionError> {
         let body = std::mem::take(&mut self.body);
         self.header_filled = 0;
         let kind = self.header[0];
         match kind {
             KIND_HELLO => {
                 self.hello_received = true;
-                hello(&body).map(Frame::Hello).ok_or(FrameError::Version)
+                hello(&body).map(Frame::Hello).ok_or(ConnectionError::Version)
             }
             KIND_RELEASE => Ok(Frame::Release(body)),
             KIND_REQUEST => {
-                let round = body.try_into().map_err(|_| FrameError::Kind(kind))?;
+                let round = body.try_into().map_err(|_| ConnectionError::Kind(kind))?;
                 Ok(Frame::Request(Round(u64::from_le_bytes(round))))
             }
             KIND_FAREWELL => Ok(Frame::Farewell),
             KIND_PING => Ok(Frame::Ping),
-            _ => Err(FrameError::Kind(kind)),
+            _ => Err(ConnectionError::Kind(kind)),
         }
     }
 }

@@ -143,7 +143,7 @@ impl Handshake {
         let Handshake { tls, buffer, out, decoder, frames, .. } = self;
         let processed = match tls {
             Some(tls) => tls.receive(buffer, out, &mut |plain| decoder.take(plain, frames)),
-            None => decoder.take(buffer.bytes(), frames).map_err(ConnectionError::from),
+            None => decoder.take(buffer.bytes(), frames),
         };
         // After an error too: the alert tells the peer what is wrong.
         let flushed = self.flush();

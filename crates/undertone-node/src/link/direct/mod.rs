@@ -15,8 +15,9 @@ mod pending;
 mod socket;
 mod tls;
 
-use super::{Deliver, Identity, Incoming, LinkError, Reply, Route, Security};
+use super::{Deliver, Identity, Incoming, Reply, Route, Security};
 use crate::LOCK_POISONED;
+use crate::StartError;
 use crate::wire::OwnRelease;
 use active::ActiveConnections;
 use connection::Connection;
@@ -65,13 +66,13 @@ impl Direct {
         connect: &[(LearnerId, String)],
         security: &Security,
         incoming: Deliver,
-    ) -> Result<Direct, LinkError> {
+    ) -> Result<Direct, StartError> {
         let credentials = match security {
             Security::Loopback => None,
             Security::MutualTls(files) => Some(Credentials::read(files, identity)?),
         };
         let unusable = |error: &dyn std::fmt::Display| {
-            LinkError::Network(format!("cannot listen on {listen}: {error}"))
+            StartError::Network(format!("cannot listen on {listen}: {error}"))
         };
         let addresses = resolve(listen, credentials.is_some()).map_err(|error| unusable(&error))?;
         let listener = bind(&addresses).map_err(|error| unusable(&error))?;
@@ -282,7 +283,9 @@ impl Shared {
             }
             error @ (ConnectionError::Socket(_)
             | ConnectionError::Tls(_)
-            | ConnectionError::Frame(_)
+            | ConnectionError::Kind(_)
+            | ConnectionError::Length(_)
+            | ConnectionError::Version
             | ConnectionError::BufferTooSmall
             | ConnectionError::NotANeighbour
             | ConnectionError::Expired

@@ -4,7 +4,6 @@
 
 use super::buffers::{ReadBuffer, WriteBuffer};
 use super::error::ConnectionError;
-use super::frame::FrameError;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -67,7 +66,7 @@ impl Tls {
         &mut self,
         buffer: &mut ReadBuffer,
         out: &mut WriteBuffer,
-        plain: &mut dyn FnMut(&[u8]) -> Result<(), FrameError>,
+        plain: &mut dyn FnMut(&[u8]) -> Result<(), ConnectionError>,
     ) -> Result<(), ConnectionError> {
         self.check_open()?;
         let incoming = buffer.after(&self.partial).ok_or(ConnectionError::BufferTooSmall)?;
@@ -151,7 +150,7 @@ fn process_records<S: RecordLayer>(
     incoming: &mut [u8],
     done: &mut usize,
     out: &mut WriteBuffer,
-    plain: &mut dyn FnMut(&[u8]) -> Result<(), FrameError>,
+    plain: &mut dyn FnMut(&[u8]) -> Result<(), ConnectionError>,
 ) -> Result<(), ConnectionError> {
     loop {
         let UnbufferedStatus { mut discard, state, .. } =

@@ -7,7 +7,8 @@
 mod access;
 mod settings;
 
-use super::{Deliver, Identity, Incoming, LinkError, Reply, Route, Security};
+use super::{Deliver, Identity, Incoming, Reply, Route, Security};
+use crate::StartError;
 use crate::wire::OwnRelease;
 use access::Keys;
 pub(crate) use access::ROUTER;
@@ -20,11 +21,11 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::query::{Query, Queryable};
 
-fn network(error: impl std::fmt::Display) -> LinkError {
+fn network(error: impl std::fmt::Display) -> StartError {
     // Zenoh's messages name places in its source code, which are left out here.
     let text = error.to_string();
     let parts: Vec<&str> = text.split(" at ").filter(|part| !part.contains(".rs:")).collect();
-    LinkError::Network(parts.join(" at "))
+    StartError::Network(parts.join(" at "))
 }
 
 /// A learner's connection to a router.
@@ -46,7 +47,7 @@ impl Routed {
         router: &str,
         security: &Security,
         incoming: Deliver,
-    ) -> Result<Routed, LinkError> {
+    ) -> Result<Routed, StartError> {
         let config = settings::learner_settings(identity, router, security)?;
         let session = zenoh::open(config).wait().map_err(network)?;
         let keys = Keys::of(identity.network);

@@ -1,7 +1,8 @@
 //! Zenoh's settings: where to connect, TLS, and access rules.
 
-use super::super::{Certificates, Identity, LinkError, Security};
+use super::super::{Certificates, Identity, Security};
 use super::access::{learner_access, router_access};
+use crate::StartError;
 use crate::wire::Wire;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,7 +13,7 @@ pub(super) fn learner_settings(
     identity: &Identity,
     router: &str,
     security: &Security,
-) -> Result<zenoh::Config, LinkError> {
+) -> Result<zenoh::Config, StartError> {
     // A router forwards between clients. It assumes that peers are connected to each other.
     let mut settings = common_settings("client", None, Some(router), security)?;
     settings.extend(sizes(identity.message_bytes));
@@ -31,7 +32,7 @@ pub fn router_settings(
     graph: &Graph,
     listen: &str,
     files: &Certificates,
-) -> Result<Value, LinkError> {
+) -> Result<Value, StartError> {
     let security = Security::MutualTls(files.clone());
     let mut settings = common_settings("router", Some(listen), None, &security)?;
     settings.push(("access_control", router_access(wire.network(), graph)));
@@ -52,7 +53,7 @@ fn common_settings(
     listen: Option<&str>,
     connect: Option<&str>,
     security: &Security,
-) -> Result<Vec<(&'static str, Value)>, LinkError> {
+) -> Result<Vec<(&'static str, Value)>, StartError> {
     let protocol = match security {
         Security::Loopback => "tcp",
         Security::MutualTls(_) => "quic",
@@ -92,10 +93,10 @@ fn sizes(message_bytes: usize) -> Vec<(&'static str, Value)> {
     sizes
 }
 
-fn configuration(settings: &[(&str, Value)]) -> Result<zenoh::Config, LinkError> {
+fn configuration(settings: &[(&str, Value)]) -> Result<zenoh::Config, StartError> {
     let mut config = zenoh::Config::default();
     for (key, value) in settings {
-        config.insert_json5(key, &value.to_string()).map_err(|error| LinkError::Setting {
+        config.insert_json5(key, &value.to_string()).map_err(|error| StartError::Setting {
             what: (*key).to_string(),
             reason: error.to_string(),
         })?;
@@ -103,10 +104,10 @@ fn configuration(settings: &[(&str, Value)]) -> Result<zenoh::Config, LinkError>
     Ok(config)
 }
 
-fn tls(files: &Certificates) -> Result<Value, LinkError> {
-    let text = |path: &Path| -> Result<String, LinkError> {
+fn tls(files: &Certificates) -> Result<Value, StartError> {
+    let text = |path: &Path| -> Result<String, StartError> {
         if !path.is_file() {
-            return Err(LinkError::Setting {
+            return Err(StartError::Setting {
                 what: path.display().to_string(),
                 reason: "no such file; `undertone cert` makes it".into(),
             });

@@ -1,4 +1,4 @@
-//! The bound for ever from where a learner stands, against runs that go on as planned.
+//! The bound for ever from the present state of a learner, compared with runs that continue as planned.
 
 use super::tests::{reference, reference_of};
 use super::*;
@@ -6,7 +6,7 @@ use crate::method::{Bound, Method, Shielded};
 use crate::noise::NoiseKind;
 use crate::{Forgetting, PowerLaw, Round};
 
-/// A learner for so many rounds, in which `missed` says what share of the neighbours is heard and whether records come.
+/// A learner after `rounds` rounds, in which `missed` says what share of the neighbours is heard and whether records come.
 fn after(
     mechanism: &Mechanism,
     rounds: u64,
@@ -59,7 +59,7 @@ fn a_void_lifetime_bound_gives_way_to_one_from_here_after_missing_neighbours() {
 #[test]
 fn a_void_lifetime_bound_gives_way_to_one_from_here_after_empty_rounds() {
     let algorithm1 = reference(Bound::Tight);
-    let mut shielded = reference_of(Method::Shielded(Shielded { interval: 1 }));
+    let mut shielded = reference_of(Method::Shielded(Shielded::default()));
     shielded.noise.kind = NoiseKind::Gaussian;
     for warmup in [0, 40] {
         for mechanism in [algorithm1, shielded] {
@@ -86,7 +86,7 @@ fn a_void_lifetime_bound_gives_way_to_one_from_here_where_records_are_forgotten(
         mechanism.forgetting = forgetting;
         // Fewer than half of the records, just before now: they weigh twice as much for a while.
         check(&mechanism, 200, |t| (0.5, t < 100 || t % 3 == 0), 4000);
-        let shielded = Method::Shielded(Shielded { interval: 1 });
+        let shielded = Method::Shielded(Shielded::default());
         check(&Mechanism { method: shielded, ..mechanism }, 200, |t| (0.0, t % 3 == 0), 4000);
     }
 }
@@ -98,7 +98,7 @@ fn as_long_as_all_goes_as_planned_the_planned_bound_is_the_one() {
     let (account, _) = after(&mechanism, 100, |_| (1.0, true));
     assert_eq!(account.for_ever(&planned), planned);
     // A shielded learner does not care who is heard.
-    let shielded = reference_of(Method::Shielded(Shielded { interval: 1 }));
+    let shielded = reference_of(Method::Shielded(Shielded::default()));
     let planned = lifetime(&shielded);
     let (account, _) = after(&shielded, 100, |_| (0.0, true));
     assert_eq!(account.for_ever(&planned), planned);
@@ -126,4 +126,25 @@ fn the_bound_from_here_is_the_same_after_a_restart() {
     let mut again = Accountant::new(mechanism, None);
     crate::persist::load(&mut again, &bytes).unwrap();
     assert_eq!(again.for_ever(&planned), before);
+}
+
+#[test]
+fn a_release_that_was_paid_for_is_not_counted_again_in_the_bound_from_here() {
+    let algorithm1 = reference(Bound::Tight);
+    let mut forgetting = algorithm1;
+    forgetting.radius = 10.0;
+    forgetting.schedule.step = PowerLaw { initial: 0.5, exponent: 0.0 };
+    forgetting.schedule.coupling = PowerLaw { initial: 0.2, exponent: 0.0 };
+    forgetting.noise.scale.exponent = 0.0;
+    forgetting.noise_max.exponent = 0.0;
+    forgetting.forgetting = Forgetting::Window { rounds: 8 };
+    for mechanism in [algorithm1, forgetting] {
+        let planned = lifetime(&mechanism);
+        let (mut account, _) = after(&mechanism, 12, |t| (0.2, t % 2 == 0));
+        let before = account.for_ever(&planned).unwrap().total.zcdp;
+        let cost = account.pay().unwrap().zcdp;
+        let after = account.for_ever(&planned).unwrap().total.zcdp;
+        assert!((after / before - 1.0).abs() < 1e-3, "{before} {after}");
+        assert!(cost > 4e-3 * before, "the control: counted twice, it would show: {cost} {before}");
+    }
 }

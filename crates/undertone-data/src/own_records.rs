@@ -1,4 +1,4 @@
-//! Files read as an agreement has it.
+//! Reads files of records with the columns and bounds of an agreement.
 
 use super::{Bounded, DataError, Dataset, Format, LoadOptions, Task, load};
 use std::path::Path;

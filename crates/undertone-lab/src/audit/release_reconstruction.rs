@@ -4,20 +4,22 @@
 //! The other checks of its noise examine the perturbed gradient; this one connects the gradient to
 //! the release.
 
-use super::facts::Facts;
+use super::audited_learner::Facts;
 use undertone::{Release, Round};
 
 /// The point of a shielded learner, computed from public values only.
 pub(super) struct PublicPoint<'a> {
     facts: &'a Facts,
     point: Vec<f64>,
+    /// The last step, for momentum: from the mixed point to what was sent.
+    step: Vec<f64>,
     /// The largest distance of a sent value from the computed one.
     pub(super) worst: f64,
 }
 
 impl<'a> PublicPoint<'a> {
     pub(super) fn new(facts: &'a Facts) -> PublicPoint<'a> {
-        PublicPoint { facts, point: Vec::new(), worst: 0.0 }
+        PublicPoint { facts, point: Vec::new(), step: Vec::new(), worst: 0.0 }
     }
 
     /// How far a sent value may be from the computed one: values are sent on a grid of 2⁻³² of the
@@ -32,11 +34,16 @@ impl<'a> PublicPoint<'a> {
         if !perturbed.is_empty() && round > Round::ZERO {
             let lambda = self.facts.mechanism.step(Round(round.0 - 1));
             let lasso = lambda * self.facts.model.spec().lasso;
-            for (x, y) in self.point.iter_mut().zip(perturbed) {
-                *x -= lambda * y;
+            let momentum = self.facts.mechanism.method.describe().momentum.unwrap_or(0.0);
+            let mixed = self.point.clone();
+            self.step.resize(mixed.len(), 0.0);
+            for ((x, y), step) in self.point.iter_mut().zip(perturbed).zip(&self.step) {
+                *x += momentum * step - lambda * y;
                 *x = (x.abs() - lasso).max(0.0).copysign(*x);
             }
             self.facts.domain.project(&mut self.point);
+            let moved = sent.iter().zip(&mixed);
+            self.step.iter_mut().zip(moved).for_each(|(step, (y, x))| *step = y - x);
         }
         if round > Round::ZERO {
             for (x, y) in self.point.iter().zip(sent) {

@@ -1,4 +1,4 @@
-//! The bound for ever from where a learner stands, once a round has departed from the plan.
+//! The bound for ever from the present state of a learner, once a round has departed from the plan.
 //!
 //! The lifetime certificate assumes that every neighbour is heard and every planned record arrives. When a
 //! neighbour was missing or a round was empty, sensitivities are larger than planned and the certificate is
@@ -10,12 +10,14 @@ use super::forgetting_lifetime::{machine_and_ratios, settling_rounds};
 use super::lifetime::{Lifetime, NoCertificate};
 use super::mechanism::{Mechanism, RoundTerms};
 use super::record_accounts::RecordAccounts;
-use crate::Round;
+use crate::{Forgetting, Round};
 
-/// Where a learner stands before a release.
+/// The state of a learner's account in a round.
 pub(crate) struct Standing<'a> {
-    /// The round whose release is due.
+    /// The round it is in.
     pub(crate) round: Round,
+    /// Whether the release of that round is among what was spent; else it is due.
+    pub(crate) paid: bool,
     /// Φ_t of record 0, where nothing is forgotten.
     pub(crate) sensitivity: f64,
     /// What record 0 has paid, where nothing is forgotten.
@@ -33,6 +35,7 @@ impl Standing<'_> {
     pub(crate) fn at_start() -> Standing<'static> {
         Standing {
             round: Round::ZERO,
+            paid: false,
             sensitivity: 0.0,
             spent: Total::default(),
             carried: 0.0,
@@ -66,15 +69,33 @@ impl Standing<'_> {
     }
 }
 
-/// How many steps of entries are looked ahead at most.
+/// The most steps of entries that are computed ahead.
 const WORK_MAX: u64 = 1 << 26;
 
-/// The bound from here on where records are forgotten, given what the planned certificate rests on.
+/// The bound for ever from the present state of a learner: of a whole history as the method bounds it, of records that are
+/// forgotten from the contraction and the machine charge that the planned certificate rests on.
+pub(crate) fn lifetime_from_present(
+    mechanism: &Mechanism,
+    planned: &Lifetime,
+    from: &Standing<'_>,
+    of_whole_history: impl FnOnce() -> Result<Lifetime, NoCertificate>,
+    contraction_and_machine: impl FnOnce() -> Result<(f64, f64), NoCertificate>,
+) -> Result<Lifetime, NoCertificate> {
+    match mechanism.forgetting {
+        Forgetting::Never => of_whole_history(),
+        Forgetting::Window { .. } | Forgetting::Decaying { .. } => {
+            let (contraction, machine) = contraction_and_machine()?;
+            forgetting_from_present(mechanism, contraction, machine, planned, from)
+        }
+    }
+}
+
+/// The bound from the present if records are forgotten.
 ///
 /// Every record that is there now, or arrives while rounds that departed from the plan still weigh in, is followed
 /// until it weighs nothing (or next to nothing); what it pays after that is a geometric sum. Records that
 /// arrive later find everything as planned, and the planned bound holds for them.
-pub(crate) fn forgetting_from_here(
+fn forgetting_from_present(
     mechanism: &Mechanism,
     contraction: f64,
     machine: f64,
@@ -92,7 +113,7 @@ pub(crate) fn forgetting_from_here(
     let mut terms = RoundTerms { records: each.records(), ..mechanism.planned_terms(from.round) };
     for ahead in 0..=2 * settling {
         terms.round = Round(from.round.0 + ahead);
-        if terms.round > Round::ZERO {
+        if terms.round > Round::ZERO && !(ahead == 0 && from.paid) {
             let carried = if ahead == 0 { from.carried } else { 0.0 };
             each.pay(&mechanism.price(terms.round).with_machine_least(carried));
         }
