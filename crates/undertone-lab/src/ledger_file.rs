@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use undertone::agreement::RawAgreement;
 use undertone::privacy::Receipt;
-use undertone::{LearnerVerification, Setup, Verification, ending};
+use undertone::{Setup, Verification};
 
 /// The name of the file in a run folder.
 pub const NAME: &str = "ledger.ndjson";
@@ -94,16 +94,8 @@ impl RunLedger {
     /// Recomputes every account, and compares.
     #[must_use]
     pub fn verify(&self) -> Verification {
-        let longest = self.receipts.iter().map(Vec::len).max().unwrap_or(0);
-        let learners = self.setup.agreement.graph.ids().zip(&self.uses).zip(&self.receipts);
-        let learners = learners.map(|((id, &uses), receipts)| {
-            LearnerVerification::with(&self.setup, id, uses, receipts, |account| {
-                ending(account, receipts, longest, self.exhausted)
-            })
-        });
-        let declared = self.setup.agreement.model.declared_by_user();
-        let notes = self.warning.clone().into_iter().chain(declared);
-        Verification::new(learners.collect()).with_notes(notes)
+        let RunLedger { setup, uses, receipts, exhausted, warning, .. } = self;
+        Verification::of_simulation(setup, uses, receipts, *exhausted).with_notes(warning.clone())
     }
 }
 

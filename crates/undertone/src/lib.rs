@@ -71,4 +71,4 @@ pub use undertone_models as models;
 pub use undertone_models::{
     BoundedRecord, Features, Record, RecordChecker, RecordError, Setup, SetupError,
 };
-pub use verification::{LearnerVerification, Verification, ending};
+pub use verification::{LearnerVerification, Verification};

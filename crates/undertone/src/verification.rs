@@ -30,6 +30,25 @@ impl Verification {
         Verification { agrees, unit: UNIT, faults: Vec::new(), notes: Vec::new(), learners }
     }
 
+    /// Recomputes every charge of all learners of a simulation, and compares. `uses` says how often the record of each
+    /// learner was used that was used most, and `exhausted` whether the run ended because one could not pay.
+    #[must_use]
+    pub fn of_simulation(
+        setup: &Setup,
+        uses: &[u64],
+        receipts: &[Vec<Receipt>],
+        exhausted: bool,
+    ) -> Verification {
+        let longest = receipts.iter().map(Vec::len).max().unwrap_or(0);
+        let learners = setup.agreement.graph.ids().zip(uses).zip(receipts);
+        let learners = learners.map(|((id, &uses), receipts)| {
+            LearnerVerification::of_member(setup, id, uses, receipts, |account| {
+                ending(account, receipts, longest, exhausted)
+            })
+        });
+        Verification::new(learners.collect()).with_notes(setup.agreement.model.declared_by_user())
+    }
+
     /// The same with what a reader must know.
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Verification {
@@ -67,13 +86,10 @@ impl LearnerVerification {
     /// Recomputes every charge of a learner from its setup, and compares.
     #[must_use]
     pub fn new(setup: &Setup, id: LearnerId, receipts: &[Receipt]) -> LearnerVerification {
-        LearnerVerification::with(setup, id, 1, receipts, |_| None)
+        LearnerVerification::of_member(setup, id, 1, receipts, |_| None)
     }
 
-    /// The same where the record that was used most was used more than once, and with a further check, which says what
-    /// is wrong with an account that agrees with its receipts.
-    #[must_use]
-    pub fn with(
+    fn of_member(
         setup: &Setup,
         id: LearnerId,
         uses: u64,
@@ -86,7 +102,8 @@ impl LearnerVerification {
         LearnerVerification::of(id, mechanism, cap, claim, receipts, further)
     }
 
-    /// The same from the facts of a learner. Its ε is at the δ given, for a record used as often as given.
+    /// The same from the facts of a learner, with a further check, which says what is wrong with an account that agrees with
+    /// its receipts. ε is at the δ given, for a record used as often as given.
     pub(crate) fn of(
         id: LearnerId,
         mechanism: &Mechanism,
@@ -131,8 +148,7 @@ pub(crate) fn of_uses(spent: Cost, uses: u64) -> Cost {
 
 /// Why a ledger of a simulation ends too early, if it does. All learners of a simulation run the same rounds: one with
 /// fewer receipts than the longest ledger has lost some, unless it could not pay for the round that `exhausted` the run.
-#[must_use]
-pub fn ending(
+pub(crate) fn ending(
     account: &Accountant,
     receipts: &[Receipt],
     longest: usize,

@@ -53,7 +53,8 @@ fn verify_store(path: &Path, agreement: &Path) -> anyhow::Result<Verification> {
     let place = || path.display().to_string();
     let (store, id) = DiskStore::open_any(path, &setup).with_context(place)?;
     let receipts = store.receipts().with_context(place)?;
-    Ok(Verification::new(vec![LearnerVerification::new(&setup, id, &receipts)]))
+    let found = Verification::new(vec![LearnerVerification::new(&setup, id, &receipts)]);
+    Ok(found.with_notes(setup.agreement.model.declared_by_user()))
 }
 
 fn print(out: &mut impl Write, found: &Verification, json: bool) -> io::Result<()> {

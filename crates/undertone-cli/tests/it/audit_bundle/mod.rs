@@ -3,6 +3,7 @@
 
 mod changes;
 mod commands;
+mod controls;
 mod networks;
 
 use networks::{Case, EXHAUSTED, cases};
@@ -23,32 +24,35 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/verify_bundle.py")
 }
 
-/// What the Python program says of each bundle. One process checks them all, as `main` would one after the other.
-fn by_python(bundles: &[Vec<u8>]) -> Vec<Verdict> {
-    const DRIVER: &str = "
-import contextlib, importlib.util, io, json, sys
-spec = importlib.util.spec_from_file_location('verify_bundle', sys.argv[1])
-program = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(program)
-for path in sys.argv[2:]:
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
-        code = program.main([path])
-    print(json.dumps([code, text.getvalue()]))
-";
+/// Runs Python on files, which are its arguments after the path of the second verifier, and gives the lines it prints.
+fn drive_python(driver: &str, files: &[Vec<u8>]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let names: Vec<String> = (0..bundles.len()).map(|place| format!("{place}.json")).collect();
-    for (name, bundle) in names.iter().zip(bundles) {
-        fs::write(folder.path().join(name), bundle).unwrap();
+    let names: Vec<String> = (0..files.len()).map(|place| format!("{place}.json")).collect();
+    for (name, file) in names.iter().zip(files) {
+        fs::write(folder.path().join(name), file).unwrap();
     }
     let mut python = Command::new("python3");
-    python.args(["-B", "-X", "utf8", "-c", DRIVER]).arg(script()).args(&names);
+    python.args(["-B", "-X", "utf8", "-c", driver]).arg(script()).args(&names);
     let output = python.current_dir(folder.path()).output().expect("the tests need python3");
     let (out, error) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{error}");
-    let verdicts: Vec<Verdict> = out
-        .lines()
+    out.lines().map(String::from).collect()
+}
+
+/// What the Python program says of each bundle. One process checks them all, as `main` would one after the other.
+fn by_python(bundles: &[Vec<u8>]) -> Vec<Verdict> {
+    const DRIVER: &str = "
+import contextlib, io, json, runpy, sys
+program = runpy.run_path(sys.argv[1])
+for path in sys.argv[2:]:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        code = program['main']([path])
+    print(json.dumps([code, text.getvalue()]))
+";
+    let verdicts: Vec<Verdict> = drive_python(DRIVER, bundles)
+        .iter()
         .map(|line| serde_json::from_str(line).unwrap())
         .map(|(code, text): (i64, String)| Verdict { code, text })
         .collect();

@@ -82,11 +82,18 @@ fn methods() -> Vec<Case> {
     let falling = "kind = 'laplace'\nscale = 0.7\nexponent = -0.2";
     vec![
         BASE,
+        Case { name: "late start", ..BASE },
         Case { name: "theorem5i", privacy: "delta = 1e-6\nbound = 'theorem5i'", ..BASE },
         Case {
             name: "theorem5ii",
             privacy: "delta = 1e-6\nbound = 'theorem5ii'",
             noise: GAUSSIAN,
+            ..BASE
+        },
+        Case {
+            name: "theorem5ii, other weights",
+            privacy: "delta = 1e-6\nbound = 'theorem5ii'",
+            network: "learners = 3\ntopology = 'edges'\nweights = 'explicit'\nedges = [[0, 1, 0.2], [1, 2, 0.6]]",
             ..BASE
         },
         Case { name: "strong coupling", schedule: CONSTANT, ..BASE },
@@ -276,7 +283,7 @@ pub(super) const EXHAUSTED: Case = Case {
 };
 
 impl Case {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let Case {
             name,
             method,
@@ -310,7 +317,7 @@ impl Case {
             setup = setup.with_function(Arc::new(HalfSquare));
         }
         let agreement = resolved_agreement(&loaded.raw, &setup.agreement, &setup.scales());
-        let (ledgers, exhausted) = run(&setup, self.rounds, self.faults);
+        let (ledgers, exhausted) = self.run(&setup);
         let simulation_exhausted = Some(exhausted);
         let bundle = AuditBundle { warning: None, simulation_exhausted, agreement, ledgers };
         bundle.to_bytes(&setup).unwrap()
@@ -338,58 +345,72 @@ impl DeclaredLoss for HalfSquare {
     }
 }
 
-/// Every learner's ledger, and whether a cap ended the run.
-fn run(setup: &Setup, rounds: u64, faults: bool) -> (Vec<Ledger>, bool) {
-    let mut random = Random(rounds);
-    let checker = setup.record_checker();
-    let graph = &setup.agreement.graph;
-    let start = setup.common_start(|| random.unit());
-    let mut learners: Vec<_> = graph.ids().map(|id| setup.learner(id).unwrap()).collect();
-    if let Some(start) = start {
-        learners = learners.into_iter().map(|learner| learner.starting_at(&start)).collect();
+impl Case {
+    /// Other numbers for every case.
+    fn random(&self) -> Random {
+        let seed = self
+            .name
+            .bytes()
+            .fold(7, |seed: u64, letter| 31 * (seed % (1 << 48)) + u64::from(letter));
+        Random(seed)
     }
-    let mut ledgers: Vec<Ledger> =
-        graph.ids().map(|learner| Ledger { learner, uses: 1, receipts: Vec::new() }).collect();
-    while learners[0].round().0 < rounds {
-        if faults && random.below(12) == 0 {
-            let until = Round(learners[0].round().0 + 1 + random.below(4) as u64);
-            learners.iter_mut().for_each(|learner| {
-                learner.skip_to(until);
-            });
+
+    /// Every learner's ledger, and whether a cap ended the run.
+    fn run(&self, setup: &Setup) -> (Vec<Ledger>, bool) {
+        let (mut random, rounds, faults) = (self.random(), self.rounds, self.faults);
+        let checker = setup.record_checker();
+        let graph = &setup.agreement.graph;
+        let start = setup.common_start(|| random.unit());
+        let mut learners: Vec<_> = graph.ids().map(|id| setup.learner(id).unwrap()).collect();
+        if let Some(start) = start {
+            learners = learners.into_iter().map(|learner| learner.starting_at(&start)).collect();
         }
-        let mut releases: Vec<Release> = Vec::new();
-        let mut exhausted = false;
-        for (learner, ledger) in learners.iter_mut().zip(&mut ledgers) {
-            let count = match ledger.receipts.len() {
-                0 => 7,
-                _ if faults => [2, 2, 2, 1, 0, 3][random.below(6)],
-                _ => 2,
-            };
-            let batch: Vec<_> =
-                (0..count).map(|_| checker.check(record(setup, &mut random)).unwrap()).collect();
-            learner.observe(&batch);
-            match learner.release(&mut OsEntropy) {
-                Ok(release) => {
-                    releases.push(release);
-                    ledger.receipts.push(*learner.receipt().unwrap());
+        let mut ledgers: Vec<Ledger> =
+            graph.ids().map(|learner| Ledger { learner, uses: 1, receipts: Vec::new() }).collect();
+        while learners[0].round().0 < rounds {
+            // Who comes late releases before any record arrived: only rounding is charged.
+            let comes_late = self.name == "late start" && learners[0].round() == Round::ZERO;
+            if faults && (comes_late || random.below(12) == 0) {
+                let until = Round(learners[0].round().0 + 1 + random.below(4) as u64);
+                learners.iter_mut().for_each(|learner| {
+                    learner.skip_to(until);
+                });
+            }
+            let mut releases: Vec<Release> = Vec::new();
+            let mut exhausted = false;
+            for (learner, ledger) in learners.iter_mut().zip(&mut ledgers) {
+                let count = match ledger.receipts.len() {
+                    0 => 7,
+                    _ if faults => [2, 2, 2, 1, 0, 3][random.below(6)],
+                    _ => 2,
+                };
+                let batch: Vec<_> = (0..count)
+                    .map(|_| checker.check(record(setup, &mut random)).unwrap())
+                    .collect();
+                learner.observe(&batch);
+                match learner.release(&mut OsEntropy) {
+                    Ok(release) => {
+                        releases.push(release);
+                        ledger.receipts.push(*learner.receipt().unwrap());
+                    }
+                    Err(ReleaseError::Refused(_)) => exhausted = true,
+                    Err(error) => panic!("{error}"),
                 }
-                Err(ReleaseError::Refused(_)) => exhausted = true,
-                Err(error) => panic!("{error}"),
+            }
+            if exhausted {
+                return (ledgers, true);
+            }
+            for learner in &mut learners {
+                let neighbours = graph.neighbours(learner.id()).iter();
+                let heard: Vec<&Release> = neighbours
+                    .filter(|_| !faults || random.below(4) > 0)
+                    .map(|&(LearnerId(id), _)| &releases[id as usize])
+                    .collect();
+                learner.absorb(&heard);
             }
         }
-        if exhausted {
-            return (ledgers, true);
-        }
-        for learner in &mut learners {
-            let neighbours = graph.neighbours(learner.id()).iter();
-            let heard: Vec<&Release> = neighbours
-                .filter(|_| !faults || random.below(4) > 0)
-                .map(|&(LearnerId(id), _)| &releases[id as usize])
-                .collect();
-            learner.absorb(&heard);
-        }
+        (ledgers, false)
     }
-    (ledgers, false)
 }
 
 fn record(setup: &Setup, random: &mut Random) -> Record {
