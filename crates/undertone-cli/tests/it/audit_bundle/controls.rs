@@ -55,8 +55,8 @@ const WRONG: [(&str, &str); 29] = [
     ("self.total * self.factor**passed", "self.total"),
     ("entry.weight *= older / self.total", "entry.weight *= 1.0"),
     (
-        "max((entry.paid[i] for entry in self.entries)",
-        "sum((entry.paid[i] for entry in self.entries)",
+        "max((entry.paid[i] for entry in self.entries), default=0.0)",
+        "sum(entry.paid[i] for entry in self.entries)",
     ),
     ("mu / 2, epsilon", "mu, epsilon"),
     ("math.log1p(1.0 / e)", "0.0"),
