@@ -143,8 +143,10 @@ fn difference(path: &str, found: &Value, expected: &Value) -> Option<Difference>
             difference(&path, &of(found), &of(expected))
         });
     }
+    let is_whole = found.is_u64() && expected.is_u64();
     let same = match (found.as_f64(), expected.as_f64()) {
-        (Some(found), Some(expected)) => is_close(found, expected),
+        // Whole numbers have no last digits.
+        (Some(found), Some(expected)) if !is_whole => is_close(found, expected),
         _ => found == expected,
     };
     let text = |value: &Value| value.to_string();

@@ -78,6 +78,10 @@ fn facts_that_differ_are_named_and_last_digits_are_allowed_to() {
     let mut near = all[0];
     near.radius = 2.0 * (1.0 + 1e-12);
     assert_eq!(Facts::from(&near).first_difference(&expected), None);
+    // A whole number has no last digits, however large it is.
+    let large = Mechanism { warmup: 1_000_000_000, ..all[0] };
+    let found = Facts::from(&Mechanism { warmup: 1_000_000_001, ..all[0] });
+    assert_eq!(found.first_difference(&Facts::from(&large)).unwrap().fact, "warmup");
     near.radius = 2.0 * (1.0 + 1e-8);
     near.constants.smoothness = 1.0;
     let found = Facts::from(&near).first_difference(&expected).unwrap();
